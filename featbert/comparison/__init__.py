@@ -1,0 +1,94 @@
+"""Comparison: run records, which runs fit together, rows over seeds, published figures.
+
+Everything here reads records and predictions of finished runs; nothing imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from featbert.comparison.compare import Comparison, compare, compare_runs
+from featbert.comparison.grouping import (
+    VARYABLE,
+    IncomparableError,
+    check_vary,
+    comparable_key,
+    group_comparable,
+)
+from featbert.comparison.record import (
+    RECORD_NAME,
+    Cost,
+    Mix,
+    RecordError,
+    RunRecord,
+    Signature,
+    SplitIdentity,
+    read_record,
+    record_from_json,
+    record_to_json,
+)
+from featbert.comparison.rows import Row, RowCost, SplitSummary, Statistic
+from featbert.comparison.runs import (
+    FoundRuns,
+    Predictions,
+    PredictionsError,
+    Problem,
+    Run,
+    find_runs,
+    write_record,
+)
+
+if TYPE_CHECKING:
+    from featbert.comparison.published import (
+        PublishedRow,
+        PublishedTable,
+        published_table,
+        published_tables,
+    )
+
+__all__ = [
+    "RECORD_NAME",
+    "VARYABLE",
+    "Comparison",
+    "Cost",
+    "FoundRuns",
+    "IncomparableError",
+    "Mix",
+    "Predictions",
+    "PredictionsError",
+    "Problem",
+    "PublishedRow",
+    "PublishedTable",
+    "RecordError",
+    "Row",
+    "RowCost",
+    "Run",
+    "RunRecord",
+    "Signature",
+    "SplitIdentity",
+    "SplitSummary",
+    "Statistic",
+    "check_vary",
+    "comparable_key",
+    "compare",
+    "compare_runs",
+    "find_runs",
+    "group_comparable",
+    "published_table",
+    "published_tables",
+    "read_record",
+    "record_from_json",
+    "record_to_json",
+    "write_record",
+]
+
+_PUBLISHED = ("PublishedRow", "PublishedTable", "published_table", "published_tables")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLISHED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Checked by pydantic, which a comparison of runs need not wait for.
+    from featbert.comparison import published
+
+    return getattr(published, name)

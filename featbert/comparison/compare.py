@@ -1,0 +1,224 @@
+"""A comparison: rows of approach x layers x settings, with means over seeds and a baseline.
+
+Built from runs alone, so a row's every number can be traced to the runs it names. The baseline
+of a row is the fine-tuned row with the best mean dev F1 among the rows that share its freed part
+of the key: differences are never taken across texts or encoders without being asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from featbert.comparison.grouping import (
+    EVALUATED,
+    check_comparable,
+    comparable_key,
+    freed_keys,
+    group_comparable,
+    natural,
+    unknown_vary,
+)
+from featbert.comparison.labels import Naming, name_rows, row_key
+from featbert.comparison.rows import Row, build_row
+from featbert.comparison.runs import Run
+from featbert.errors import InputError, MissingError, nearest
+
+# The paper's rows, shallow to deep; other combinations follow by name.
+LAYER_ORDER = (
+    "embeddings",
+    "second_to_last",
+    "last",
+    "sum_last4",
+    "weighted_last4",
+    "concat_last4",
+    "weighted_all",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparable runs side by side.
+
+    Attributes:
+        rows: features by layer combination, then fine-tuning.
+        splits: evaluated splits, of "dev", "test".
+        corpus: name of the corpus; several, joined by commas, where it varies.
+        model: the encoder, likewise.
+        context: likewise.
+        scorer: likewise.
+        sizes: (sentences, words) by evaluated split; a split whose text varies is absent.
+        key: parts of the comparable key that all rows share.
+        varied: names of what rows differ in by declaration: keys of every row's `varied`.
+        notes: what a reader should know, one line each: runs left out, unequal seeds.
+    """
+
+    rows: tuple[Row, ...]
+    splits: tuple[str, ...]
+    corpus: str
+    model: str
+    context: str
+    scorer: str
+    sizes: Mapping[str, tuple[int, int]]
+    key: Mapping[str, str]
+    varied: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:
+    """A comparison for each group of comparable runs.
+
+    Args:
+        runs: finished runs, such as `find_runs(directory)`.
+        baseline: name of a run whose row is its group's baseline, in place of the best
+            fine-tuned row.
+
+    Raises:
+        MissingError: no run is called `baseline`.
+    """
+    runs = _once(runs)
+    _check_baseline(runs, baseline)
+    return [
+        _comparison(group, freed_keys(group[0].record.vary), baseline)
+        for group in group_comparable(runs)
+    ]
+
+
+def compare_runs(
+    runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
+) -> Comparison:
+    """One comparison of runs that were named one by one.
+
+    Args:
+        runs: at least one run.
+        vary: what may differ beside what the runs' own experiments declare, as in `VARYABLE`.
+        baseline: as in `compare`.
+
+    Raises:
+        IncomparableError: the runs do not fit together; names the keys that differ.
+        InputError: no runs.
+        MissingError: no run is called `baseline`.
+    """
+    runs = _once(runs)
+    if not runs:
+        raise InputError("at least one finished run expected, none was given")
+    _check_baseline(runs, baseline)
+    return _comparison(runs, check_comparable(runs, vary=vary), baseline)
+
+
+def _once(runs: Iterable[Run]) -> list[Run]:
+    """Each folder once, by name."""
+    by_folder = {run.folder.absolute(): run for run in runs}
+    return sorted(by_folder.values(), key=lambda run: natural(run.name))
+
+
+def _check_baseline(runs: Sequence[Run], baseline: str | None) -> None:
+    names = [run.name for run in runs]
+    if baseline is not None and baseline not in names:
+        raise MissingError(
+            f"a finished run to be the baseline expected, there is no {baseline!r} among the "
+            f"compared runs{nearest(baseline, names)}"
+        )
+
+
+def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None) -> Comparison:
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(row_key(run, freed), []).append(run)
+    members = list(groups.values())
+    rows = []
+    for group, naming in zip(members, name_rows(members, freed), strict=True):
+        key = comparable_key(group[0].record)
+        rows.append(_row(group, naming, {part: key[part] for part in key if part in freed}))
+    rows = _with_differences(sorted(rows, key=_place), baseline)
+    first = comparable_key(runs[0].record)
+    splits = tuple(s for s in EVALUATED if s in runs[0].record.scores)
+    shared_texts = [s for s in splits if _agree(runs, f"{s}.text")]
+    scores = runs[0].record.scores
+    return Comparison(
+        rows=tuple(rows),
+        splits=splits,
+        corpus=_names(run.record.signature.corpus for run in runs),
+        model=_names(run.record.signature.model for run in runs),
+        context=_names(run.record.signature.context for run in runs),
+        scorer=_names(run.record.signature.scorer for run in runs),
+        sizes={s: (scores[s].sentences, scores[s].words) for s in shared_texts},
+        key={part: value for part, value in first.items() if _agree(runs, part)},
+        varied=tuple(rows[0].varied),
+        notes=tuple(_notes(rows, runs)),
+    )
+
+
+def _row(group: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> Row:
+    return build_row(
+        group, label=naming.label, varied=naming.varied, differing=naming.differing, cell=cell
+    )
+
+
+def _agree(runs: Sequence[Run], part: str) -> bool:
+    return len({comparable_key(run.record).get(part) for run in runs}) == 1
+
+
+def _names(names: Iterable[str]) -> str:
+    """Each name once, the most frequent first."""
+    return ", ".join(name for name, _ in Counter(names).most_common())
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    """Where a row stands: features before fine-tuning, known combinations before others."""
+    name = row.layers or ""
+    order = LAYER_ORDER.index(name) if name in LAYER_ORDER else len(LAYER_ORDER)
+    varied = [natural(value) for value in row.varied.values()]
+    return (row.approach == "finetune", order, natural(name), varied, natural(row.label))
+
+
+def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
+    """The rows, each with its baseline and the differences to it."""
+    named = next((r for r in rows if any(run.name == baseline for run in r.runs)), None)
+    return [_with_difference(row, rows, named) for row in rows]
+
+
+def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
+    base = _best_finetuned([other for other in rows if other.cell == row.cell])
+    if named is not None and _same_data(named, row):
+        base = named
+    if base is None:
+        return row
+    if base is row:
+        return dataclasses.replace(row, baseline=row.label, is_baseline=True)
+    difference = {s: row.splits[s].f1.mean - base.splits[s].f1.mean for s in row.splits}
+    return dataclasses.replace(row, baseline=base.label, difference=difference)
+
+
+def _same_data(one: Row, other: Row) -> bool:
+    """Whether two rows were scored on one text with one scorer; encoder and context may differ."""
+    parts = {part for part in one.cell if part not in ("encoder_weights", "context")}
+    return all(one.cell[part] == other.cell[part] for part in parts)
+
+
+def _best_finetuned(rows: Sequence[Row]) -> Row | None:
+    """The fine-tuned row with the best mean dev F1, or test F1 where only test was scored."""
+    tuned = [row for row in rows if row.approach == "finetune" and row.splits]
+    return max(tuned, key=lambda row: next(iter(row.splits.values())).f1.mean, default=None)
+
+
+def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
+    for row in rows:
+        if row.left_out:
+            names = ", ".join(run.name for run in row.left_out)
+            yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
+    if len({row.seeds for row in rows}) > 1:
+        yield "the rows do not share the same seeds"
+    places = Counter(
+        f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
+        for run in runs
+    )
+    if len(places) > 1:
+        yield f"run on different hardware ({'; '.join(places)}): scores compare, times do not"
+    unknown = dict.fromkeys(
+        name for run in runs for name in unknown_vary(run.record.vary, run.record.settings)
+    )
+    if unknown:
+        yield f"declared as varied but unknown, so it frees nothing: {', '.join(unknown)}"

@@ -1,0 +1,278 @@
+"""A run: one trained tagger's record, the single source of every number that is shown.
+
+A run is a folder under the runs directory; `record.json` is written last, so a folder with a
+record is a finished run and a folder without one never counts. The record's shape is this
+module's dataclasses; the file is their JSON, field by field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from featbert.errors import InputError, MissingError
+from featbert.evaluation.scores import SplitScores
+from featbert.training.history import Epoch
+
+FORMAT_VERSION = 1
+RECORD_NAME = "record.json"
+Approach = Literal["features", "finetune"]
+
+
+class RecordError(InputError):
+    """A run record that is damaged, foreign or of another format version."""
+
+
+@dataclass(frozen=True)
+class SplitIdentity:
+    """What identifies the text and tags of one split."""
+
+    text: str
+    tags: str
+    sentences: int
+    words: int
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Everything a number depends on beside the settings and the seed (promise 3).
+
+    Attributes:
+        corpus: name of the corpus.
+        source: where it was read: "sample" or a path.
+        language: BCP 47 code or None.
+        splits: identity by split name.
+        tag_scheme: scheme of the labels that the tagger was trained on: "bio".
+        entity_types: types of the corpus, sorted.
+        model: encoder as the user named it.
+        encoder_weights: SHA-256 over the encoder's weights.
+        encoder_layers: transformer layers L.
+        encoder_hidden_size: H.
+        context: "sentence" or "document".
+        pooling: piece that stands for a word: "first", "last" or "mean".
+        encoder_precision: precision the encoder computed in: "fp32", "bf16", "fp16".
+        training_precision: precision the tagger was trained in.
+        store_dtype: "float16", "float32", or None where no store was used.
+        scorer: "seqeval 1.2.2, conlleval semantics".
+        device: "cpu" or "cuda".
+        device_name: processor or GPU name.
+        threads: threads torch computed with.
+        versions: library versions by name.
+    """
+
+    corpus: str
+    source: str
+    language: str | None
+    splits: dict[str, SplitIdentity]
+    tag_scheme: str
+    entity_types: list[str]
+    model: str
+    encoder_weights: str
+    encoder_layers: int
+    encoder_hidden_size: int
+    context: str
+    pooling: str
+    encoder_precision: str
+    training_precision: str
+    store_dtype: str | None
+    scorer: str
+    device: str
+    device_name: str
+    threads: int
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Learned scalar mix: softmaxed weights by layer index, and the scale gamma."""
+
+    layers: list[int]
+    weights: list[float]
+    scale: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run cost. Seconds are wall time; None means: not part of this run.
+
+    Attributes:
+        extraction_seconds: of the whole store this run read, paid once for all runs on it.
+        extraction_words: words in that store.
+        store_bytes: size of the store on disk.
+        training_seconds: training and dev scoring, all epochs.
+        prediction_seconds: prediction of dev and test with the best weights.
+        prediction_words: words predicted in that time.
+        peak_memory_bytes: highest resident size of the process (CPU) or allocation (GPU).
+        trained_parameters: parameters that training changed.
+        total_parameters: parameters needed to predict from text, the encoder's included.
+        run_bytes: size of the run folder's weights on disk.
+    """
+
+    extraction_seconds: float | None
+    extraction_words: int | None
+    store_bytes: int | None
+    training_seconds: float
+    prediction_seconds: float
+    prediction_words: int
+    peak_memory_bytes: int
+    trained_parameters: int
+    total_parameters: int
+    run_bytes: int
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One finished run.
+
+    Attributes:
+        name: name of the run's folder.
+        approach: "features" or "finetune".
+        layers: layer combination by its canonical name for features, None for fine-tuning.
+        layer_indices: hidden states it reads: 0 is `embeddings`, 1..L the layers.
+        seed: the random seed.
+        experiment: name of the experiment file that asked for the run, or None.
+        vary: signature and settings keys the experiment declares that it varies.
+        settings: resolved configuration of tagger and training without seed and paths, flat
+            names to plain values: what makes two runs "the same settings".
+        scores: by split ("dev", "test").
+        best_epoch: epoch whose weights were kept, from 1.
+        counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
+        started: UTC, ISO 8601.
+    """
+
+    name: str
+    approach: Approach
+    layers: str | None
+    layer_indices: list[int] | None
+    seed: int
+    experiment: str | None
+    vary: list[str]
+    settings: dict[str, Any]
+    signature: Signature
+    scores: dict[str, SplitScores]
+    history: list[Epoch]
+    best_epoch: int
+    mix: Mix | None
+    cost: Cost
+    counts: dict[str, int]
+    started: str
+    format_version: int = field(default=FORMAT_VERSION)
+
+
+def record_to_json(record: RunRecord) -> str:
+    """The record as JSON text with a final newline, encodable as UTF-8 whatever it holds."""
+    text = json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n"
+    # A path that is not UTF-8 reaches Python as lone surrogates, which UTF-8 cannot hold.
+    return re.sub("[\ud800-\udfff]", lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
+def record_from_json(text: str, *, where: str) -> RunRecord:
+    """The record in `text`, every field's type checked.
+
+    Args:
+        where: the file's name for messages.
+
+    Raises:
+        RecordError: not JSON, another format version, or a field that is missing or of
+            another type.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"run record expected, {where} is not JSON: {error}") from None
+    version = data.get("format_version") if isinstance(data, dict) else None
+    if version != FORMAT_VERSION:
+        raise RecordError(
+            f"run record of format version {FORMAT_VERSION} expected, {where} has {version!r}; "
+            "read it with the featbert version that wrote it, or train the run again"
+        )
+    record = _build(RunRecord, data, where, "")
+    assert isinstance(record, RunRecord)
+    return record
+
+
+def read_record(folder: Path) -> RunRecord:
+    """The record of a finished run's folder.
+
+    Raises:
+        MissingError: the folder holds no record, so it is no finished run.
+        RecordError: the record cannot be read.
+    """
+    path = folder / RECORD_NAME
+    try:
+        text = path.read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingError(
+            f"a finished run expected, {folder} holds no {RECORD_NAME}; "
+            "name a folder under the runs directory, or train it to its end"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RecordError(f"run record expected, {path} cannot be read: {error}") from None
+    return record_from_json(text, where=str(path))
+
+
+@functools.cache
+def _type_hints(kind: type) -> dict[str, Any]:
+    """Field types of a dataclass; evaluating them takes longer than checking a record."""
+    return typing.get_type_hints(kind)
+
+
+def _build(kind: Any, value: Any, where: str, at: str) -> Any:
+    """`value` as `kind`, checked all the way down; `at` is the dotted place in the record."""
+
+    def refuse(expected: str) -> RecordError:
+        found = type(value).__name__
+        return RecordError(f"{expected} expected at {at or 'the top'} of {where}, found {found}")
+
+    origin = typing.get_origin(kind)
+    if kind is Any:
+        return value
+    if origin in (types.UnionType, typing.Union):
+        if value is None and type(None) in typing.get_args(kind):
+            return None
+        (inner,) = [k for k in typing.get_args(kind) if k is not type(None)]
+        return _build(inner, value, where, at)
+    if origin is Literal:
+        if value not in typing.get_args(kind):
+            raise refuse(f"one of {', '.join(map(str, typing.get_args(kind)))}")
+        return value
+    if origin is list:
+        if not isinstance(value, list):
+            raise refuse("a list")
+        (inner,) = typing.get_args(kind)
+        return [_build(inner, v, where, f"{at}[{i}]") for i, v in enumerate(value)]
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise refuse("a table")
+        _, inner = typing.get_args(kind)
+        return {k: _build(inner, v, where, f"{at}.{k}") for k, v in value.items()}
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if not isinstance(value, dict):
+            raise refuse("a table")
+        hints = _type_hints(kind)
+        missing = [name for name in hints if name not in value]
+        if missing:
+            place = f"{at}." if at else ""
+            raise RecordError(f"field {place}{missing[0]} expected in {where}, it is missing")
+        return kind(
+            **{n: _build(k, value[n], where, f"{at}.{n}".strip(".")) for n, k in hints.items()}
+        )
+    if kind is float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise refuse("a number")
+        try:
+            return float(value)
+        except OverflowError:
+            raise refuse("a number below 1e308") from None
+    if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
+        raise refuse("a whole number")
+    if kind is str and not isinstance(value, str):
+        raise refuse("text")
+    return value

@@ -1,0 +1,210 @@
+"""Run folders: which are finished, what they predicted, and how a record gets into one.
+
+    <runs directory>/<run>/record.json     the record, written last: it makes a run finished
+                           dev.conll       word, gold and predicted tag of every dev word
+                           test.conll      the same for test, where the corpus has one
+
+Finding runs reads their records and nothing else; predictions are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from featbert.comparison.record import (
+    RECORD_NAME,
+    RecordError,
+    RunRecord,
+    read_record,
+    record_to_json,
+)
+from featbert.errors import FeatbertError, InputError, MissingError
+
+
+class PredictionsError(InputError):
+    """A predictions file that is damaged, or is not the one its run's scores were counted on."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a run predicted on one split: three lists of S sentences, aligned word by word."""
+
+    words: list[list[str]]
+    gold: list[list[str]]
+    predicted: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder and its record."""
+
+    folder: Path
+    record: RunRecord
+
+    @property
+    def name(self) -> str:
+        """Name of the folder, by which the run can be found again."""
+        return self.folder.name
+
+    def predictions(self, split: str) -> Predictions:
+        """Words, gold and predicted tags of `split`, read anew at each call (one pass).
+
+        Raises:
+            MissingError: the run kept no predictions of this split.
+            PredictionsError: a line has not three columns, or sentences or words are not as
+                many as the record's scores count.
+        """
+        path = self.folder / f"{split}.conll"
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise MissingError(
+                f"predictions of {split} expected, {path} does not exist; "
+                f"the run is scored on {', '.join(self.record.scores) or 'no split'}"
+            ) from None
+        except OSError as error:
+            raise PredictionsError(f"{path} cannot be read: {error}") from None
+        found = _parse(data, path)
+        scores = self.record.scores.get(split)
+        counts = (len(found.words), sum(map(len, found.words)))
+        if scores is not None and counts != (scores.sentences, scores.words):
+            raise PredictionsError(
+                f"{scores.sentences} sentences with {scores.words} words expected in {path}, "
+                f"found {counts[0]} with {counts[1]}; the file is damaged, train the run again"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A folder whose record cannot be read, and why."""
+
+    folder: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class FoundRuns:
+    """What a runs directory holds; iterating gives the finished runs.
+
+    Attributes:
+        runs: finished runs, by name.
+        problems: folders with a record that cannot be read.
+        unfinished: folders without a record: interrupted, or still running.
+    """
+
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]
+    unfinished: tuple[Path, ...]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line each for what a reader of a comparison should know was left out."""
+        notes = [f"left out, its record cannot be read: {p.reason}" for p in self.problems]
+        if self.unfinished:
+            names = ", ".join(folder.name for folder in self.unfinished)
+            notes.append(f"left out, not finished: {names}")
+        return tuple(notes)
+
+
+def find_runs(runs_dir: Path | str) -> FoundRuns:
+    """The runs in `runs_dir`: its folders, except those whose name starts with a dot.
+
+    Raises:
+        MissingError: there is no such directory.
+        InputError: it cannot be listed.
+    """
+    runs_dir = Path(runs_dir)
+    try:
+        folders = sorted(p for p in runs_dir.iterdir() if p.is_dir() and p.name[:1] != ".")
+    except FileNotFoundError:
+        raise MissingError(
+            f"a runs directory expected, {runs_dir} does not exist; "
+            "train a run first, or name the directory with --runs-dir"
+        ) from None
+    except OSError as error:
+        raise InputError(f"runs directory {runs_dir} cannot be listed: {error}") from None
+    runs: list[Run] = []
+    problems: list[Problem] = []
+    unfinished: list[Path] = []
+    for folder in folders:
+        try:
+            runs.append(Run(folder, read_record(folder)))
+        except RecordError as error:
+            problems.append(Problem(folder, str(error)))
+        except MissingError:
+            unfinished.append(folder)
+    return FoundRuns(tuple(runs), tuple(problems), tuple(unfinished))
+
+
+def write_record(folder: Path, record: RunRecord) -> None:
+    """Finish a run: its record appears in `folder` whole or not at all.
+
+    Written under a temporary name, flushed to disk, renamed, and the rename flushed too.
+
+    Raises:
+        InputError: the record is another folder's.
+        FeatbertError: the record could not be written; nothing is left behind.
+    """
+    if record.name != folder.name:
+        raise InputError(f"record of run {folder.name!r} expected, it names {record.name!r}")
+    path = folder / RECORD_NAME
+    temporary = folder / f"{RECORD_NAME}.tmp"
+    try:
+        with temporary.open("wb") as file:
+            file.write(record_to_json(record).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _flush_folder(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise FeatbertError(f"run record {path} could not be written: {error}") from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush a folder's list of names, where the system can open folders."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _parse(data: bytes, path: Path) -> Predictions:
+    """Three-column lines as sentences; `-DOCSTART-` lines only separate."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PredictionsError(f"UTF-8 expected in {path}: {error}") from None
+    # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
+    separator = "\t" if "\t" in text else " "
+    found = Predictions([], [], [])
+    open_sentence = False
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        columns = line.split(separator)
+        if not line.strip(" \t") or columns[0] == "-DOCSTART-":
+            open_sentence = False
+            continue
+        if len(columns) != 3 or not all(columns):
+            raise PredictionsError(
+                f"columns word, gold, predicted expected, line {number} of {path} is {line!r}"
+            )
+        if not open_sentence:
+            for rows in (found.words, found.gold, found.predicted):
+                rows.append([])
+            open_sentence = True
+        for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
+            rows[-1].append(column)
+    return found

@@ -1,0 +1,208 @@
+"""Column files read: a word a line, a blank line after a sentence, -DOCSTART- between documents.
+
+- Columns are separated by tabs if the lines of words hold any tab (words may then hold spaces),
+  by runs of spaces otherwise. Every other white space, such as U+00A0, belongs to the word.
+- The first column is the word and the last the tag, unless told.
+- Blank lines may hold spaces and tabs.
+- A line that is `#` or begins with `# ` is a comment if it stands before the first word of a
+  sentence and cannot be a word there: its number of columns differs from that of the words, or,
+  where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
+- `-DOCSTART-`, with or without columns after it, and the comment `# newdoc` begin a document and
+  are no sentences. Sentences before the first such line are a document too; a file without any
+  has no documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from featbert.data.files import codec_name, read_text
+from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_fault
+from featbert.errors import InputError
+
+_DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
+_NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
+
+
+def read_conll(
+    path: str | Path,
+    *,
+    encoding: str = "utf-8",
+    token_column: int | None = None,
+    tag_column: int | None = None,
+    tagged: bool = True,
+) -> RawFile:
+    """Read a column file; time and memory are linear in its size.
+
+    Args:
+        token_column, tag_column: counted from 1; by default the first and the last.
+        tagged: False reads words alone, from a file with or without tags.
+
+    Raises:
+        MissingError: no such file.
+        InputError: not such a file; the message names the line.
+    """
+    path = Path(path)
+    lines = read_text(path, encoding).split("\n")
+    layout = _Layout.of(lines, path, token_column, tag_column, tagged)
+
+    sentences: list[RawSentence] = []
+    words: list[str] = []
+    tags: list[str] = []
+    start = comments = 0
+    document = -1  # as long as no mark was seen
+    new_document = False
+
+    def finish() -> None:
+        nonlocal document, new_document
+        if not words:
+            return
+        if new_document:
+            document += 1
+            new_document = False
+        number = None if document < 0 else document
+        sentences.append(RawSentence(tuple(words), tuple(tags) if tagged else None, number, start))
+        words.clear()
+        tags.clear()
+
+    for number, line in enumerate(lines, start=1):
+        if not line.strip(" \t"):
+            finish()
+            continue
+        cells = layout.split(line)
+        if layout.is_docstart(line, cells):
+            finish()
+        elif words or not layout.is_comment(line, cells):
+            start = start if words else number
+            layout.check(line, cells, number)
+            words.append(cells[layout.token])
+            if tagged:
+                tags.append(cells[layout.tag].strip(" "))
+            continue
+        else:
+            comments += 1
+            if not _NEW_DOCUMENT.match(line):
+                continue
+        # A document begins. Sentences that stood before the first mark are document 0.
+        if document < 0 and sentences:
+            sentences = [RawSentence(s.words, s.tags, 0, s.line) for s in sentences]
+            document = 0
+        new_document = True
+    finish()
+    if not sentences:
+        raise InputError(f"sentences expected, {path} holds none")
+    return RawFile(path, tuple(sentences), codec_name(encoding), comments)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the lines of one file are split, and which columns count (from 0)."""
+
+    path: Path
+    separator: str  # "\t", or " " for runs of spaces
+    columns: int
+    first: int  # number of the line that the number of columns was taken from
+    token: int
+    tag: int  # -1 where tags are not read
+
+    @classmethod
+    def of(
+        cls,
+        lines: list[str],
+        path: Path,
+        token_column: int | None,
+        tag_column: int | None,
+        tagged: bool,
+    ) -> _Layout:
+        for option, value in (("token", token_column), ("tag", tag_column)):
+            if value is not None and value < 1:
+                raise InputError(f"{option} column from 1 upwards expected, found {value}")
+        if tag_column is not None and not tagged:
+            raise InputError(f"tag column {tag_column} given, but the text is read without tags")
+        data = _word_lines(lines)
+        separator = "\t" if any("\t" in lines[i] for i in data) else " "
+        first = data[0] if data else 0
+        columns = len(_split(lines[first], separator))
+        self = cls(
+            path,
+            separator,
+            columns,
+            first + 1,
+            (token_column or 1) - 1,
+            (tag_column or columns) - 1 if tagged else -1,
+        )
+        for option, value in (("token", token_column), ("tag", tag_column)):
+            if data and value is not None and value > columns:
+                self._fail(f"{option} column {value}", lines[first], columns, self.first)
+        if data and tagged and self.token == self.tag:
+            what = "a tag column beside the word" if columns == 1 else "two different columns"
+            if columns > 1:
+                advice = f"token and tag column are both {self.token + 1}"
+            elif " " in lines[first]:
+                advice = "other lines hold tabs; use one separator in all"
+            else:
+                advice = "is the file untagged, or are its columns separated otherwise?"
+            self._fail(what, lines[first], columns, self.first, advice)
+        return self
+
+    def split(self, line: str) -> list[str]:
+        return _split(line, self.separator)
+
+    def is_docstart(self, line: str, cells: list[str]) -> bool:
+        return bool(_DOCSTART.match(line)) or cells[self.token : self.token + 1] == [DOCSTART]
+
+    def is_comment(self, line: str, cells: list[str]) -> bool:
+        """Whether a line before the first word of a sentence is a comment."""
+        if not (line.startswith("# ") or line.rstrip(" ") == "#"):
+            return False
+        if len(cells) != self.columns:
+            return True
+        key_value = cells[2:3] == ["="] or cells[1:2] in (["newdoc"], ["newpar"])
+        return self.separator == " " and key_value
+
+    def check(self, line: str, cells: list[str], number: int) -> None:
+        """Raise InputError unless the line has the file's columns, a word and a tag."""
+        if len(cells) != self.columns:
+            self._fail(f"{self.columns} columns as in line {self.first}", line, len(cells), number)
+        if fault := word_fault(cells[self.token]):
+            where = f"line {number} of {self.path}"
+            raise InputError(
+                f"word expected in column {self.token + 1}, in {where} it {fault}: {excerpt(line)}"
+            )
+        if self.tag >= 0 and not cells[self.tag].strip(" "):
+            raise InputError(
+                f"tag expected in column {self.tag + 1}, line {number} of {self.path} has none: "
+                f"{excerpt(line)}; give --tag-column if the tag stands elsewhere"
+            )
+
+    def _fail(
+        self, expected: str, line: str, columns: int, number: int, advice: str = ""
+    ) -> NoReturn:
+        plural = "" if columns == 1 else "s"
+        tabs = "tab" if self.separator == "\t" else "space"
+        raise InputError(
+            f"{expected} expected, line {number} of {self.path} has {columns} {tabs}-separated "
+            f"column{plural}: {excerpt(line)}" + (f"; {advice}" if advice else "")
+        )
+
+
+def _split(line: str, separator: str) -> list[str]:
+    if separator == "\t":
+        return line.split("\t")
+    return [cell for cell in line.split(" ") if cell]
+
+
+def _word_lines(lines: Iterable[str]) -> list[int]:
+    """Places of the lines that are surely words; of all that may be, where no line is sure."""
+    maybe: list[int] = []
+    sure: list[int] = []
+    for i, line in enumerate(lines):
+        if line.strip(" \t") and not _DOCSTART.match(line):
+            maybe.append(i)
+            if not (line.startswith("# ") or line.rstrip(" ") == "#"):
+                sure.append(i)
+    return sure or maybe

@@ -1,0 +1,96 @@
+"""Text files in and out: decoded with errors that say where, written whole or not at all.
+
+Lines end at "\\n" and nowhere else: U+0085, U+2028 and their like are characters of words.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from featbert.errors import FeatbertError, InputError, MissingError
+
+BOM = "\ufeff"
+
+
+def codec_name(encoding: str) -> str:
+    """Python's name of a text encoding ("UTF8" -> "utf-8"); InputError for an unknown one."""
+    try:
+        "".encode(encoding)  # unlike codecs.lookup this refuses byte-to-byte codecs such as "hex"
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise InputError(
+            f"encoding {encoding!r} is not known; give --encoding a name such as "
+            "utf-8, latin-1, cp1252 or utf-16"
+        ) from None
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The whole file as text: one leading BOM taken off, CRLF turned into LF.
+
+    Raises:
+        MissingError: there is no such file.
+        InputError: it cannot be read, is empty, is not in `encoding` (with line and byte
+            position), or holds NUL or a carriage return inside a line.
+    """
+    encoding = codec_name(encoding)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise MissingError(f"{path} does not exist") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not data:
+        raise InputError(f"sentences expected, {path} is empty (0 bytes)")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].decode(encoding, "ignore").count("\n") + 1
+        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        raise InputError(
+            f"{encoding} text expected, line {line} of {path} has byte 0x{data[error.start]:02x} "
+            f"at byte position {error.start}; give --encoding, "
+            + ("the file begins like utf-16" if utf16 else "for instance latin-1 or cp1252")
+        ) from None
+    text = text.removeprefix(BOM).replace("\r\n", "\n").removesuffix("\r")
+    for character, what, advice in (
+        ("\0", "NUL", "it is not text, or in another encoding (give --encoding, such as utf-16)"),
+        ("\r", "carriage return inside a line", "lines end in LF or CRLF; convert the file"),
+    ):
+        if (at := text.find(character)) >= 0:
+            line = text.count("\n", 0, at) + 1
+            raise InputError(f"text expected, line {line} of {path} has a {what}; {advice}")
+    return text
+
+
+@contextmanager
+def writing(target: str | Path | TextIO) -> Iterator[TextIO]:
+    """A UTF-8 text stream that appears under its path only when the block ends without error.
+
+    A path is written under a temporary name in the same folder, flushed to disk and renamed,
+    so that a reader never sees half a file. A stream is handed through as it is.
+    Raises MissingError where the folder does not exist, FeatbertError where writing fails.
+    """
+    if not isinstance(target, str | Path):
+        yield target
+        return
+    path = Path(target)
+    if not path.parent.is_dir():
+        raise MissingError(f"{path} cannot be written: the folder {path.parent} does not exist")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        if isinstance(error, FeatbertError):
+            raise
+        raise FeatbertError(f"{path} cannot be written: {error.strerror}") from error
+    finally:  # after the rename there is nothing left to remove
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""A corpus loaded: from a folder of split files, from one file, or the embedded sample.
+
+The tag scheme is detected over all splits together, so that a small dev file that would fit two
+schemes gets the one of its corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib import resources
+from pathlib import Path
+
+from featbert.data.conll import read_conll
+from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Split
+from featbert.data.jsonl import read_jsonl
+from featbert.data.raw import RawFile
+from featbert.data.schemes import TagError, detect_scheme, scheme_name, to_bio
+from featbert.data.sentence import Sentence
+from featbert.data.split_files import JSON_EXTENSIONS, find_splits, splits_named, stem
+from featbert.errors import InputError, MissingError, nearest
+
+SAMPLE = "sample"
+_LANGUAGE = re.compile(r"[a-z]{2}")
+
+
+def load_corpus(
+    path: str | Path | None = None,
+    *,
+    language: str | None = None,
+    encoding: str = "utf-8",
+    token_column: int | None = None,
+    tag_column: int | None = None,
+    scheme: str = "auto",
+    tagged: bool = True,
+) -> Corpus:
+    """Load a corpus, its tags turned into BIO.
+
+    Args:
+        path: a folder with split files under their usual names (`split_files`); or one file,
+            the corpus of the split that its name says, else of "test"; or None or "sample" for
+            the embedded sample (a folder of that name is "./sample"). Files ending in .jsonl,
+            .ndjson or, given alone, .json are JSONL, all others column files.
+        language: BCP 47 code; by default that of a folder named like one (wikiann/de), which
+            then also names the corpus ("wikiann-de").
+        encoding: text encoding of all files.
+        token_column, tag_column: in column files, from 1; first and last by default.
+        scheme: "iob1", "bio", "io", "bioes", or "auto" to detect it (`schemes`).
+        tagged: False reads words alone; sentences then have no tags.
+
+    Returns:
+        The splits that exist; the caller decides whether it needs others.
+
+    Raises:
+        MissingError: no such path.
+        InputError: splits not found or ambiguous, or a file that cannot be read, with its line.
+    """
+    if scheme != "auto":
+        scheme = scheme_name(scheme)
+    with ExitStack() as stack:
+        if path is None or str(path) == SAMPLE:
+            name, source, language = SAMPLE, SAMPLE, language or "en"
+            folder = resources.files("featbert.data").joinpath(SAMPLE)
+            files = {
+                split: stack.enter_context(resources.as_file(folder / f"{split}.conll"))
+                for split in SPLITS
+            }
+        else:
+            place = Path(path).expanduser().absolute()
+            source = str(place)
+            files = _files(place)
+            name, found_language = _name(place)
+            language = language or found_language
+        raw = {
+            split: (
+                read_jsonl(file, encoding=encoding, tagged=tagged)
+                if _is_json(file)
+                else read_conll(
+                    file,
+                    encoding=encoding,
+                    token_column=token_column,
+                    tag_column=tag_column,
+                    tagged=tagged,
+                )
+            )
+            for split, file in files.items()
+        }
+    if tagged and scheme == "auto":
+        scheme = detect_scheme(s.tags or () for f in raw.values() for s in f.sentences)
+    splits = _splits(raw, scheme if tagged else None, keep_paths=source != SAMPLE)
+    return Corpus(name, splits, language, source)
+
+
+def _files(place: Path) -> dict[str, Path]:
+    """The split files of a folder, or a file as its only split."""
+    if place.is_dir():
+        return find_splits(place)
+    if place.exists():
+        named = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
+        return {named[0] if len(named) == 1 else "test": place}
+    known = place  # the nearest folder above that exists
+    while not known.parent.exists():
+        known = known.parent
+    missing, parent = known.name, known.parent
+    if not parent.is_dir():
+        raise MissingError(f"a corpus folder or file expected, {parent} is a file, not a folder")
+    hint = nearest(missing, sorted(p.name for p in parent.iterdir()))
+    raise MissingError(
+        f"a corpus folder or file expected, {place} does not exist: {parent} has no "
+        f"{missing!r}{hint}"
+    )
+
+
+def _name(place: Path) -> tuple[str, str | None]:
+    """Name and language: ("wikiann-de", "de") for the folder wikiann/de."""
+    folder = place if place.is_dir() else place.parent
+    name, language = folder.name or "corpus", None
+    if _LANGUAGE.fullmatch(name):
+        language = name
+        name = f"{folder.parent.name}-{name}".lstrip("-")
+    return (name if folder == place else f"{name}-{stem(place.name)}"), language
+
+
+def _is_json(file: Path) -> bool:
+    return file.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json")
+
+
+def _splits(
+    raw: Mapping[str, RawFile], scheme: str | None, *, keep_paths: bool
+) -> dict[str, Split]:
+    """Splits with BIO tags; `scheme` is None for text without tags."""
+    splits = {}
+    for split, file in raw.items():
+        repaired = 0
+        sentences = []
+        for sentence in file.sentences:
+            tags = sentence.tags
+            if tags is not None and scheme is not None:
+                try:
+                    tags, count = to_bio(tags, scheme)
+                except TagError as error:
+                    line = file.line_of(sentence, error.index)
+                    raise InputError(
+                        f"{error}, line {line} of {file.path} (word "
+                        f"{sentence.words[error.index]!r}); give --tag-column if the tags stand "
+                        "in another column, or the scheme if it is another"
+                    ) from None
+                repaired += count
+            sentences.append(Sentence(sentence.words, tags, sentence.document))
+        notes = ReadingNotes(scheme or "none", file.encoding, repaired, file.comment_lines)
+        splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
+    return splits

@@ -1,0 +1,190 @@
+"""Tag schemes: IOB1, BIO, IO and BIOES, told apart and turned into BIO and back.
+
+A tag is `O`, or a prefix, a hyphen and a type (`B-PER`; the type is what follows the first
+hyphen and may hold more of them).
+
+    scheme   other names    the two entities of "Jane Roe | Rome | Oslo" (PER LOC LOC)
+    BIO      IOB2           B-PER I-PER B-LOC B-LOC   every entity begins with B-
+    IOB1                    I-PER I-PER I-LOC B-LOC   B- only right after an entity of its type
+    IO                      I-PER I-PER I-LOC I-LOC   neighbours of one type become one entity
+    BIOES    BILOU, IOBES   B-PER E-PER S-LOC S-LOC   E- (or L-) ends, S- (or U-) is alone
+
+Entities are those of conlleval, the scorer of the CoNLL shared tasks, whatever the scheme: one
+begins at B- and S-, and at I- or E- where the word before is O, is of another type or ended an
+entity (E-, S-). So ill-formed tags are repaired by reading them: a tag is counted as repaired
+where it differs from the tag that a correct file of the scheme has for the same entities.
+
+Detection (`detect_scheme`) looks at all tags it is given, so give it a whole corpus:
+
+1. Any E-, S-, L- or U- tag: BIOES.
+2. Otherwise every entity begins with B- or with I-, except that B- right after a word of its
+   own type begins one in both BIO and IOB1 and is no evidence. More beginnings with I- than
+   with B-: IOB1; else BIO.
+3. Nothing but O: BIO.
+
+The ambiguous cases: a text with I- alone is IOB1 or IO. It is called IOB1, which gives the same
+entities. BIO and IOB1 give the same entities for any tags, so a wrong guess between the two can
+only change the count of repairs. IO is never detected, only given; then tags without any prefix
+(`PER`) are types too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from featbert.data.raw import excerpt
+from featbert.errors import InputError, nearest
+
+SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
+_ALIASES = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES", "BIOLU": "BIOES"}
+_BIOES_PREFIX = {"L": "E", "U": "S"}
+_BARE_PREFIX = re.compile(r"[BIESLU](-|$)")
+_TAG = re.compile(r"([BIESLU])-(.+)", re.DOTALL)
+
+
+class Span(NamedTuple):
+    """An entity: words start <= i < end of one sentence."""
+
+    type: str
+    start: int
+    end: int
+
+
+class TagError(InputError):
+    """A tag that its scheme does not know; `index` is its place in the sentence, from 0."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def scheme_name(name: str) -> str:
+    """One of `SCHEMES` for any usual spelling ("iob2" -> "BIO"); InputError for another."""
+    upper = name.upper()
+    if (scheme := _ALIASES.get(upper, upper)) in SCHEMES:
+        return scheme
+    known = [s.lower() for s in (*SCHEMES, *_ALIASES)]
+    raise InputError(
+        f"tag scheme {name!r} is not known{nearest(name.lower(), ['auto', *known])}; "
+        f"expected auto or one of {', '.join(known)}"
+    )
+
+
+def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
+    """The scheme of tags (S sentences of T tags each): "BIOES", "IOB1" or "BIO".
+
+    The rule is in the head of this module. Tags of no scheme are passed over here; `to_bio`
+    refuses them.
+    """
+    begun_b = begun_i = 0
+    for tags in sentences:
+        before = ""
+        for tag in tags:
+            match = _TAG.fullmatch(tag)
+            prefix, type_ = match.groups() if match else ("", "")
+            if prefix not in ("B", "I", ""):
+                return "BIOES"
+            if type_ != before:
+                begun_b += prefix == "B"
+                begun_i += prefix == "I"
+            before = type_
+    return "IOB1" if begun_i > begun_b else "BIO"
+
+
+def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
+    """Entities of one sentence's tags (T,) in order, the conlleval way (head of this module).
+
+    Raises:
+        TagError: a tag that is neither O nor of the scheme.
+    """
+    scheme = scheme_name(scheme)
+    found: list[Span] = []
+    open_ = False  # whether the word before belongs to an entity that can go on
+    before = ""  # the type of the word before, "" for O
+    for i, tag in enumerate(tags):
+        prefix, type_ = _parse(tag, scheme, i)
+        if prefix:
+            if prefix in "BS" or not open_ or type_ != before:
+                found.append(Span(type_, i, i + 1))
+            else:
+                found[-1] = Span(type_, found[-1].start, i + 1)
+        open_ = prefix in ("B", "I")
+        before = type_
+    return found
+
+
+def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
+    """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed.
+
+    Raises:
+        TagError: a tag that is neither O nor of the scheme.
+        InputError: no such scheme.
+    """
+    scheme = scheme_name(scheme)
+    if all(tag == "O" for tag in tags):
+        return tuple(tags), 0
+    entities = spans(tags, scheme)
+    bio = _write(entities, len(tags), "BIO")
+    expected = bio if scheme == "BIO" else _write(entities, len(tags), scheme)
+    repaired = sum(
+        _parse(tag, scheme, i) != _parse(right, scheme, i)
+        for i, (tag, right) in enumerate(zip(tags, expected, strict=True))
+    )
+    return bio, repaired
+
+
+def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
+    """Tags (T,) in `scheme` for the entities of BIO tags: the inverse of `to_bio`.
+
+    Raises:
+        InputError: IO cannot write two neighbouring entities of one type; no such scheme.
+    """
+    scheme = scheme_name(scheme)
+    entities = spans(tags)
+    if scheme == "IO":
+        for left, right in pairwise(entities):
+            if left.end == right.start and left.type == right.type:
+                raise InputError(
+                    f"IO tags cannot keep apart the neighbouring {left.type} entities at words "
+                    f"{left.start + 1} and {right.start + 1}; use bio, iob1 or bioes"
+                )
+    return _write(entities, len(tags), scheme)
+
+
+def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
+    """(prefix of B I E S, type), or ("", "") for O."""
+    if tag == "O":
+        return "", ""
+    match = _TAG.fullmatch(tag)
+    if match:
+        prefix, type_ = match.groups()
+        if scheme == "BIOES":
+            return _BIOES_PREFIX.get(prefix, prefix), type_
+        if prefix in "BI":
+            return prefix, type_
+    elif scheme == "IO" and tag and not _BARE_PREFIX.match(tag):
+        return "I", tag
+    expected = {"BIOES": "B-, I-, E- or S-", "IO": "I-"}.get(scheme, "B- or I-")
+    raise TagError(
+        f"{scheme} tag expected (O, or {expected} and a type, as in B-PER), found {excerpt(tag)}",
+        index,
+    )
+
+
+def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...]:
+    """Tags (length,) of entities that do not overlap and stand in order."""
+    tags = ["O"] * length
+    before = Span("", 0, 0)
+    for entity in entities:
+        type_, start, end = entity
+        tags[start:end] = [f"I-{type_}"] * (end - start)
+        touches = before.end == start and before.type == type_
+        if scheme in ("BIO", "BIOES") or (scheme == "IOB1" and touches):
+            tags[start] = f"B-{type_}"
+        if scheme == "BIOES":
+            tags[end - 1] = f"{'S' if end - start == 1 else 'E'}-{type_}"
+        before = entity
+    return tuple(tags)

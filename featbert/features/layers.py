@@ -1,0 +1,146 @@
+"""Layer combinations by name: what `--layers` understands.
+
+Hidden states of an encoder with L transformer layers are numbered 0..L: 0 is the embedding
+output, `embeddings`, and 1..L are the layers. The names are those of the BERT paper's Table 7
+(Devlin et al. 2019, section 5.3):
+
+    embeddings (or first)   hidden state 0
+    second_to_last, last    L-1, L
+    sum_last4               sum of the last four
+    weighted_last4          learned scalar mix of the last four
+    concat_last4            the last four side by side, 4H wide
+    weighted_all            learned scalar mix of layers 1..L (the paper's "all 12 layers")
+
+and the general forms, with numbers and ranges:
+
+    layer:7   concat:9,10,11,12   sum:9-12   mean:1-12   weighted:0-12
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from featbert.errors import InputError, nearest
+
+Mode = Literal["single", "concat", "sum", "mean", "weighted"]
+MODES: tuple[Mode, ...] = ("concat", "sum", "mean", "weighted")
+NAMES = (
+    "embeddings",
+    "second_to_last",
+    "last",
+    "sum_last4",
+    "weighted_last4",
+    "concat_last4",
+    "weighted_all",
+)
+ALIASES = {"first": "embeddings"}
+FORMS = ("layer:7", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
+
+
+class LayerError(InputError):
+    """A layer combination that nobody knows, or that this encoder cannot serve."""
+
+
+@dataclass(frozen=True)
+class LayerCombination:
+    """Which hidden states a tagger reads, and how they become one vector a word.
+
+    Attributes:
+        name: canonical name, such as "concat_last4".
+        indices: (k,) hidden states, 0 being the embeddings, in the order of combination.
+        mode: "single" takes the one state as it is, "concat" lays k states side by side,
+            "sum" and "mean" add them, "weighted" learns a softmax-weighted sum with a scale.
+    """
+
+    name: str
+    indices: tuple[int, ...]
+    mode: Mode
+
+    def width(self, hidden_size: int) -> int:
+        """Width of the combined vector of a word for hidden states of `hidden_size`."""
+        return hidden_size * (len(self.indices) if self.mode == "concat" else 1)
+
+
+def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
+    """The combination that `spec` names, for an encoder with `num_layers` layers.
+
+    Without `num_layers` only the form is checked, and indices counted from the top are
+    negative; this is the check that runs before a model is at hand.
+
+    Raises:
+        LayerError: unknown name, malformed numbers, or layers that the encoder lacks.
+    """
+    name = ALIASES.get(spec.strip(), spec.strip())
+    if name in NAMES:
+        return _named(name, num_layers)
+    kind, colon, numbers = name.partition(":")
+    if not colon or kind not in ("layer", *MODES):
+        raise LayerError(
+            f"layer combination expected, found {spec!r}{nearest(name, (*NAMES, *ALIASES))}; "
+            f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
+        )
+    indices = _numbers(numbers, spec, one=kind == "layer")
+    if num_layers is not None and max(indices) > num_layers:
+        raise LayerError(
+            f"layers 0 to {num_layers} expected, {spec!r} asks for layer {max(indices)}; "
+            + _offer(num_layers)
+        )
+    mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
+    text = f"{kind}:{','.join(map(str, indices))}"
+    return LayerCombination(text, indices, mode)
+
+
+def available(num_layers: int) -> tuple[str, ...]:
+    """Names that an encoder with `num_layers` layers can serve."""
+    need = {"second_to_last": 1, "last": 1, "weighted_all": 1}
+    return tuple(n for n in NAMES if num_layers >= (4 if "last4" in n else need.get(n, 0)))
+
+
+def _named(name: str, num_layers: int | None) -> LayerCombination:
+    if num_layers is not None and name not in available(num_layers):
+        raise LayerError(
+            f"an encoder with at least {4 if 'last4' in name else 1} layers expected for {name!r}, "
+            f"this one has {num_layers}; " + _offer(num_layers)
+        )
+    top = -1 if num_layers is None else num_layers
+    if name == "embeddings":
+        return LayerCombination(name, (0,), "single")
+    if name == "last":
+        return LayerCombination(name, (top,), "single")
+    if name == "second_to_last":
+        return LayerCombination(name, (top - 1,), "single")
+    mode = cast(Mode, name.split("_")[0])
+    if name == "weighted_all":
+        return LayerCombination(name, tuple(range(1, (num_layers or 1) + 1)), mode)
+    return LayerCombination(name, tuple(range(top - 3, top + 1)), mode)
+
+
+def _offer(num_layers: int) -> str:
+    return (
+        f"it can serve {', '.join(available(num_layers))}; "
+        f"and layer:, concat:, sum:, mean:, weighted: of 0-{num_layers}"
+    )
+
+
+def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
+    """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12)."""
+    wanted = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
+        if match is None:
+            raise LayerError(f"{wanted} expected, found {part!r} in {spec!r}")
+        first = int(match[1])
+        last = int(match[2]) if match[2] else first
+        if last < first:
+            raise LayerError(f"a rising range expected, found {part!r} in {spec!r}")
+        found.extend(range(first, last + 1))
+    if one and len(found) != 1:
+        raise LayerError(
+            f"{wanted} expected, found {spec!r}; use concat:, sum:, mean: or weighted:"
+        )
+    if len(set(found)) != len(found):
+        raise LayerError(f"each layer once expected, found {spec!r} naming a layer twice")
+    return tuple(found)

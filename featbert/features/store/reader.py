@@ -1,0 +1,237 @@
+"""Reading a feature store: one contiguous dataset a layer, so that a layer costs a layer.
+
+/<split>/layers/00 .. /<split>/layers/LL   (N, H) float16 or float32
+/<split>/offsets                           (S + 1,) int64, words before each sentence
+/<split>/blocks                            (K + 1,) int64, words before each block
+/<split>/checksums                         (layers, K) CRC-32 of each block of a layer
+attrs: format_version, manifest (JSON), checksum (CRC-32 of manifest and offsets), complete
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.errors import InputError, MissingError
+from featbert.features.store.manifest import (
+    FORMAT_VERSION,
+    Manifest,
+    ManifestError,
+    manifest_from_json,
+)
+
+# Blocks of each layer whose checksum ordinary reading compares.
+SAMPLED_BLOCKS = 3
+
+
+class StoreError(InputError):
+    """A store that is damaged, foreign, incomplete, or lacks what was asked of it."""
+
+
+class StoreNotFoundError(MissingError):
+    """No store at this path."""
+
+
+class FeatureStore:
+    """A finished store on disk. It keeps a path, not an open file, so it may cross processes.
+
+    Attributes:
+        path: the HDF5 file.
+        manifest: what it holds; checked against the file when the store is opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Opens the store, checks manifest, offsets and sizes, and closes it again.
+
+        Raises:
+            StoreNotFoundError: no such file.
+            StoreError: not a finished, intact featbert store.
+        """
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise StoreNotFoundError(
+                f"a feature store expected, {self.path} is no file; featbert extract makes one"
+            )
+        with self._open() as file:
+            if not file.attrs.get("complete", False) or "manifest" not in file.attrs:
+                raise StoreError(
+                    f"a finished feature store expected, {self.path} is none; "
+                    "featbert extract makes one or finishes it"
+                )
+            text = file.attrs["manifest"]
+            try:
+                self.manifest: Manifest = manifest_from_json(text, where=str(self.path))
+            except ManifestError as error:
+                raise StoreError(str(error)) from None
+            self._offsets = {
+                name: self._dataset(file, f"{name}/offsets")[:] for name in self.splits
+            }
+            if int(file.attrs.get("checksum", -1)) != frame_checksum(text, self._offsets):
+                raise StoreError(self._damaged("manifest or offsets do not match their checksum"))
+            self._check_shapes(file)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits it holds."""
+        return tuple(self.manifest.splits)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Hidden states it holds, rising; 0 is the embeddings."""
+        return self.manifest.layers
+
+    @property
+    def file_bytes(self) -> int:
+        """Size on disk."""
+        return self.path.stat().st_size
+
+    def offsets(self, split: str) -> NDArray[np.int64]:
+        """(S + 1,) words before each sentence of a split."""
+        offsets: NDArray[np.int64] = self._offsets[self._known(split)]
+        return offsets
+
+    def read(
+        self, split: str, layers: Sequence[int] | None = None, *, words: slice | None = None
+    ) -> NDArray[Any]:
+        """Hidden states in the stored precision; reads the named layers and nothing else.
+
+        Args:
+            layers: (k,) hidden states in the order wanted; all that the store holds by default.
+            words: a contiguous run of words; all by default.
+
+        Returns:
+            (k, N, H), or (k, n, H) for a run of n words.
+
+        Raises:
+            StoreError: a split or layer that the store lacks, or damage.
+        """
+        wanted = self.layers if layers is None else tuple(layers)
+        self.require(wanted)
+        n_words = self.manifest.splits[self._known(split)].words
+        start, stop, step = (words or slice(None)).indices(n_words)
+        if step != 1:
+            raise StoreError(f"a contiguous run of words expected, found a step of {step}")
+        stop = max(start, stop)
+        out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
+        with self._open() as file:
+            blocks = self._dataset(file, f"{split}/blocks")[:]
+            sums = self._dataset(file, f"{split}/checksums")[:]
+            for row, layer in zip(out, wanted, strict=True):
+                if len(row):
+                    dataset = self._dataset(file, layer_path(split, layer))
+                    dataset.read_direct(row, np.s_[start:stop])
+                    where = (split, layer, start)
+                    self._check_sample(row, blocks, sums[self.layers.index(layer)], where)
+        return out
+
+    def require(self, layers: Sequence[int]) -> None:
+        """Raises StoreError where the store lacks one of `layers`."""
+        missing = [layer for layer in layers if layer not in self.layers]
+        if missing:
+            raise StoreError(
+                f"hidden states {', '.join(map(str, layers))} expected in {self.path}, it holds "
+                f"{', '.join(map(str, self.layers))}; extract with --layers all, or with these"
+            )
+
+    def verify(self) -> list[str]:
+        """Compares every block with its checksum; what is damaged, a line each ([] = intact)."""
+        damage = []
+        with self._open() as file:
+            for split in self.splits:
+                blocks = self._dataset(file, f"{split}/blocks")[:]
+                sums = self._dataset(file, f"{split}/checksums")[:]
+                for at, layer in enumerate(self.layers):
+                    dataset = self._dataset(file, layer_path(split, layer))
+                    for k, (start, stop) in enumerate(pairwise(blocks)):
+                        if checksum(dataset[start:stop]) != sums[at, k]:
+                            damage.append(f"{split}, layer {layer}, words {start} to {stop - 1}")
+        return damage
+
+    @contextmanager
+    def _open(self) -> Iterator[h5py.File]:
+        try:
+            with h5py.File(self.path, "r") as file:
+                yield file
+        except (OSError, RuntimeError, KeyError) as error:
+            raise StoreError(self._damaged(str(error).split("\n")[0])) from None
+
+    def _dataset(self, file: h5py.File, name: str) -> h5py.Dataset:
+        found = file.get(name)
+        if not isinstance(found, h5py.Dataset):
+            raise StoreError(self._damaged(f"dataset {name} is missing"))
+        return found
+
+    def _check_shapes(self, file: h5py.File) -> None:
+        """Datasets as the manifest says, and all their bytes within the file."""
+        size = self.path.stat().st_size
+        for name, split in self.manifest.splits.items():
+            if len(self._offsets[name]) != split.sentences + 1:
+                raise StoreError(self._damaged(f"offsets of {name} do not fit the manifest"))
+            for layer in self.layers:
+                dataset = self._dataset(file, layer_path(name, layer))
+                shape = (split.words, self.manifest.hidden_size)
+                if dataset.shape != shape or dataset.dtype != np.dtype(self.manifest.dtype):
+                    raise StoreError(
+                        self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
+                    )
+                place = dataset.id.get_offset()
+                if split.words and (place is None or place + dataset.nbytes > size):
+                    raise StoreError(self._damaged(f"{dataset.name} reaches beyond the file's end"))
+
+    def _check_sample(
+        self,
+        row: NDArray[Any],
+        blocks: NDArray[np.int64],
+        sums: NDArray[np.uint32],
+        where: tuple[str, int, int],
+    ) -> None:
+        """Compares the first, the last and a middle one of the blocks read whole."""
+        split, layer, start = where
+        inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= start + len(row)))
+        places = np.linspace(0, len(inside) - 1, SAMPLED_BLOCKS).astype(int)
+        for k in np.unique(inside[places]) if len(inside) else ():
+            first, stop = blocks[k] - start, blocks[k + 1] - start
+            if checksum(row[first:stop]) != sums[k]:
+                raise StoreError(
+                    self._damaged(f"{split}, layer {layer}: block {k} does not match its checksum")
+                )
+
+    def _known(self, split: str) -> str:
+        if split not in self.manifest.splits:
+            raise StoreError(
+                f"split {' or '.join(self.splits)} expected, {self.path} holds no {split!r}"
+            )
+        return split
+
+    def _damaged(self, reason: str) -> str:
+        return (
+            f"an intact feature store of format {FORMAT_VERSION} expected, {self.path} is damaged: "
+            f"{reason}; delete it and extract again"
+        )
+
+
+def layer_path(split: str, layer: int) -> str:
+    """The dataset of one layer of a split."""
+    return f"{split}/layers/{layer:02d}"
+
+
+def checksum(rows: NDArray[Any], start: int = 0) -> int:
+    """CRC-32 of an array's bytes."""
+    buffer: Any = np.ascontiguousarray(rows)  # numpy states no buffer type before Python 3.12
+    return zlib.crc32(buffer, start)
+
+
+def frame_checksum(manifest: str, offsets: dict[str, NDArray[np.int64]]) -> int:
+    """CRC-32 over the manifest's text and the offsets of all splits."""
+    value = zlib.crc32(manifest.encode())
+    for name in sorted(offsets):
+        value = checksum(offsets[name].astype("<i8"), value)
+    return value

@@ -1,0 +1,170 @@
+"""The tokenizer as featbert uses it: it deepens the words of the corpus and never splits or
+joins them.
+
+Three things in a checkpoint's tokenizer would silently change what is read, so they are set here:
+truncation and padding are off; byte-level tokenizers get a leading space before every word, as
+inside a sentence; and a word of the corpus that spells a special token ("[SEP]") is text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from featbert.errors import InputError
+from featbert.features.source import EncoderSource
+
+Ints = NDArray[np.int64]
+
+
+class TokenizerError(InputError):
+    """A tokenizer that cannot deepen words: not a fast one, or without [UNK]."""
+
+
+@dataclass(frozen=True)
+class WordPieces:
+    """A word tokenizer with the special pieces that pre-training put around a text.
+
+    Attributes:
+        prefix, suffix: special piece ids before and after the pieces of a window.
+        pad_id: piece id that fills a row of a batch; it is masked.
+        unknown_id: piece that stands for a word for which the tokenizer emits nothing.
+        lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
+    """
+
+    backend: Tokenizer
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    pad_id: int
+    unknown_id: int
+    lowercases: bool
+
+    @property
+    def n_special(self) -> int:
+        """Special pieces around a window."""
+        return len(self.prefix) + len(self.suffix)
+
+    def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
+        """Wordpieces of the words of texts.
+
+        Args:
+            texts: words by text; each text's words are tokenized one by one.
+
+        Returns:
+            pieces: (P,) piece ids of all words in order, without specials.
+            ends: (N + 1,) word n has pieces ends[n] .. ends[n + 1] - 1, at least one.
+            unknown: words that yielded no piece and got the unknown piece.
+        """
+        ids: list[Ints] = []
+        counts: list[Ints] = []
+        unknown = 0
+        for text, found in zip(
+            texts,
+            self.backend.encode_batch(
+                [list(t) for t in texts], is_pretokenized=True, add_special_tokens=False
+            ),
+            strict=True,
+        ):
+            piece_ids = np.asarray(found.ids, dtype=np.int64)
+            words = np.asarray(found.word_ids, dtype=np.int64)
+            by_word = np.bincount(words, minlength=len(text)).astype(np.int64)
+            empty = np.flatnonzero(by_word == 0)
+            if len(empty):
+                unknown += len(empty)
+                at = np.concatenate([[0], np.cumsum(by_word)])[empty]
+                piece_ids = np.insert(piece_ids, at, self.unknown_id)
+                by_word[empty] = 1
+            ids.append(piece_ids)
+            counts.append(by_word)
+        flat = np.concatenate(ids) if ids else np.zeros(0, dtype=np.int64)
+        ends = np.concatenate([[0], *counts]).cumsum()
+        return flat, ends, unknown
+
+
+def load_wordpieces(source: EncoderSource) -> WordPieces:
+    """The tokenizer of an encoder.
+
+    Raises:
+        TokenizerError: no fast tokenizer, no unknown piece, or one that lowercases a cased
+            checkpoint and cannot be told not to.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            source.folder, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise TokenizerError(
+            f"a tokenizer expected in {source.folder}, it cannot be loaded: {reason}"
+        ) from None
+    if not getattr(tokenizer, "is_fast", False):
+        raise TokenizerError(
+            f"a fast tokenizer expected for {source.name}, found {type(tokenizer).__name__}; "
+            "save one with PreTrainedTokenizerFast"
+        )
+    backend = _word_backend(tokenizer.backend_tokenizer.to_str())
+    cased = _is_cased_vocabulary(backend)
+    if cased and _lowercases(backend):
+        backend = _word_backend(tokenizer.backend_tokenizer.to_str(), keep_case=True)
+        if _lowercases(backend):
+            raise TokenizerError(
+                f"the vocabulary of {source.name} is cased but its tokenizer lowercases; "
+                "set do_lower_case to false in its tokenizer_config.json"
+            )
+    probe = backend.encode("", add_special_tokens=True)
+    special = tuple(probe.ids)
+    around = backend.encode("a", add_special_tokens=True)
+    first = next((i for i, s in enumerate(around.special_tokens_mask) if not s), len(special))
+    prefix, suffix = special[:first], special[first:]
+    if not special and tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
+        prefix, suffix = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
+    unknown = tokenizer.unk_token_id
+    if unknown is None:
+        raise TokenizerError(f"an unknown token expected in the tokenizer of {source.name}")
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+    return WordPieces(backend, prefix, suffix, int(pad), int(unknown), _lowercases(backend))
+
+
+def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
+    """The tokenizer without truncation and padding, words beginning as inside a sentence."""
+    state = json.loads(serialized)
+    state["truncation"] = state["padding"] = None
+    for node in _nodes(state.get("pre_tokenizer")):
+        if node.get("type") == "ByteLevel":
+            node["add_prefix_space"] = True
+    if keep_case:
+        for node in _nodes(state.get("normalizer")):
+            if node.get("type") == "BertNormalizer":
+                # strip_accents follows lowercase where it is null
+                node["lowercase"] = False
+    backend = Tokenizer.from_str(json.dumps(state))
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _nodes(component: Any) -> list[dict[str, Any]]:
+    """A tokenizer component and, where it is a sequence, its parts."""
+    if not isinstance(component, dict):
+        return []
+    parts = component.get("pretokenizers") or component.get("normalizers") or []
+    return [component, *(n for part in parts for n in _nodes(part))]
+
+
+def _lowercases(backend: Tokenizer) -> bool:
+    normalizer = backend.normalizer
+    return normalizer is not None and normalizer.normalize_str("Aa") == "aa"
+
+
+def _is_cased_vocabulary(backend: Tokenizer) -> bool:
+    """Whether a noticeable share of the vocabulary's pieces has capital letters."""
+    pieces = list(backend.get_vocab(with_added_tokens=False))
+    capitals = sum(1 for p in pieces if p != p.lower() and not (p.startswith("[") or "<" in p))
+    return capitals > len(pieces) // 100

@@ -1,0 +1,25 @@
+"""Names that are imported when they are used: importing featbert must not import torch."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def attach(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` (PEP 562) of a package.
+
+    Args:
+        package: the package's full name.
+        homes: full name of the module that defines each public name.
+    """
+
+    def get(name: str) -> Any:
+        if name in homes:
+            return getattr(importlib.import_module(homes[name]), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get, lambda: sorted(homes), sorted(homes)

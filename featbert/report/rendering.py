@@ -1,0 +1,54 @@
+"""One door to all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from featbert.comparison.compare import Comparison
+from featbert.errors import InputError, nearest
+
+FORMATS = ("text", "markdown", "latex", "csv", "json")
+
+
+def render(
+    comparisons: Sequence[Comparison],
+    format: str = "text",
+    *,
+    width: int | None = None,
+    color: bool = False,
+    notes: Sequence[str] = (),
+) -> str:
+    """Comparisons in one of `FORMATS`, with a final newline.
+
+    Args:
+        width: of the terminal, for text; see `text_report`.
+        color: whether text may be styled.
+        notes: further lines, such as `FoundRuns.notes`; CSV has no place for them.
+
+    Raises:
+        InputError: an unknown format.
+    """
+    if format == "text":
+        # rich takes 50 ms to import, which the formats for machines need not wait for.
+        from featbert.report.text import text_report
+
+        return text_report(comparisons, width=width, color=color, notes=notes)
+    if format == "markdown":
+        from featbert.report.markdown import markdown_report
+
+        return markdown_report(comparisons, notes=notes)
+    if format == "latex":
+        from featbert.report.latex import latex_report
+
+        return latex_report(comparisons, notes=notes)
+    if format == "csv":
+        from featbert.report.csv_table import csv_report
+
+        return csv_report(comparisons)
+    if format == "json":
+        from featbert.report.json_table import json_report
+
+        return json_report(comparisons, notes=notes)
+    raise InputError(
+        f"format {', '.join(FORMATS)} expected, found {format!r}{nearest(format, FORMATS)}"
+    )

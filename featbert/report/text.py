@@ -1,0 +1,133 @@
+"""Comparisons as tables for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.box import Box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from featbert.comparison.compare import Comparison
+from featbert.report.table import Block, Cell, Table, tables
+from featbert.report.units import visible
+
+_UNBOUNDED = 100_000
+_MIN_WIDTH = 20
+# Rules above and below, under the heading and between approaches; no vertical lines.
+_RULES = Box(" ── \n    \n ── \n    \n ── \n ── \n    \n ── \n")
+
+
+def text_report(
+    comparisons: Sequence[Comparison],
+    *,
+    width: int | None = None,
+    color: bool = False,
+    notes: Sequence[str] = (),
+) -> str:
+    """A titled table for each comparison, its notes beneath, and `notes` at the end.
+
+    Args:
+        width: columns of the terminal. A table that is wider is parted into quality and cost,
+            one below the other; what is still too wide wraps, and nothing is cut. Without it,
+            lines are as long as they need to be.
+        color: whether to style the text with ANSI codes: titles, and the best values in bold.
+        notes: further lines, such as `FoundRuns.notes`.
+    """
+    if not comparisons:
+        return "".join(
+            f"{line}\n" for line in ["no finished runs to compare", *map(visible, notes)]
+        )
+    drawn = tables(comparisons)
+    wide = max(max(_natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in drawn)
+    console = _console(wide if width is None else max(width, _MIN_WIDTH), color)
+    for i, table in enumerate(drawn):
+        if i:
+            console.print()
+        _draw(console, table)
+    if notes:
+        console.print()
+        _print_notes(console, [visible(note) for note in notes])
+    lines = _output(console).split("\n")
+    return "\n".join(line.rstrip(" ") for line in lines)
+
+
+def _draw(console: Console, table: Table) -> None:
+    console.print(Text(table.title, style="bold"))
+    console.print(Text(table.subtitle, style="dim"))
+    whole: tuple[Block, ...] = ("name", "quality", "cost")
+    parts = [whole] if _natural(table) <= console.width else [whole[:2], (whole[0], whole[2])]
+    for blocks in parts:
+        console.print(_grid(table, *blocks))
+    _print_notes(console, table.notes)
+
+
+def _print_notes(console: Console, notes: Sequence[str]) -> None:
+    for note in notes:
+        console.print(Padding(Text(note, style="dim", overflow="fold"), (0, 0, 0, 1)))
+
+
+def _grid(table: Table, *blocks: Block) -> RichTable:
+    grid = RichTable(box=_RULES, show_edge=True, pad_edge=True, padding=(0, 1), header_style="")
+    columns, rows = table.select(*blocks)
+    for column in columns:
+        grid.add_column(
+            Text(column.head, style="bold"),
+            justify="right" if column.right else "left",
+            overflow="fold",
+        )
+    aligned = list(
+        zip(*(_aligned(c, [r[i] for r in rows]) for i, c in enumerate(columns)), strict=True)
+    )
+    for i, cells in enumerate(aligned):
+        if table.sections[i]:
+            grid.add_section()
+        grid.add_row(*cells)
+    return grid
+
+
+def _aligned(cells: Sequence[Cell]) -> list[Text]:
+    """The cells' texts, padded so that `63.12 ± 0.45`, `9.80 ± 10.20` and `63.12` line up."""
+    parts = [cell.text.partition(" ± ") for cell in cells]
+    tail = max(len(sd) for _, _, sd in parts)
+    texts = []
+    for cell, (mean, mark, sd) in zip(cells, parts, strict=True):
+        padded = f"{mean}{mark}{sd.rjust(tail)}" if mark or not tail else mean + " " * (tail + 3)
+        texts.append(Text(padded, style="bold" if cell.best else ""))
+    return texts
+
+
+def _natural(table: Table) -> int:
+    """Columns that the undivided table takes without wrapping."""
+    console = _console(_UNBOUNDED, False)
+    grid = _grid(table, "name", "quality", "cost")
+    return Measurement.get(console, console.options, grid).maximum
+
+
+def _console(width: int, color: bool) -> Console:
+    """A console on a string; nothing about it depends on the environment."""
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        height=100,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        force_jupyter=False,
+        force_interactive=False,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def _output(console: Console) -> str:
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()

@@ -1,0 +1,96 @@
+"""Numbers and names as people read them: no more digits than mean something.
+
+Every function gives `NONE` for None, the mark of a number that is no part of a row.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+NONE = "–"
+
+
+def percent(share: float | None) -> str:
+    """0.63118 as `63.12`."""
+    return NONE if share is None else f"{100 * share:.2f}"
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in percentage points, with its sign: `-1.30`, `+0.52`, `0.00`."""
+    if difference is None:
+        return NONE
+    text = f"{100 * difference:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as `0.4 s`, `42 s`, `1m 12s`, `2h 05m` or `3d 04h`."""
+    if seconds is None:
+        return NONE
+    if seconds < 0.05:
+        return "<0.1 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    minutes = round(seconds / 60)
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h {minutes % 60:02d}m"
+    hours = round(seconds / 3600)
+    return f"{hours // 24}d {hours % 24:02d}h"
+
+
+def size(n_bytes: float | None) -> str:
+    """Bytes in decimal units: `512 B`, `12.3 MB`, `6.0 GB`."""
+    if n_bytes is not None and n_bytes < 1000:
+        return f"{round(n_bytes)} B"
+    return _scaled(n_bytes, ("B", "kB", "MB", "GB", "TB", "PB"))
+
+
+def parameters(n: float | None) -> str:
+    """A count: `512`, `768 k`, `13.4 M`, `1.2 G`."""
+    if n is not None and n < 1000:
+        return f"{round(n)}"
+    return _scaled(n, ("", "k", "M", "G", "T"))
+
+
+def rate(per_second: float | None) -> str:
+    """Three significant digits with thousands separators: `12,400`, `3.42`."""
+    if per_second is None:
+        return NONE
+    if per_second < 100:
+        return f"{per_second:.3g}"
+    digits = len(str(round(per_second)))
+    return f"{round(per_second, 3 - digits):,.0f}"
+
+
+def visible(text: str) -> str:
+    r"""`text` on one line, whatever would control a terminal written out: `\x1b`, `\u202e`.
+
+    Control and format characters (escape, bidirectional overrides, zero-width), line and
+    paragraph separators, lone surrogates and private use are replaced.
+    """
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _scaled(number: float | None, units: tuple[str, ...]) -> str:
+    """With the largest unit that leaves one digit or more before the point: 3 digits at most."""
+    if number is None:
+        return NONE
+    power = 0
+    while number >= 999.5 and power < len(units) - 1:
+        number /= 1000
+        power += 1
+    return f"{number:.1f} {units[power]}" if number < 99.95 else f"{number:.0f} {units[power]}"

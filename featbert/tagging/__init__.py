@@ -1,0 +1,21 @@
+"""Taggers of both approaches: words in, one row of logits a word out."""
+
+from typing import TYPE_CHECKING
+
+from featbert.lazy import attach
+
+if TYPE_CHECKING:
+    from featbert.tagging.bilstm import BiLSTMTagger, FeatureBatch
+    from featbert.tagging.combination import CombineLayers, ScalarMix
+    from featbert.tagging.finetuned import FineTuneTagger
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "BiLSTMTagger": "featbert.tagging.bilstm",
+        "CombineLayers": "featbert.tagging.combination",
+        "FeatureBatch": "featbert.tagging.bilstm",
+        "FineTuneTagger": "featbert.tagging.finetuned",
+        "ScalarMix": "featbert.tagging.combination",
+    },
+)

@@ -1,0 +1,93 @@
+"""The feature-based tagger: a two-layer BiLSTM on frozen word vectors and a linear classifier.
+
+Devlin et al. 2019, section 5.3: "a randomly initialized two-layer 768-dimensional BiLSTM before
+the classification layer". The paper does not say whether 768 is the size per direction or in
+total; featbert reads it as 768 units per direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from featbert.features.layers import LayerCombination
+from featbert.tagging.combination import CombineLayers
+
+
+@dataclass(frozen=True)
+class FeatureBatch:
+    """Frozen vectors of the words of B sentences, one sentence after the other, unpadded.
+
+    Attributes:
+        states: (k, W, H) hidden states in the combination's order, in the stored precision.
+        lengths: (B,) words of each sentence, at least 1 each.
+    """
+
+    states: Tensor
+    lengths: NDArray[np.int64]
+
+
+class BiLSTMTagger(nn.Module):
+    """Layer combination, dropout, BiLSTM, dropout, linear classifier; one logit row a word."""
+
+    def __init__(
+        self,
+        combination: LayerCombination,
+        hidden_size: int,
+        num_labels: int,
+        *,
+        lstm_size: int = 768,
+        lstm_layers: int = 2,
+        dropout: float = 0.5,
+    ) -> None:
+        """
+        Args:
+            hidden_size: H of the encoder.
+            num_labels: C.
+            lstm_size: units per direction.
+            dropout: of the word vectors, between the LSTM layers and before the classifier.
+        """
+        super().__init__()
+        self.combine = CombineLayers(combination, hidden_size)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(
+            self.combine.width,
+            lstm_size,
+            num_layers=lstm_layers,
+            dropout=dropout if lstm_layers > 1 else 0.0,
+            bidirectional=True,
+        )
+        self.classifier = nn.Linear(2 * lstm_size, num_labels)
+
+    def forward(self, batch: FeatureBatch) -> Tensor:
+        """(W, C) logits, one row for each word in the batch's order of sentences and words."""
+        order, sizes = packing(batch.lengths)
+        order = order.to(batch.states.device)
+        # (W, D), time step by time step over the sentences that are still running
+        vectors = self.dropout(self.combine(batch.states.index_select(1, order)))
+        states = self.lstm(PackedSequence(vectors, sizes))[0].data
+        logits: Tensor = self.classifier(self.dropout(states))
+        return torch.empty_like(logits).index_copy(0, order, logits)
+
+
+def packing(lengths: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+    """How flat words become a packed sequence, without padding in between.
+
+    Args:
+        lengths: (B,) words of each sentence.
+
+    Returns:
+        order: (W,) flat word at each place of the packed sequence.
+        sizes: (longest,) sentences that have a word at each time step.
+    """
+    longest_first = np.argsort(-lengths, kind="stable")
+    starts = (np.cumsum(lengths) - lengths)[longest_first]
+    steps = np.arange(lengths.max())[:, None]
+    running = steps < lengths[longest_first]
+    order = (starts + steps)[running]
+    return torch.from_numpy(order), torch.from_numpy(running.sum(1))

@@ -1,0 +1,27 @@
+"""The shape of a training history: one row an epoch, as it is kept in the run record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """One optimiser group in one epoch: its parameters and the rate they ended the epoch with."""
+
+    name: str
+    parameters: int
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch of training. `epoch` counts from 1; seconds cover training and dev scoring."""
+
+    epoch: int
+    train_loss: float
+    dev_f1: float | None
+    dev_precision: float | None
+    dev_recall: float | None
+    seconds: float
+    groups: list[ParameterGroup]

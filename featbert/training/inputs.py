@@ -1,0 +1,82 @@
+"""What the loop draws batches from: one shape for both approaches.
+
+A batch is a set of sentence ids; an `Inputs` turns it into what its tagger's forward takes, and
+knows what each sentence costs, so that the loop can cut a batch under a token budget.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from featbert.features.alignment import Alignment, ranges
+from featbert.features.encoder import Encoder, PieceBatch
+from featbert.features.layers import LayerCombination
+from featbert.features.store import FeatureStore
+from featbert.tagging.bilstm import FeatureBatch
+
+Ints = NDArray[np.int64]
+
+
+class Inputs(Protocol):
+    """One split, ready to be batched.
+
+    Attributes:
+        offsets: (S + 1,) words before each sentence.
+        costs: (S,) tokens each sentence costs, for the token budget.
+    """
+
+    offsets: Ints
+    costs: Ints
+
+    def batch(self, sentences: Ints) -> Any:
+        """The tagger's input for whole sentences, in this order."""
+
+
+class FeatureInputs:
+    """Frozen vectors of one split, the selected layers in memory once, in stored precision."""
+
+    def __init__(
+        self,
+        store: FeatureStore,
+        split: str,
+        combination: LayerCombination,
+        device: torch.device,
+    ) -> None:
+        self.offsets: Ints = store.offsets(split)
+        self.costs: Ints = np.diff(self.offsets)
+        # (k, N, H)
+        self.states: Tensor = torch.from_numpy(store.read(split, combination.indices)).to(device)
+
+    def batch(self, sentences: Ints) -> FeatureBatch:
+        """The sentences' vectors, gathered by word index."""
+        lengths = self.costs[sentences]
+        words = torch.from_numpy(ranges(self.offsets[sentences], lengths))
+        return FeatureBatch(self.states.index_select(1, words.to(self.states.device)), lengths)
+
+
+class PieceInputs:
+    """Wordpieces of one split for the trainable encoder."""
+
+    def __init__(self, alignment: Alignment, encoder: Encoder, device: torch.device) -> None:
+        self.offsets: Ints = alignment.sentences
+        self.alignment = alignment
+        self.encoder = encoder
+        self.device = device
+        self.costs: Ints = self._costs()
+
+    def batch(self, sentences: Ints) -> PieceBatch:
+        """The windows that the sentences' words are read from."""
+        return self.encoder.sentence_batch(self.alignment, sentences).to(self.device)
+
+    def _costs(self) -> Ints:
+        """(S,) pieces of the windows that each sentence's words are read from."""
+        before = np.concatenate([[0], np.cumsum(self.alignment.window_lengths)])
+        first = self.alignment.windows_of(self.offsets[:-1])
+        last = self.alignment.windows_of(self.offsets[1:] - 1)
+        costs: Ints = before[last + 1] - before[first]
+        return costs

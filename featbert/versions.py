@@ -1,0 +1,21 @@
+"""Versions of what a number depends on, for signatures; nothing is imported to find them."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "h5py", "seqeval", "scikit-learn")
+
+
+def library_versions() -> dict[str, str]:
+    """Version by library name, with Python's and featbert's own."""
+    from featbert import __version__
+
+    found = {"featbert": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

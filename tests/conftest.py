@@ -1,0 +1,30 @@
+"""Fixtures shared by the tests: tiny encoders, no network."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A 4-layer cased BERT of 16 dimensions and 40 positions with random weights."""
+    from tests.encoders import write_encoder
+
+    return write_encoder(tmp_path_factory.mktemp("encoders") / "tiny-bert", layers=4)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of shared corpora; the test is skipped where it is absent."""
+    folder = Path(
+        os.environ.get("FEATBERT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")
+    )
+    if not folder.is_dir():
+        pytest.skip("shared corpora are absent; FEATBERT_TEST_DATA names their folder")
+    return folder

@@ -1,0 +1,128 @@
+"""The corpus check on small corpora counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from featbert.data import Corpus, ReadingNotes, Sentence, Split, check_corpus
+from featbert.data.check import CONLL_2003_ENGLISH
+
+
+def sentence(text: str, document: int | None = None) -> Sentence:
+    """ "Jane/B-PER is" -> tags B-PER O."""
+    cells = [w.partition("/") for w in text.split(" ")]
+    return Sentence(tuple(c[0] for c in cells), tuple(c[2] or "O" for c in cells), document)
+
+
+def corpus(**splits: list[Sentence]) -> Corpus:
+    notes = ReadingNotes("IOB1", "utf-8", 3, 2)
+    return Corpus(
+        "tiny",
+        {k: Split(k, tuple(v), Path("x") / k, notes) for k, v in splits.items()},
+        "en",
+        "/x",
+    )
+
+
+TINY = corpus(
+    train=[
+        sentence("Jane/B-PER Roe/I-PER saw Rome/B-LOC", 0),
+        sentence("Rome/B-LOC", 0),
+        sentence("so it goes", 1),
+    ],
+    dev=[
+        sentence("so it goes", 0),
+        sentence("so it goes", 0),
+        sentence("Jane/B-PER saw Oslo/B-LOC Oslo/B-LOC Rome/B-ORG", 0),
+    ],
+)
+
+
+def test_splits():
+    report = check_corpus(TINY)
+    assert (report.name, report.language, report.source) == ("tiny", "en", "/x")
+    train, dev = report.splits["train"], report.splits["dev"]
+    assert (train.sentences, train.documents, train.words) == (3, 2, 8)
+    assert (train.entities, train.entities_by_type) == (3, {"LOC": 2, "PER": 1})
+    assert train.longest_sentence == 4
+    assert (dev.sentences, dev.documents, dev.words) == (3, 1, 11)
+    assert (dev.entities, dev.entities_by_type) == (4, {"LOC": 2, "ORG": 1, "PER": 1})
+    assert list(dev.entities_by_type) == ["LOC", "ORG", "PER"]
+    assert (train.scheme, train.encoding, train.repaired_tags, train.comment_lines) == (
+        "IOB1",
+        "utf-8",
+        3,
+        2,
+    )
+    assert train.path == str(Path("x") / "train")
+    assert train.text_fingerprint == TINY["train"].text_fingerprint
+    assert train.tag_fingerprint == TINY["train"].tag_fingerprint
+
+
+def test_against_train():
+    report = check_corpus(TINY)
+    assert list(report.against_train) == ["dev"]
+    dev = report.against_train["dev"]
+    assert (dev.repeated_sentences, dev.repeated_share) == (2, pytest.approx(2 / 3))
+    # Jane (only "Jane Roe" in train) and Oslo are new, Rome is not, though of another type.
+    assert (dev.entity_forms, dev.unseen_forms, dev.unseen_share) == (3, 2, pytest.approx(2 / 3))
+    assert dev.new_types == ["ORG"]
+
+
+def test_without_train_documents_or_tags():
+    report = check_corpus(corpus(test=[Sentence(("a", "b"))]))
+    assert report.against_train == {}
+    test = report.splits["test"]
+    assert (test.documents, test.entities, test.entities_by_type) == (None, 0, {})
+    held_out = check_corpus(corpus(train=[Sentence(("a",))], test=[Sentence(("b",))]))
+    assert held_out.against_train["test"].unseen_share == 0.0
+
+
+def test_to_dict_is_json():
+    plain = check_corpus(TINY).to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert plain["splits"]["dev"]["entities_by_type"]["LOC"] == 2
+    assert plain["against_train"]["dev"]["new_types"] == ["ORG"]
+
+
+def conll_2003(*, words: int = 0, entities: int = 0, sentences: int = 0) -> Corpus:
+    """A corpus with the published counts, off in dev by the numbers given."""
+    counts = {
+        "train": (14_041, 203_621, 23_499),
+        "dev": (3_250 + sentences, 51_362 + words, 5_942 + entities),
+        "test": (3_453, 46_435, 5_648),
+    }
+    splits = {}
+    for name, (n_sentences, n_words, n_entities) in counts.items():
+        tags = ["B-PER"] * n_entities + ["O"] * (n_words - n_entities)
+        rows = [Sentence(("a",), (tag,)) for tag in tags[: n_sentences - 1]]
+        rest = tuple(tags[n_sentences - 1 :])
+        splits[name] = [*rows, Sentence(("a",) * len(rest), rest)]
+    return corpus(**splits)
+
+
+def test_conll_2003_is_recognised_by_its_counts():
+    report = check_corpus(conll_2003())
+    assert (report.recognised, report.note) == (CONLL_2003_ENGLISH, None)
+
+
+@pytest.mark.parametrize(
+    ("off", "expected"),
+    [
+        ({"words": 1}, "dev has 51,363 words (51,362 expected)"),
+        ({"entities": -1}, "dev has 5,941 entities (5,942 expected)"),
+    ],
+)
+def test_a_near_miss_is_noted(off, expected):
+    report = check_corpus(conll_2003(**off))
+    assert report.recognised is None
+    assert report.note.endswith(f"but {expected}")
+
+
+def test_other_corpora_are_not_recognised():
+    for other in (TINY, conll_2003(sentences=1)):
+        report = check_corpus(other)
+        assert (report.recognised, report.note) == (None, None)

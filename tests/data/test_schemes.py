@@ -1,0 +1,209 @@
+"""Schemes against conlleval's own rules, written out here, and by round trips."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.data import (
+    Span,
+    TagError,
+    detect_scheme,
+    from_bio,
+    scheme_name,
+    spans,
+    to_bio,
+)
+from featbert.errors import InputError
+
+TYPES = ("PER", "LOC", "PER-x")
+
+
+def conlleval_chunks(tags: list[str]) -> list[Span]:
+    """startOfChunk and endOfChunk of conlleval.pl, rule by rule."""
+    chunks, start = [], None
+    prev_tag, prev_type = "O", ""
+    for i, full in enumerate([*tags, "O"]):
+        tag, _, type_ = full.partition("-")
+        end = (
+            (prev_tag == "B" and tag in ("B", "S", "O"))
+            or (prev_tag == "I" and tag in ("B", "S", "O"))
+            or prev_tag in ("E", "S")
+            or (prev_tag != "O" and prev_type != type_)
+        )
+        if end and start is not None:
+            chunks.append(Span(prev_type, start, i))
+            start = None
+        begin = (
+            tag in ("B", "S")
+            or (prev_tag in ("E", "S", "O") and tag in ("E", "I"))
+            or (tag != "O" and prev_type != type_)
+        )
+        if begin:
+            start = i
+        prev_tag, prev_type = tag, type_
+    return chunks
+
+
+def tags_of(prefixes: str) -> st.SearchStrategy[list[str]]:
+    one = st.sampled_from(["O", *(f"{p}-{t}" for p in prefixes for t in TYPES)])
+    return st.lists(one, max_size=12)
+
+
+@st.composite
+def well_formed_bio(draw: st.DrawFn) -> list[str]:
+    tags: list[str] = []
+    for type_, length in draw(
+        st.lists(st.tuples(st.sampled_from(["O", *TYPES]), st.integers(1, 3)), max_size=6)
+    ):
+        if type_ == "O":
+            tags += ["O"] * length
+        else:
+            tags += [f"B-{type_}"] + [f"I-{type_}"] * (length - 1)
+    return tags
+
+
+@settings(deadline=None)  # the machine is shared
+@given(tags_of("BIES"))
+def test_spans_are_those_of_conlleval(tags):
+    assert spans(tags, "bioes") == conlleval_chunks(tags)
+
+
+@settings(deadline=None)  # the machine is shared
+@given(tags_of("BI"), st.sampled_from(["bio", "iob1", "io", "bioes"]))
+def test_entities_of_b_and_i_do_not_depend_on_the_scheme(tags, scheme):
+    bio, _ = to_bio(tags, scheme)
+    assert spans(bio) == conlleval_chunks(tags)
+
+
+@settings(deadline=None)  # the machine is shared
+@given(well_formed_bio(), st.sampled_from(["bio", "iob1", "bioes"]))
+def test_round_trip_needs_no_repair(bio, scheme):
+    assert to_bio(from_bio(bio, scheme), scheme) == (tuple(bio), 0)
+
+
+@settings(deadline=None)  # the machine is shared
+@given(well_formed_bio())
+def test_io_round_trip_or_refusal_of_neighbours(bio):
+    entities = conlleval_chunks(bio)
+    neighbours = any(a.end == b.start and a.type == b.type for a in entities for b in entities)
+    if neighbours:
+        with pytest.raises(InputError, match="neighbouring"):
+            from_bio(bio, "io")
+    else:
+        assert to_bio(from_bio(bio, "io"), "io") == (tuple(bio), 0)
+
+
+@settings(deadline=None)  # the machine is shared
+@given(tags_of("BIES"))
+def test_repairing_twice_repairs_nothing(tags):
+    bio, _ = to_bio(tags, "bioes")
+    assert to_bio(bio, "bio") == (bio, 0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "written"),
+    [
+        ("bio", "B-A I-A B-B B-B O B-A"),
+        ("iob1", "I-A I-A I-B B-B O I-A"),
+        ("bioes", "B-A E-A S-B S-B O S-A"),
+    ],
+)
+def test_schemes_by_hand(scheme, written):
+    bio = ("B-A", "I-A", "B-B", "B-B", "O", "B-A")
+    assert from_bio(bio, scheme) == tuple(written.split(" "))
+    assert to_bio(written.split(" "), scheme) == (bio, 0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "bio", "repaired"),
+    [
+        ("bio", "I-A I-A O I-A", "B-A I-A O B-A", 2),
+        ("bio", "B-A I-B I-B", "B-A B-B I-B", 1),
+        ("iob1", "B-A I-A O B-A B-A", "B-A I-A O B-A B-A", 2),  # the last B- is right
+        ("bioes", "I-A E-A O E-A O I-A", "B-A I-A O B-A O B-A", 3),
+        ("bioes", "B-A O B-A I-A O", "B-A O B-A I-A O", 2),  # neither ended
+        ("bioes", "S-A I-A E-A", "B-A B-A I-A", 1),
+        ("bioes", "E-A I-A", "B-A B-A", 2),
+        ("io", "I-A B-A O", "B-A B-A O", 1),
+    ],
+)
+def test_repairs_are_counted(scheme, tags, bio, repaired):
+    assert to_bio(tags.split(" "), scheme) == (tuple(bio.split(" ")), repaired)
+
+
+def test_bilou_is_bioes_spelled_otherwise():
+    assert to_bio(["B-A", "I-A", "L-A", "U-B"], "bilou") == (("B-A", "I-A", "I-A", "B-B"), 0)
+
+
+def test_io_takes_bare_types():
+    assert to_bio(["PER", "PER", "O", "art-film"], "io") == (
+        ("B-PER", "I-PER", "O", "B-art-film"),
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme"),
+    [
+        (["I-A I-A O I-B"], "IOB1"),
+        (["I-A B-A"], "IOB1"),
+        (["B-A I-A", "O O"], "BIO"),
+        (["B-A B-A"], "BIO"),
+        (["I-A B-A", "B-A O B-B"], "BIO"),  # one I- against two B- that begin
+        (["B-A O I-A O I-B"], "IOB1"),
+        (["B-A O I-A"], "BIO"),  # a tie
+        (["O O"], "BIO"),
+        ([], "BIO"),
+        (["B-A I-A", "O S-B"], "BIOES"),
+        (["B-A E-A"], "BIOES"),
+        (["B-A L-A"], "BIOES"),
+        (["O U-A"], "BIOES"),
+        (["I-A", "I-A", "B-B"], "IOB1"),  # sentences do not run together
+    ],
+)
+def test_detection(rows, scheme):
+    assert detect_scheme(row.split(" ") for row in rows) == scheme
+
+
+@settings(deadline=None)  # the machine is shared
+@given(st.lists(well_formed_bio(), max_size=4))
+def test_well_formed_bio_is_detected(rows):
+    assert detect_scheme(rows) == "BIO"
+
+
+@settings(deadline=None)  # the machine is shared
+@given(st.lists(well_formed_bio(), max_size=4).filter(lambda r: any(map(conlleval_chunks, r))))
+def test_well_formed_iob1_is_detected(rows):
+    assert detect_scheme(from_bio(row, "iob1") for row in rows) == "IOB1"
+
+
+@pytest.mark.parametrize(
+    ("tag", "scheme"),
+    [
+        ("NNP", "bio"),
+        ("B", "bio"),
+        ("B-", "bio"),
+        ("o", "bio"),
+        ("", "bio"),
+        ("b-PER", "iob1"),
+        ("B_PER", "bioes"),
+        ("E-PER", "bio"),
+        ("M-PER", "bioes"),
+        ("", "io"),
+        ("E-PER", "io"),
+        ("B", "io"),
+    ],
+)
+def test_other_tags_are_refused_with_their_place(tag, scheme):
+    with pytest.raises(TagError, match=f"{scheme.upper()} tag expected.*found {tag!r}") as error:
+        to_bio(["O", "O", tag], scheme)
+    assert error.value.index == 2
+
+
+def test_scheme_names():
+    assert scheme_name("iob2") == scheme_name("BIO") == "BIO"
+    assert scheme_name("IOBES") == "BIOES"
+    with pytest.raises(InputError, match="did you mean 'bioes'"):
+        scheme_name("bioess")

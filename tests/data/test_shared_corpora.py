@@ -1,0 +1,58 @@
+"""Real corpora, read from FEATBERT_TEST_DATA or ../shared/data; skipped where absent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from featbert.data import check_corpus, load_corpus, write_conll
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("FEATBERT_TEST_DATA") or ROOT.parent / "shared" / "data")
+SPLITS = ("train", "dev", "test")
+
+# folder: scheme, sentences, documents, words, entities (words and entities counted with awk:
+# lines of two columns; begin tags in BIO, or I- after another last column in wikigold)
+EXPECTED = {
+    "wikigold": ("IOB1", [1023, 376, 297], [87, 29, 29], [23379, 8779, 6849], [2109, 795, 654]),
+    "wnut17": ("BIO", [3394, 1009, 1287], [None] * 3, [62730, 15733, 23394], [1975, 836, 1079]),
+    "wikiann/en": ("BIO", [5000, 1000, 1000], [None] * 3, [40542, 8184, 8199], [7030, 1452, 1398]),
+    "wikiann/de": ("BIO", [5000, 1000, 1000], [None] * 3, [48828, 10022, 9504], [6918, 1364, 1372]),
+    "wikiann/nl": ("BIO", [5000, 1000, 1000], [None] * 3, [42700, 8129, 8309], [6868, 1353, 1369]),
+}
+
+
+@pytest.fixture(params=EXPECTED)
+def name(request):
+    if not (DATA / request.param).is_dir():
+        pytest.skip(f"{DATA / request.param} is absent")
+    return request.param
+
+
+def test_counts(name):
+    scheme, sentences, documents, words, entities = EXPECTED[name]
+    corpus = load_corpus(DATA / name)
+    report = check_corpus(corpus)
+    found = [report.splits[s] for s in SPLITS]
+    assert [r.scheme for r in found] == [scheme] * 3
+    assert [r.sentences for r in found] == sentences
+    assert [r.documents for r in found] == documents
+    assert [r.words for r in found] == words
+    assert [r.entities for r in found] == entities
+    assert {(r.repaired_tags, r.comment_lines) for r in found} == {(0, 0)}
+    assert report.recognised is None
+    assert corpus.name == name.replace("/", "-")
+    assert corpus.language == (name[-2:] if "/" in name else None)
+
+
+def test_written_and_read_again_it_is_the_same(name, tmp_path):
+    corpus = load_corpus(DATA / name)
+    for split in corpus.splits.values():
+        write_conll(tmp_path / f"{split.name}.conll", split.sentences)
+    again = load_corpus(tmp_path)
+    for split in SPLITS:
+        assert again[split].sentences == corpus[split].sentences
+        assert again[split].text_fingerprint == corpus[split].text_fingerprint
+        assert again[split].tag_fingerprint == corpus[split].tag_fingerprint
