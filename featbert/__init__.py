@@ -7,8 +7,9 @@ featbert costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from featbert.lazy import attach
 
 if TYPE_CHECKING:
     from featbert.comparison import Comparison, Run, compare, find_runs
@@ -36,30 +37,4 @@ _HOMES = {
     "run_experiment": "featbert.experiments",
     "train": "featbert.experiments",
 }
-__all__ = [
-    "Comparison",
-    "Corpus",
-    "FeatbertError",
-    "FeatureStore",
-    "Run",
-    "Sentence",
-    "compare",
-    "extract",
-    "find_runs",
-    "finetune",
-    "load_corpus",
-    "parse_layers",
-    "render",
-    "run_experiment",
-    "train",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'featbert' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)

@@ -139,11 +139,12 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
 
 
 def natural(text: str) -> list[tuple[int, str]]:
-    """Sort key by which `layer:7` comes before `layer:10`."""
+    """Sort key by which `layer:7` comes before `layer:10`: shorter numbers before longer ones."""
+    pieces = [piece for piece in re.split("([0-9]+)", text) if piece]
+    digits = [piece.lstrip("0") if piece[0] in "0123456789" else None for piece in pieces]
     return [
-        (int(piece), "") if piece.isdecimal() else (-1, piece)
-        for piece in re.split(r"(\d+)", text)
-        if piece
+        (-1, piece) if number is None else (len(number), number)
+        for piece, number in zip(pieces, digits, strict=True)
     ]
 
 

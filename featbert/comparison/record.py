@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import re
 import types
 import typing
@@ -268,9 +269,13 @@ def _build(kind: Any, value: Any, where: str, at: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise refuse("a number")
         try:
-            return float(value)
+            number = float(value)
         except OverflowError:
             raise refuse("a number below 1e308") from None
+        # A loss may diverge and take a mix with it; a score or a cost that is no number is damage.
+        if at.startswith(("scores.", "cost.")) and not math.isfinite(number):
+            raise refuse("a finite number")
+        return number
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
         raise refuse("a whole number")
     if kind is str and not isinstance(value, str):

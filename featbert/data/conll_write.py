@@ -44,7 +44,7 @@ def write_conll(
     mark = separator.join([DOCSTART] + ["O"] * (width - 1))
     document = None
     with writing(target) as stream:
-        if rows and sentences[0].document is None and sentences[0].words[0].startswith(BOM):
+        if rows and sentences[0].words[0].startswith(BOM):
             stream.write(BOM)  # the reader takes one off
         for sentence, row in zip(sentences, rows, strict=True):
             if sentence.document != document:

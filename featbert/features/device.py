@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import resource
 import sys
@@ -93,9 +94,21 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def reset_peak_memory(device: Device) -> None:
+    """Begins a new measurement of the highest memory, where the system can."""
+    if device.kind == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    with contextlib.suppress(OSError):  # Linux: sets VmHWM to the present size
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory(device: Device) -> int:
-    """Highest memory in bytes: allocated on the GPU, or resident of this process."""
+    """Highest memory in bytes since the reset: allocated on the GPU, or resident here."""
     if device.kind == "cuda":
         return int(torch.cuda.max_memory_allocated())
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text("utf-8").split("\n")
+        line = next(line for line in lines if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

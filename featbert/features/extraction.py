@@ -26,7 +26,14 @@ from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.alignment import Alignment, Context, align, check_context
 from featbert.features.batching import length_batches
-from featbert.features.device import DTYPES, Device, find_device, find_precision, peak_memory
+from featbert.features.device import (
+    DTYPES,
+    Device,
+    find_device,
+    find_precision,
+    peak_memory,
+    reset_peak_memory,
+)
 from featbert.features.encoder import Encoder, Pooling, load_encoder
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
@@ -204,6 +211,7 @@ def run_extraction(
     """Carries out a plan that is no hit; see `extract`."""
     manifest = plan.manifest
     _check_disk(plan)
+    reset_peak_memory(device)
     encoder = load_encoder(
         source, dtype=DTYPES[manifest.precision], pooling=cast(Pooling, manifest.pooling)
     ).to(device.torch)
@@ -243,6 +251,7 @@ def run_extraction(
             dataclasses.replace(
                 manifest,
                 uncased=encoder.wordpieces.lowercases,
+                encoder_parameters=sum(p.numel() for p in encoder.parameters()),
                 splits={
                     name: dataclasses.replace(stored, counts=alignments[name].counts)
                     for name, stored in manifest.splits.items()

@@ -26,6 +26,8 @@ _SPECIAL = {
     '"': r"\textquotedbl{}",
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
+    "[": "{[}",  # after the end of a row these two would be its options
+    "*": "{*}",
     "-": r"-{}",  # two in a row would become a dash
     "±": r"$\pm$",
     "Δ": r"$\Delta$",
@@ -71,7 +73,7 @@ def _part(table: Table) -> str:
             lines.append(r"\midrule")
         lines.append(_line([_cell(cell) for cell in row]))
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par\smallskip {escape(note)}" for note in table.notes]
+    lines += [rf"\par\smallskip {escape(note)}" for note in (*table.legend, *table.notes)]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 

@@ -35,7 +35,7 @@ def _part(table: Table) -> str:
     lines.append(_line([escape(column.head) for column in columns]))
     lines.append(_line(["---:" if column.right else ":---" for column in columns]))
     lines += [_line([_cell(cell) for cell in row]) for row in rows]
-    lines += ["", *(f"- {escape(note)}" for note in table.notes)]
+    lines += ["", *(f"- {escape(note)}" for note in (*table.legend, *table.notes))]
     return "\n".join(lines) + "\n"
 
 

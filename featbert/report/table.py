@@ -60,7 +60,8 @@ class Table:
         columns: all columns, those of block `detail` included.
         rows: cells by row, aligned with `columns`.
         sections: for each row whether a rule parts it from the row above.
-        notes: what columns mean, then the comparison's own notes.
+        legend: what the columns mean, a line each.
+        notes: what is particular about these runs, a line each.
     """
 
     title: str
@@ -68,6 +69,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     sections: tuple[bool, ...]
+    legend: tuple[str, ...]
     notes: tuple[str, ...]
 
     def select(self, *blocks: Block) -> tuple[list[Column], list[list[Cell]]]:
@@ -102,7 +104,8 @@ def _table(comparison: Comparison, number: str) -> Table:
         sections=tuple(
             i > 0 and rows[i - 1].approach != row.approach for i, row in enumerate(rows)
         ),
-        notes=(*_legend(comparison), *map(units.visible, comparison.notes)),
+        legend=tuple(_legend(comparison)),
+        notes=tuple(f"note: {units.visible(note)}" for note in comparison.notes),
     )
 
 
@@ -258,8 +261,8 @@ def _legend(comparison: Comparison) -> list[str]:
     legend = [f"F1: micro entity F1 in percent{spread}"]
     if any(row.difference is not None for row in rows):
         legend.append("Δ: mean F1 less that of the baseline, in points")
-    legend.append("trained: parameters that training changed; training: wall time of one seed")
+    legend.append("trained: parameters that training changed; training: mean wall time of a seed")
     if any(row.cost.extraction_seconds is not None for row in rows):
-        legend.append("extraction: wall time and store are paid once for all rows and seeds on it")
-    legend.append("words/s: words predicted a second; memory: peak of one run")
+        legend.append("extraction, store: wall time and disk, paid once for all rows and seeds")
+    legend.append("words/s: words predicted a second; memory: peak, the highest of the seeds")
     return legend

@@ -52,7 +52,7 @@ def text_report(
         _draw(console, table)
     if notes:
         console.print()
-        _print_notes(console, [visible(note) for note in notes])
+        _print_notes(console, [visible(note) for note in notes], "yellow")
     lines = _output(console).split("\n")
     return "\n".join(line.rstrip(" ") for line in lines)
 
@@ -64,16 +64,19 @@ def _draw(console: Console, table: Table) -> None:
     parts = [whole] if _natural(table) <= console.width else [whole[:2], (whole[0], whole[2])]
     for blocks in parts:
         console.print(_grid(table, *blocks))
-    _print_notes(console, table.notes)
+    _print_notes(console, table.legend, "dim")
+    _print_notes(console, table.notes, "yellow")
 
 
-def _print_notes(console: Console, notes: Sequence[str]) -> None:
+def _print_notes(console: Console, notes: Sequence[str], style: str) -> None:
     for note in notes:
-        console.print(Padding(Text(note, style="dim", overflow="fold"), (0, 0, 0, 1)))
+        console.print(Padding(Text(note, style=style, overflow="fold"), (0, 0, 0, 1)))
 
 
 def _grid(table: Table, *blocks: Block) -> RichTable:
-    grid = RichTable(box=_RULES, show_edge=True, pad_edge=True, padding=(0, 1), header_style="")
+    grid = RichTable(
+        box=_RULES, padding=(0, 1), collapse_padding=True, pad_edge=False, header_style=""
+    )
     columns, rows = table.select(*blocks)
     for column in columns:
         grid.add_column(
@@ -81,11 +84,9 @@ def _grid(table: Table, *blocks: Block) -> RichTable:
             justify="right" if column.right else "left",
             overflow="fold",
         )
-    aligned = list(
-        zip(*(_aligned(c, [r[i] for r in rows]) for i, c in enumerate(columns)), strict=True)
-    )
-    for i, cells in enumerate(aligned):
-        if table.sections[i]:
+    by_column = [_aligned(cells) for cells in zip(*rows, strict=True)]
+    for starts_section, cells in zip(table.sections, zip(*by_column, strict=True), strict=True):
+        if starts_section:
             grid.add_section()
         grid.add_row(*cells)
     return grid

@@ -77,7 +77,7 @@ def visible(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+    if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
         return char
     code = ord(char)
     if code < 0x100:

@@ -114,7 +114,7 @@ def fit(
                 loss = functional.cross_entropy(
                     logits.float(), targets[words.to(device.torch)], reduction="sum"
                 )
-                scaler.scale(loss / n_words).backward()
+                scaler.scale(loss / n_words).backward()  # type: ignore[no-untyped-call]
                 loss_sum += loss.detach()
             _step(tagger, optimizer, scaler, settings.clip_norm)
             schedule.step()

@@ -96,6 +96,8 @@ class TestComments:
 
     def test_a_word_with_spaces_in_a_tab_file_is_no_comment(self, read):
         assert rows(read("# id = 5\tO\na\tO\n")) == [(["# id = 5", "a"], ["O", "O"])]
+        assert rows(read("# 5\tnewdoc\tO\na\tb\tO\n")) == [(["# 5", "a"], ["O", "O"])]
+        assert rows(read("# 5\tx\t=\tO\na\tb\tc\tO\n")) == [(["# 5", "a"], ["O", "O"])]
 
     def test_inside_a_sentence_there_are_no_comments(self, read):
         with pytest.raises(InputError, match=r"line 2 of .* has 4 space-separated columns"):

@@ -64,6 +64,11 @@ def test_one_scheme_for_all_splits(folder):
     assert tags(corpus, "dev") == tags(corpus, "test") == ["B-X I-X"]
 
 
+def test_the_evidence_may_stand_in_any_split(folder):
+    path = folder(train="a B-X\nb I-X\n", dev="a O\n", test="a B-X\nb L-X\n")
+    assert load_corpus(path)["train"].notes.scheme == "BIOES"
+
+
 def test_a_given_scheme(folder):
     path = folder(train__txt="a PER\nb PER\nc O\n")
     with pytest.raises(InputError, match="PER"):

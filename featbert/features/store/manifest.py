@@ -53,6 +53,7 @@ class Manifest:
         device, device_name, threads, versions: where it was computed.
         seconds: wall time of the extraction, interruptions not counted.
         peak_memory_bytes: highest memory of the extracting process (GPU: of the device).
+        encoder_parameters: parameters of the encoder.
         created: UTC, ISO 8601.
     """
 
@@ -81,6 +82,7 @@ class Manifest:
     versions: dict[str, str]
     seconds: float = 0.0
     peak_memory_bytes: int = 0
+    encoder_parameters: int = 0
     created: str = ""
 
     @property

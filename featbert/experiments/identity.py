@@ -1,0 +1,161 @@
+"""What a run is before it is trained: its signature, its settings, and the name they give it.
+
+Two runs with one name would give the same numbers on the same machine, so a finished one is
+never trained again unasked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from typing import Any
+
+from featbert.comparison.record import Approach, Signature, SplitIdentity
+from featbert.data.corpus import SPLITS, Corpus
+from featbert.errors import InputError
+from featbert.evaluation.scorer import SCORER_NAME
+from featbert.features.device import Device
+from featbert.features.source import EncoderSource
+from featbert.features.store import FeatureStore
+from featbert.training.settings import TrainingSettings
+from featbert.versions import library_versions
+
+# Signature fields that say where and by which libraries a run was computed; they do not make
+# another run of it.
+SURROUNDINGS = ("source", "device", "device_name", "threads", "versions", "language")
+
+
+class CorpusError(InputError):
+    """A corpus that a tagger cannot be trained on, or that is not the store's."""
+
+
+def check_trainable(corpus: Corpus) -> None:
+    """Raises CorpusError where the corpus lacks train or dev, or tags."""
+    for name, use in (("train", "train on"), ("dev", "choose the best epoch on")):
+        if name not in corpus or not len(corpus[name]):
+            raise CorpusError(
+                f"a {name} split expected to {use}, {corpus.source or corpus.name} has "
+                f"{', '.join(corpus.splits) or 'none'}; add a {name} file to the folder"
+            )
+    for name, split in corpus.splits.items():
+        if not split.is_tagged:
+            raise CorpusError(f"tags expected in {split.path or name}, it has words alone")
+
+
+def check_same_text(store: FeatureStore, corpus: Corpus) -> None:
+    """Raises CorpusError where the store's vectors are of another text than the corpus."""
+    for name, split in corpus.splits.items():
+        stored = store.manifest.splits.get(name)
+        if stored is None or stored.text != split.text_fingerprint:
+            has = "other words" if stored else f"no {name} split"
+            raise CorpusError(
+                f"the text of {corpus.source or corpus.name} expected in {store.path}, it holds "
+                f"{has}; extract the corpus as it is now"
+            )
+
+
+def features_signature(
+    store: FeatureStore, corpus: Corpus, device: Device, precision: str
+) -> Signature:
+    """Signature of a run on frozen features."""
+    m = store.manifest
+    return Signature(
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        splits=_splits(corpus),
+        tag_scheme="bio",
+        entity_types=list(corpus.entity_types),
+        model=m.model,
+        encoder_weights=m.encoder_weights,
+        encoder_layers=m.num_layers,
+        encoder_hidden_size=m.hidden_size,
+        context=m.context,
+        pooling=m.pooling,
+        encoder_precision=m.precision,
+        training_precision=precision,
+        store_dtype=m.dtype,
+        scorer=SCORER_NAME,
+        device=device.kind,
+        device_name=device.name,
+        threads=device.threads,
+        versions=library_versions(),
+    )
+
+
+def finetune_signature(
+    corpus: Corpus,
+    source: EncoderSource,
+    device: Device,
+    *,
+    context: str,
+    pooling: str,
+    precision: str,
+) -> Signature:
+    """Signature of a fine-tuned run."""
+    if source.num_layers is None or source.hidden_size is None:
+        raise InputError(f"layers and hidden size expected in {source.folder}/config.json")
+    return Signature(
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        splits=_splits(corpus),
+        tag_scheme="bio",
+        entity_types=list(corpus.entity_types),
+        model=source.name,
+        encoder_weights=source.weights_hash,
+        encoder_layers=source.num_layers,
+        encoder_hidden_size=source.hidden_size,
+        context=context,
+        pooling=pooling,
+        encoder_precision=precision,
+        training_precision=precision,
+        store_dtype=None,
+        scorer=SCORER_NAME,
+        device=device.kind,
+        device_name=device.name,
+        threads=device.threads,
+        versions=library_versions(),
+    )
+
+
+def run_settings(
+    settings: TrainingSettings, approach: Approach, *, weighted: bool = False
+) -> dict[str, Any]:
+    """The settings that play a part in such a run, flat."""
+    unused = set()
+    if approach == "finetune":
+        unused = {"lstm_size", "lstm_layers", "mix_learning_rate"}
+    elif not weighted:
+        unused = {"mix_learning_rate"}
+    return {k: v for k, v in dataclasses.asdict(settings).items() if k not in unused}
+
+
+def run_name(
+    signature: Signature,
+    approach: Approach,
+    layers: str | None,
+    settings: dict[str, Any],
+    seed: int,
+) -> str:
+    """<corpus>--<encoder>--<approach or layers>--seed<n>--<8 hex of all that identifies it>"""
+    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS} | {
+        "approach": approach,
+        "layers": layers,
+        "settings": settings,
+        "seed": seed,
+    }
+    short = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:8]
+    parts = (signature.corpus, signature.model, layers or approach, f"seed{seed}", short)
+    return "--".join(re.sub(r"[^\w.-]+", "_", part).strip("._-")[:60] for part in parts)
+
+
+def _splits(corpus: Corpus) -> dict[str, SplitIdentity]:
+    return {
+        name: SplitIdentity(s.text_fingerprint, s.tag_fingerprint, len(s), s.n_words)
+        for name in SPLITS
+        if name in corpus
+        for s in (corpus[name],)
+    }

@@ -1,0 +1,433 @@
+"""One run of either approach: the same steps from a tagger to a record.
+
+    tagger, inputs ─▶ fit ─▶ best weights ─▶ predict dev and test once ─▶ scores ─▶ record
+
+What the approaches do not share is in `train` and `finetune`: which tagger, which inputs. All
+else is `_carry_out`, so the comparison varies nothing that it does not show.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from featbert.comparison import Run
+from featbert.comparison.record import (
+    RECORD_NAME,
+    Approach,
+    Cost,
+    Mix,
+    RunRecord,
+    Signature,
+    read_record,
+)
+from featbert.comparison.runs import write_record
+from featbert.data import Corpus, load_corpus
+from featbert.data.conll_write import write_conll
+from featbert.data.corpus import Split
+from featbert.evaluation.scorer import entity_counts, prf, score
+from featbert.experiments.folder import clean_run_folder, save_weights, write_text
+from featbert.experiments.identity import (
+    check_same_text,
+    check_trainable,
+    features_signature,
+    finetune_signature,
+    run_name,
+    run_settings,
+)
+from featbert.features.alignment import Context, align, check_context
+from featbert.features.device import (
+    Device,
+    Precision,
+    find_device,
+    find_precision,
+    peak_memory,
+    reset_peak_memory,
+)
+from featbert.features.encoder import Pooling, load_encoder
+from featbert.features.layers import parse_layers
+from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.features.store import FeatureStore
+from featbert.tagging.bilstm import BiLSTMTagger
+from featbert.tagging.combination import ScalarMix
+from featbert.tagging.finetuned import FineTuneTagger
+from featbert.training.history import Epoch
+from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
+from featbert.training.loop import DevScore, fit, predict
+from featbert.training.settings import DEFAULTS, TrainingSettings
+
+Ints = NDArray[np.int64]
+RUNS_DIR = Path("experiments/runs")
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who wants to hear how a run goes on.
+
+    Attributes:
+        on_step: steps done, steps in all.
+        on_epoch: each history row.
+    """
+
+    on_step: Callable[[int, int], None] | None = None
+    on_epoch: Callable[[Epoch], None] | None = None
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that is named but not yet trained.
+
+    Attributes:
+        folder: where it will be, or already is.
+        settings: those that play a part, flat.
+    """
+
+    folder: Path
+    approach: Approach
+    layers: str | None
+    layer_indices: tuple[int, ...] | None
+    seed: int
+    signature: Signature
+    settings: dict[str, Any]
+    experiment: str | None
+    vary: tuple[str, ...]
+
+    @property
+    def finished(self) -> Run | None:
+        """The run, where it is finished already."""
+        if not (self.folder / RECORD_NAME).is_file():
+            return None
+        return Run(self.folder, read_record(self.folder))
+
+
+def train(
+    store: FeatureStore | str | Path,
+    layers: str = "concat_last4",
+    *,
+    corpus: Corpus | None = None,
+    seed: int = 1,
+    settings: TrainingSettings | None = None,
+    runs_dir: str | Path = RUNS_DIR,
+    device: str | Device = "auto",
+    precision: str = "auto",
+    experiment: str | None = None,
+    vary: Sequence[str] = (),
+    overwrite: bool = False,
+    listeners: Listeners | None = None,
+) -> Run:
+    """A BiLSTM tagger on frozen features, trained, scored and recorded.
+
+    A finished run of the same name (same text, tags, encoder, settings, seed) is returned as it
+    is unless `overwrite`.
+
+    Args:
+        layers: layer combination, such as "concat_last4", "last" or "weighted:0-6".
+        corpus: the tagged text of the store; read from where the store says by default.
+        settings: defaults to `DEFAULTS["features"]`.
+        experiment, vary: what an experiment file declares; kept in the record.
+
+    Raises:
+        FeatbertError: before any work for what can be known then; nothing half-written counts.
+    """
+    store = store if isinstance(store, FeatureStore) else FeatureStore(store)
+    settings = settings or DEFAULTS["features"]
+    m = store.manifest
+    combination = parse_layers(layers, m.num_layers)
+    store.require(combination.indices)
+    corpus = corpus or load_corpus(m.source, **m.reading)
+    check_trainable(corpus)
+    check_same_text(store, corpus)
+    where = find_device(device) if isinstance(device, str) else device
+    computing = find_precision(precision, where)
+    weighted = combination.mode == "weighted"
+    plan = _plan(
+        "features",
+        features_signature(store, corpus, where, computing),
+        run_settings(settings, "features", weighted=weighted),
+        seed,
+        runs_dir,
+        layers=combination.name,
+        indices=combination.indices,
+        experiment=experiment,
+        vary=vary,
+    )
+    if plan.finished is not None and not overwrite:
+        return plan.finished
+    reset_peak_memory(where)
+    labels = _labels(corpus)
+    torch.manual_seed(seed)
+    tagger = BiLSTMTagger(
+        combination,
+        m.hidden_size,
+        len(labels),
+        lstm_size=settings.lstm_size,
+        lstm_layers=settings.lstm_layers,
+        dropout=settings.dropout,
+    ).to(where.torch)
+    return _carry_out(
+        plan,
+        tagger,
+        {name: FeatureInputs(store, name, combination, where.torch) for name in corpus.splits},
+        corpus,
+        settings,
+        where,
+        computing,
+        labels=labels,
+        frozen_parameters=m.encoder_parameters,
+        counts=_summed(s.counts for s in m.splits.values()),
+        extraction=(m.seconds, m.words, store.file_bytes),
+        listeners=listeners or Listeners(),
+    )
+
+
+def finetune(
+    corpus: Corpus,
+    model: str | EncoderSource = DEFAULT_MODEL,
+    *,
+    seed: int = 1,
+    settings: TrainingSettings | None = None,
+    context: Context = "sentence",
+    pooling: Pooling = "first",
+    runs_dir: str | Path = RUNS_DIR,
+    device: str | Device = "auto",
+    precision: str = "auto",
+    experiment: str | None = None,
+    vary: Sequence[str] = (),
+    overwrite: bool = False,
+    listeners: Listeners | None = None,
+) -> Run:
+    """The whole encoder fine-tuned with a linear classifier, scored and recorded; see `train`."""
+    settings = settings or DEFAULTS["finetune"]
+    source = find_encoder(model) if isinstance(model, str) else model
+    check_trainable(corpus)
+    for split in corpus.splits.values():
+        check_context(context, has_documents=split.has_documents)
+    where = find_device(device) if isinstance(device, str) else device
+    computing = find_precision(precision, where)
+    plan = _plan(
+        "finetune",
+        finetune_signature(
+            corpus, source, where, context=context, pooling=pooling, precision=computing
+        ),
+        run_settings(settings, "finetune"),
+        seed,
+        runs_dir,
+        experiment=experiment,
+        vary=vary,
+    )
+    if plan.finished is not None and not overwrite:
+        return plan.finished
+    reset_peak_memory(where)
+    labels = _labels(corpus)
+    torch.manual_seed(seed)
+    encoder = load_encoder(source, pooling=pooling)
+    tagger = FineTuneTagger(encoder, len(labels), dropout=settings.dropout).to(where.torch)
+    alignments = {
+        name: align(
+            split.sentences, encoder.wordpieces, positions=encoder.positions, context=context
+        )
+        for name, split in corpus.splits.items()
+    }
+    return _carry_out(
+        plan,
+        tagger,
+        {name: PieceInputs(a, encoder, where.torch) for name, a in alignments.items()},
+        corpus,
+        settings,
+        where,
+        computing,
+        labels=labels,
+        frozen_parameters=0,
+        counts=_summed(a.counts for a in alignments.values()),
+        extraction=None,
+        listeners=listeners or Listeners(),
+    )
+
+
+def _plan(
+    approach: Approach,
+    signature: Signature,
+    settings: dict[str, Any],
+    seed: int,
+    runs_dir: str | Path,
+    *,
+    layers: str | None = None,
+    indices: tuple[int, ...] | None = None,
+    experiment: str | None,
+    vary: Sequence[str],
+) -> PlannedRun:
+    name = run_name(signature, approach, layers, settings, seed)
+    return PlannedRun(
+        Path(runs_dir) / name,
+        approach,
+        layers,
+        indices,
+        seed,
+        signature,
+        settings,
+        experiment,
+        tuple(vary),
+    )
+
+
+def _carry_out(
+    plan: PlannedRun,
+    tagger: nn.Module,
+    inputs: Mapping[str, Inputs],
+    corpus: Corpus,
+    settings: TrainingSettings,
+    device: Device,
+    precision: Precision,
+    *,
+    labels: tuple[str, ...],
+    frozen_parameters: int,
+    counts: dict[str, int],
+    extraction: tuple[float, int, int] | None,
+    listeners: Listeners,
+) -> Run:
+    """Trains, predicts, scores and records; the record is written last."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    folder = plan.folder
+    clean_run_folder(folder)
+    write_text(folder / "config.json", _config(plan, labels))
+    history = (folder / "history.jsonl").open("w", encoding="utf-8")
+
+    def on_epoch(row: Epoch) -> None:
+        history.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        history.flush()
+        if listeners.on_epoch is not None:
+            listeners.on_epoch(row)
+
+    def tags_of(split: Split) -> list[list[str]]:
+        ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
+        return _by_sentence(ids, labels, inputs[split.name].offsets)
+
+    def score_dev() -> DevScore:
+        dev = prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
+        return DevScore(dev.f1, dev.precision, dev.recall)
+
+    with history:
+        fitted = fit(
+            tagger,
+            inputs["train"],
+            _label_ids(corpus["train"], labels),
+            settings,
+            seed=plan.seed,
+            score_dev=score_dev,
+            device=device,
+            precision=precision,
+            on_step=listeners.on_step,
+            on_epoch=on_epoch,
+        )
+    evaluated = [corpus[name] for name in ("dev", "test") if name in corpus]
+    clock = time.perf_counter()
+    predicted = {split.name: tags_of(split) for split in evaluated}
+    prediction_seconds = time.perf_counter() - clock
+    for split in evaluated:
+        write_conll(folder / f"{split.name}.conll", split.sentences, predicted[split.name])
+    save_weights(folder / "weights.safetensors", tagger)
+    trained = sum(p.numel() for p in tagger.parameters() if p.requires_grad)
+    everything = sum(p.numel() for p in tagger.parameters())
+    seconds, words, store_bytes = extraction or (None, None, None)
+    record = RunRecord(
+        name=folder.name,
+        approach=plan.approach,
+        layers=plan.layers,
+        layer_indices=None if plan.layer_indices is None else list(plan.layer_indices),
+        seed=plan.seed,
+        experiment=plan.experiment,
+        vary=list(plan.vary),
+        settings=plan.settings,
+        signature=plan.signature,
+        scores={s.name: score(s.tags, predicted[s.name]) for s in evaluated},
+        history=fitted.history,
+        best_epoch=fitted.best_epoch,
+        mix=_mix(tagger, plan.layer_indices),
+        cost=Cost(
+            extraction_seconds=seconds,
+            extraction_words=words,
+            store_bytes=store_bytes,
+            training_seconds=fitted.seconds,
+            prediction_seconds=prediction_seconds,
+            prediction_words=sum(s.n_words for s in evaluated),
+            peak_memory_bytes=peak_memory(device),
+            trained_parameters=trained,
+            total_parameters=everything + frozen_parameters,
+            run_bytes=(folder / "weights.safetensors").stat().st_size,
+        ),
+        counts={
+            **counts,
+            "repaired_tags": sum(s.notes.repaired_tags for s in corpus.splits.values()),
+        },
+        started=started,
+    )
+    write_record(folder, record)
+    return Run(folder, record)
+
+
+def _config(plan: PlannedRun, labels: tuple[str, ...]) -> str:
+    """What the run was asked to be, readable before it is finished."""
+    return (
+        json.dumps(
+            {
+                "approach": plan.approach,
+                "layers": plan.layers,
+                "layer_indices": plan.layer_indices,
+                "seed": plan.seed,
+                "settings": plan.settings,
+                "labels": labels,
+                "signature": dataclasses.asdict(plan.signature),
+                "experiment": plan.experiment,
+                "vary": plan.vary,
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
+
+
+def _labels(corpus: Corpus) -> tuple[str, ...]:
+    """Labels that train can teach, "O" first."""
+    train_only = Corpus(corpus.name, {"train": corpus["train"]})
+    tags = train_only.tag_set
+    return tags if "O" in tags else ("O", *tags)
+
+
+def _label_ids(split: Split, labels: tuple[str, ...]) -> Ints:
+    """(N,) label numbers of a split's words."""
+    number = {label: i for i, label in enumerate(labels)}
+    return np.array([number[tag] for row in split.tags for tag in row], dtype=np.int64)
+
+
+def _by_sentence(ids: Ints, labels: tuple[str, ...], offsets: Ints) -> list[list[str]]:
+    """Label numbers of a split's words as tags by sentence."""
+    tags = np.array(labels, dtype=object)[ids]
+    return [cast(list[str], part.tolist()) for part in np.split(tags, offsets[1:-1])]
+
+
+def _mix(tagger: nn.Module, indices: tuple[int, ...] | None) -> Mix | None:
+    for module in tagger.modules():
+        if isinstance(module, ScalarMix):
+            weights = module.weights.detach().float().cpu().tolist()
+            return Mix(list(indices or ()), weights, float(module.scale.detach()))
+    return None
+
+
+def _summed(counts: Any) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for row in counts:
+        for name, n in row.items():
+            total[name] = total.get(name, 0) + n
+    return total

@@ -1,0 +1,84 @@
+from featbert.comparison.compare import compare
+from featbert.comparison.record import SplitIdentity
+from tests.comparison.records import make_run, make_signature
+
+
+def labels(*runs):
+    (comparison,) = compare(runs)
+    return [row.label for row in comparison.rows]
+
+
+def test_alone_a_row_is_called_by_its_layers():
+    assert labels(make_run("a"), make_run("b", layers=None)) == ["concat_last4", "fine-tuning"]
+
+
+def test_rows_of_one_name_say_which_settings_differ():
+    rows = labels(
+        make_run("a", settings={"epochs": 4, "learning_rate": 0.001, "scheme": "x"}),
+        make_run("b", settings={"epochs": 4, "learning_rate": 3e-5, "scheme": "y"}),
+        make_run("c", settings={"epochs": 4, "learning_rate": 3e-5, "scheme": "y", "crf": True}),
+        make_run("d", layers="last", settings={"epochs": 9}),
+    )
+    assert rows == [
+        "last",
+        "concat_last4 (learning_rate=0.001, scheme=x, crf=unset)",
+        "concat_last4 (learning_rate=3e-05, scheme=y, crf=true)",
+        "concat_last4 (learning_rate=3e-05, scheme=y, crf=unset)",
+    ]
+
+
+def test_order_of_keys_and_kind_of_number_are_no_settings():
+    assert labels(
+        make_run("a", seed=1, settings={"x": 1, "y": [2.0]}),
+        make_run("b", seed=2, settings={"y": [2], "x": 1.0}),
+    ) == ["concat_last4"]
+    assert len(labels(make_run("a", settings={"x": 1}), make_run("b", settings={"x": True}))) == 2
+
+
+def test_conditions_keep_rows_apart():
+    assert labels(
+        make_run("a", seed=1),
+        make_run("b", seed=2, signature={"pooling": "mean", "store_dtype": "float32"}),
+    ) == [
+        "concat_last4 (pooling=first, store_dtype=float16)",
+        "concat_last4 (pooling=mean, store_dtype=float32)",
+    ]
+
+
+def test_training_texts_are_told_by_size_or_by_fingerprint():
+    def trained_on(text, sentences):
+        splits = make_signature().splits
+        return {"splits": {**splits, "train": SplitIdentity(text, "1" * 64, sentences, 9)}}
+
+    rows = labels(
+        make_run("a", signature=trained_on("x" * 64, 60)),
+        make_run("b", signature=trained_on("y" * 64, 600)),
+        make_run("c", signature=trained_on("z" * 64, 600)),
+    )
+    assert rows == [
+        "concat_last4 (train=60 sentences)",
+        "concat_last4 (train=600 sentences yyyyyyyy/11111111)",
+        "concat_last4 (train=600 sentences zzzzzzzz/11111111)",
+    ]
+
+
+def test_what_varies_by_declaration_is_no_part_of_the_label():
+    (comparison,) = compare(
+        [
+            make_run("a", vary=["model", "context"], signature={"context": "document"}),
+            make_run("b", vary=["model", "context"], signature={"encoder_weights": "f" * 64}),
+            make_run(
+                "c",
+                vary=["model", "context"],
+                signature={"encoder_weights": "d" * 64, "model": "big"},
+            ),
+        ]
+    )
+    assert {row.label for row in comparison.rows} == {"concat_last4"}
+    assert comparison.varied == ("model", "context")
+    assert [dict(row.varied) for row in comparison.rows] == [
+        # Two encoders of one name are told apart by their weights.
+        {"model": "all-MiniLM-L6-v2 eeeeeeee", "context": "document"},
+        {"model": "all-MiniLM-L6-v2 ffffffff", "context": "sentence"},
+        {"model": "big", "context": "sentence"},
+    ]

@@ -1,0 +1,62 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.comparison.compare import compare
+from featbert.errors import InputError
+from featbert.report import (
+    FORMATS,
+    csv_report,
+    json_report,
+    latex_report,
+    markdown_report,
+    render,
+    text_report,
+)
+from tests.comparison.records import make_run, usual_runs
+
+
+def test_each_format_is_its_report():
+    comparisons = compare(usual_runs())
+    notes = ["left out"]
+    assert {name: render(comparisons, name, notes=notes) for name in FORMATS} == {
+        "text": text_report(comparisons, notes=notes),
+        "markdown": markdown_report(comparisons, notes=notes),
+        "latex": latex_report(comparisons, notes=notes),
+        "csv": csv_report(comparisons),
+        "json": json_report(comparisons, notes=notes),
+    }
+    assert render(comparisons, width=90, color=True) == text_report(
+        comparisons, width=90, color=True
+    )
+    assert all(render(comparisons, name).endswith("\n") for name in FORMATS)
+
+
+@settings(deadline=None)
+@given(st.text(st.characters()), st.text(st.characters()), st.booleans())
+def test_no_name_breaks_a_format(name, setting, varied):
+    vary = ["model", "context"] if varied else []
+    runs = [
+        make_run("a", layers=name, vary=vary, settings={name: setting}),
+        make_run(
+            "b",
+            layers=name,
+            vary=vary,
+            settings={name: setting + "x"},
+            signature={"corpus": name, "model": setting, "encoder_weights": "f", "scorer": name},
+        ),
+    ]
+    comparisons = compare(runs)
+    for format in FORMATS:
+        text = render(comparisons, format, width=60, notes=[name])
+        assert "\x1b" not in text
+        text.encode("utf-8")
+    report = json.loads(render(comparisons, "json"))
+    assert {row["layers"] for row in report["rows"]} == {name}
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(InputError, match=r"json expected, found 'jsn'.*did you mean 'json'"):
+        render([], "jsn")
