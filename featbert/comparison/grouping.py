@@ -99,7 +99,8 @@ def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
     for run in sorted(runs, key=lambda r: natural(r.name)):
         freed = freed_keys(run.record.vary)
         bound = [item for item in comparable_key(run.record).items() if item[0] not in freed]
-        groups.setdefault((freed, *bound), []).append(run)
+        # Which parts are bound tells which are free, so runs of unequal freedom never meet here.
+        groups.setdefault(tuple(bound), []).append(run)
 
     def place(group: list[Run]) -> tuple[object, ...]:
         signature = group[0].record.signature

@@ -7,9 +7,9 @@
 - A line that is `#` or begins with `# ` is a comment if it stands before the first word of a
   sentence and cannot be a word there: its number of columns differs from that of the words, or,
   where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
-- `-DOCSTART-`, with or without columns after it, and the comment `# newdoc` begin a document and
-  are no sentences. Sentences before the first such line are a document too; a file without any
-  has no documents.
+- `-DOCSTART-` (never a word, therefore), with or without columns after it, and the comment
+  `# newdoc` begin a document and are no sentences. Sentences before the first such line are a
+  document too; a file without any has no documents.
 """
 
 from __future__ import annotations

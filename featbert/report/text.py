@@ -121,9 +121,6 @@ def _console(width: int, color: bool) -> Console:
         force_jupyter=False,
         force_interactive=False,
         no_color=not color,
-        highlight=False,
-        markup=False,
-        emoji=False,
         legacy_windows=False,
     )
 

@@ -62,6 +62,21 @@ def test_training_texts_are_told_by_size_or_by_fingerprint():
     ]
 
 
+def test_a_setting_that_has_a_column_is_not_told_twice():
+    (comparison,) = compare(
+        [
+            make_run("a", vary=["context"], settings={"context": "sentence"}),
+            make_run(
+                "b",
+                vary=["context"],
+                settings={"context": "document"},
+                signature={"context": "document"},
+            ),
+        ]
+    )
+    assert [row.label for row in comparison.rows] == ["concat_last4", "concat_last4"]
+
+
 def test_what_varies_by_declaration_is_no_part_of_the_label():
     (comparison,) = compare(
         [

@@ -19,7 +19,7 @@ WORDS = st.one_of(
     st.sampled_from(
         ["#", "# x", "# id = 5", "#x", "O", "-DOCSTART-x", "\ufeff", " a ", "# newdoc"]
     ),
-).filter(lambda w: w.strip(" "))
+).filter(lambda w: w.strip(" ") and w.split(" ")[0] != "-DOCSTART-")
 TAGS = st.sampled_from(["O", "B-PER", "I-PER", "B-creative work"])
 
 
@@ -105,6 +105,8 @@ def test_tabs_only_where_a_cell_holds_a_space():
         ([Sentence(("a",), ("O",)), Sentence(("b",))], [], "sentence 2, 'b', differs"),
         ([Sentence(("a\tb",), ("O",))], [], r"word 'a\\tb' of sentence 1"),
         ([Sentence(("a\nb",), ("O",))], [], "holds a tab, line end"),
+        ([Sentence(("a\rb",), ("O",))], [], "holds a tab, line end"),
+        ([Sentence(("-DOCSTART- x",), ("O",))], [], "is the document mark"),
         ([Sentence(("\ud800",), ("O",))], [], "lone surrogate"),
         ([Sentence((" ",), ("O",))], [], "is blank"),
         ([Sentence(("",), ("O",))], [], "is empty"),

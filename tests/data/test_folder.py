@@ -55,13 +55,16 @@ def test_column_files_and_jsonl_together(folder):
 def test_one_scheme_for_all_splits(folder):
     # dev alone would be IOB1, test alone BIO; train says BIOES.
     path = folder(
-        train__txt="a B-X\nb E-X\n\na S-X\n", dev__txt="a I-X\nb I-X\n", test__txt="a B-X\nb I-X\n"
+        train__txt="a B-X\nb E-X\n\na S-X\n",
+        dev__txt="a I-X\nb I-X\n\nc O\n",
+        test__txt="a B-X\nb I-X\n",
     )
     corpus = load_corpus(path)
     assert {s.notes.scheme for s in corpus.splits.values()} == {"BIOES"}
     assert [s.notes.repaired_tags for s in corpus.splits.values()] == [0, 2, 1]
     assert tags(corpus, "train") == ["B-X I-X", "B-X"]
-    assert tags(corpus, "dev") == tags(corpus, "test") == ["B-X I-X"]
+    assert tags(corpus, "dev") == ["B-X I-X", "O"]
+    assert tags(corpus, "test") == ["B-X I-X"]
 
 
 def test_the_evidence_may_stand_in_any_split(folder):
