@@ -12,29 +12,56 @@ from typing import TYPE_CHECKING
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
-    from featbert.comparison import Comparison, Run, compare, find_runs
-    from featbert.data import Corpus, Sentence, load_corpus
+    from featbert.comparison import Comparison, Run, compare, compare_runs, find_runs
+    from featbert.data import Corpus, Sentence, check_corpus, load_corpus
     from featbert.errors import FeatbertError
     from featbert.experiments import finetune, run_experiment, train
     from featbert.features import FeatureStore, extract, parse_layers
     from featbert.report import render
+    from featbert.training import TrainingSettings
 
+__all__ = [
+    "Comparison",
+    "Corpus",
+    "FeatbertError",
+    "FeatureStore",
+    "Run",
+    "Sentence",
+    "TrainingSettings",
+    "__version__",
+    "check_corpus",
+    "compare",
+    "compare_runs",
+    "extract",
+    "find_runs",
+    "finetune",
+    "load_corpus",
+    "parse_layers",
+    "render",
+    "run_experiment",
+    "train",
+]
 __version__ = "0.1.0"
-_HOMES = {
-    "Comparison": "featbert.comparison",
-    "Corpus": "featbert.data",
-    "FeatbertError": "featbert.errors",
-    "FeatureStore": "featbert.features",
-    "Run": "featbert.comparison",
-    "Sentence": "featbert.data",
-    "compare": "featbert.comparison",
-    "extract": "featbert.features",
-    "find_runs": "featbert.comparison",
-    "finetune": "featbert.experiments",
-    "load_corpus": "featbert.data",
-    "parse_layers": "featbert.features",
-    "render": "featbert.report",
-    "run_experiment": "featbert.experiments",
-    "train": "featbert.experiments",
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Comparison": "featbert.comparison",
+        "Corpus": "featbert.data",
+        "FeatbertError": "featbert.errors",
+        "FeatureStore": "featbert.features",
+        "Run": "featbert.comparison",
+        "Sentence": "featbert.data",
+        "TrainingSettings": "featbert.training",
+        "check_corpus": "featbert.data",
+        "compare": "featbert.comparison",
+        "compare_runs": "featbert.comparison",
+        "extract": "featbert.features",
+        "find_runs": "featbert.comparison",
+        "finetune": "featbert.experiments",
+        "load_corpus": "featbert.data",
+        "parse_layers": "featbert.features",
+        "render": "featbert.report",
+        "run_experiment": "featbert.experiments",
+        "train": "featbert.experiments",
+    },
+)

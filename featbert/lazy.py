@@ -9,12 +9,12 @@ from typing import Any
 
 def attach(
     package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` (PEP 562) of a package.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` (PEP 562) of a package.
 
     Args:
         package: the package's full name.
-        homes: full name of the module that defines each public name.
+        homes: full name of the module that defines each name that is not imported yet.
     """
 
     def get(name: str) -> Any:
@@ -22,4 +22,7 @@ def attach(
             return getattr(importlib.import_module(homes[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted(homes), sorted(homes)
+    def names() -> list[str]:
+        return sorted({*vars(importlib.import_module(package)), *homes})
+
+    return get, names

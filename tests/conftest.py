@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,20 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.encoders import write_encoder
 
     return write_encoder(tmp_path_factory.mktemp("encoders") / "tiny-bert", layers=4)
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a 3-layer random encoder of a family, written once a session."""
+    from tests.encoders import write_encoder
+
+    root = tmp_path_factory.mktemp("families")
+
+    def folder(family: str) -> Path:
+        path = root / family
+        return path if path.is_dir() else write_encoder(path, family)
+
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ Everything here reads records and predictions of finished runs; nothing imports 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from featbert.comparison.compare import Comparison, compare, compare_runs
 from featbert.comparison.grouping import (
@@ -37,6 +37,7 @@ from featbert.comparison.runs import (
     find_runs,
     write_record,
 )
+from featbert.lazy import attach
 
 if TYPE_CHECKING:
     from featbert.comparison.published import (
@@ -82,13 +83,14 @@ __all__ = [
     "write_record",
 ]
 
-_PUBLISHED = ("PublishedRow", "PublishedTable", "published_table", "published_tables")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLISHED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Checked by pydantic, which a comparison of runs need not wait for.
-    from featbert.comparison import published
-
-    return getattr(published, name)
+# Checked by pydantic, which a comparison of runs need not wait for.
+_PUBLISHED = "featbert.comparison.published"
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "PublishedRow": _PUBLISHED,
+        "PublishedTable": _PUBLISHED,
+        "published_table": _PUBLISHED,
+        "published_tables": _PUBLISHED,
+    },
+)

@@ -6,10 +6,10 @@ The shapes (`PRF`, `SplitScores`) cost nothing to import. What needs seqeval or 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from featbert.evaluation.scores import PRF, SplitScores
+from featbert.lazy import attach
 
 if TYPE_CHECKING:
     from featbert.evaluation.scorer import SCORER_NAME, TagError, entity_counts, score
@@ -26,17 +26,16 @@ __all__ = [
     "word_level_report",
 ]
 
-_LAZY = {
-    "SCORER_NAME": "scorer",
-    "TagError": "scorer",
-    "entity_counts": "scorer",
-    "score": "scorer",
-    "WordReport": "word_report",
-    "word_level_report": "word_report",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+_SCORER = "featbert.evaluation.scorer"
+_WORD_REPORT = "featbert.evaluation.word_report"
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "SCORER_NAME": _SCORER,
+        "TagError": _SCORER,
+        "entity_counts": _SCORER,
+        "score": _SCORER,
+        "WordReport": _WORD_REPORT,
+        "word_level_report": _WORD_REPORT,
+    },
+)

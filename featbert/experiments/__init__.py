@@ -1,0 +1,32 @@
+"""Runs of both approaches, and experiment files: a plan of runs, and running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from featbert.lazy import attach
+
+if TYPE_CHECKING:
+    from featbert.experiments.execution import run_experiment
+    from featbert.experiments.file import Experiment, read_experiment
+    from featbert.experiments.running import Listeners, finetune, train
+
+__all__ = [
+    "Experiment",
+    "Listeners",
+    "finetune",
+    "read_experiment",
+    "run_experiment",
+    "train",
+]
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Experiment": "featbert.experiments.file",
+        "Listeners": "featbert.experiments.running",
+        "finetune": "featbert.experiments.running",
+        "read_experiment": "featbert.experiments.file",
+        "run_experiment": "featbert.experiments.execution",
+        "train": "featbert.experiments.running",
+    },
+)

@@ -10,17 +10,20 @@ import dataclasses
 import hashlib
 import json
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from featbert.comparison.record import Approach, Signature, SplitIdentity
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.errors import InputError
 from featbert.evaluation.scorer import SCORER_NAME
-from featbert.features.device import Device
 from featbert.features.source import EncoderSource
-from featbert.features.store import FeatureStore
+from featbert.features.store import Manifest
 from featbert.training.settings import TrainingSettings
 from featbert.versions import library_versions
+
+if TYPE_CHECKING:
+    from featbert.features.device import Device
 
 # Signature fields that say where and by which libraries a run was computed; they do not make
 # another run of it.
@@ -44,23 +47,20 @@ def check_trainable(corpus: Corpus) -> None:
             raise CorpusError(f"tags expected in {split.path or name}, it has words alone")
 
 
-def check_same_text(store: FeatureStore, corpus: Corpus) -> None:
+def check_same_text(manifest: Manifest, where: Path, corpus: Corpus) -> None:
     """Raises CorpusError where the store's vectors are of another text than the corpus."""
     for name, split in corpus.splits.items():
-        stored = store.manifest.splits.get(name)
+        stored = manifest.splits.get(name)
         if stored is None or stored.text != split.text_fingerprint:
             has = "other words" if stored else f"no {name} split"
             raise CorpusError(
-                f"the text of {corpus.source or corpus.name} expected in {store.path}, it holds "
+                f"the text of {corpus.source or corpus.name} expected in {where}, it holds "
                 f"{has}; extract the corpus as it is now"
             )
 
 
-def features_signature(
-    store: FeatureStore, corpus: Corpus, device: Device, precision: str
-) -> Signature:
-    """Signature of a run on frozen features."""
-    m = store.manifest
+def features_signature(m: Manifest, corpus: Corpus, device: Device, precision: str) -> Signature:
+    """Signature of a run on the frozen features of a store with manifest `m`."""
     return Signature(
         corpus=corpus.name,
         source=corpus.source,

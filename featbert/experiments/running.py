@@ -23,40 +23,23 @@ from numpy.typing import NDArray
 from torch import nn
 
 from featbert.comparison import Run
-from featbert.comparison.record import (
-    RECORD_NAME,
-    Approach,
-    Cost,
-    Mix,
-    RunRecord,
-    Signature,
-    read_record,
-)
+from featbert.comparison.record import Cost, Mix, RunRecord
 from featbert.comparison.runs import write_record
 from featbert.data import Corpus, load_corpus
 from featbert.data.conll_write import write_conll
 from featbert.data.corpus import Split
 from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.experiments.folder import clean_run_folder, save_weights, write_text
-from featbert.experiments.identity import (
-    check_same_text,
-    check_trainable,
-    features_signature,
-    finetune_signature,
-    run_name,
-    run_settings,
-)
-from featbert.features.alignment import Context, align, check_context
+from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
+from featbert.features.alignment import Context, align
 from featbert.features.device import (
     Device,
     Precision,
     find_device,
-    find_precision,
     peak_memory,
     reset_peak_memory,
 )
 from featbert.features.encoder import Pooling, load_encoder
-from featbert.features.layers import parse_layers
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import BiLSTMTagger
@@ -76,39 +59,14 @@ class Listeners:
     """Who wants to hear how a run goes on.
 
     Attributes:
+        on_start: the run is not finished yet and begins.
         on_step: steps done, steps in all.
         on_epoch: each history row.
     """
 
+    on_start: Callable[[], None] | None = None
     on_step: Callable[[int, int], None] | None = None
     on_epoch: Callable[[Epoch], None] | None = None
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run that is named but not yet trained.
-
-    Attributes:
-        folder: where it will be, or already is.
-        settings: those that play a part, flat.
-    """
-
-    folder: Path
-    approach: Approach
-    layers: str | None
-    layer_indices: tuple[int, ...] | None
-    seed: int
-    signature: Signature
-    settings: dict[str, Any]
-    experiment: str | None
-    vary: tuple[str, ...]
-
-    @property
-    def finished(self) -> Run | None:
-        """The run, where it is finished already."""
-        if not (self.folder / RECORD_NAME).is_file():
-            return None
-        return Run(self.folder, read_record(self.folder))
 
 
 def train(
@@ -141,29 +99,28 @@ def train(
         FeatbertError: before any work for what can be known then; nothing half-written counts.
     """
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
-    settings = settings or DEFAULTS["features"]
     m = store.manifest
-    combination = parse_layers(layers, m.num_layers)
-    store.require(combination.indices)
     corpus = corpus or load_corpus(m.source, **m.reading)
-    check_trainable(corpus)
-    check_same_text(store, corpus)
+    settings = settings or DEFAULTS["features"]
     where = find_device(device) if isinstance(device, str) else device
-    computing = find_precision(precision, where)
-    weighted = combination.mode == "weighted"
-    plan = _plan(
-        "features",
-        features_signature(store, corpus, where, computing),
-        run_settings(settings, "features", weighted=weighted),
-        seed,
-        runs_dir,
-        layers=combination.name,
-        indices=combination.indices,
+    plan = plan_features_run(
+        m,
+        store.path,
+        corpus,
+        layers,
+        seed=seed,
+        settings=settings,
+        runs_dir=runs_dir,
+        device=where,
+        precision=precision,
         experiment=experiment,
         vary=vary,
     )
     if plan.finished is not None and not overwrite:
         return plan.finished
+    combination = plan.combination
+    assert combination is not None
+    store.require(combination.indices)
     reset_peak_memory(where)
     labels = _labels(corpus)
     torch.manual_seed(seed)
@@ -182,7 +139,6 @@ def train(
         corpus,
         settings,
         where,
-        computing,
         labels=labels,
         frozen_parameters=m.encoder_parameters,
         counts=_summed(s.counts for s in m.splits.values()),
@@ -208,21 +164,19 @@ def finetune(
     listeners: Listeners | None = None,
 ) -> Run:
     """The whole encoder fine-tuned with a linear classifier, scored and recorded; see `train`."""
-    settings = settings or DEFAULTS["finetune"]
     source = find_encoder(model) if isinstance(model, str) else model
-    check_trainable(corpus)
-    for split in corpus.splits.values():
-        check_context(context, has_documents=split.has_documents)
+    settings = settings or DEFAULTS["finetune"]
     where = find_device(device) if isinstance(device, str) else device
-    computing = find_precision(precision, where)
-    plan = _plan(
-        "finetune",
-        finetune_signature(
-            corpus, source, where, context=context, pooling=pooling, precision=computing
-        ),
-        run_settings(settings, "finetune"),
-        seed,
-        runs_dir,
+    plan = plan_finetune_run(
+        source,
+        corpus,
+        seed=seed,
+        settings=settings,
+        context=context,
+        pooling=pooling,
+        runs_dir=runs_dir,
+        device=where,
+        precision=precision,
         experiment=experiment,
         vary=vary,
     )
@@ -246,38 +200,11 @@ def finetune(
         corpus,
         settings,
         where,
-        computing,
         labels=labels,
         frozen_parameters=0,
         counts=_summed(a.counts for a in alignments.values()),
         extraction=None,
         listeners=listeners or Listeners(),
-    )
-
-
-def _plan(
-    approach: Approach,
-    signature: Signature,
-    settings: dict[str, Any],
-    seed: int,
-    runs_dir: str | Path,
-    *,
-    layers: str | None = None,
-    indices: tuple[int, ...] | None = None,
-    experiment: str | None,
-    vary: Sequence[str],
-) -> PlannedRun:
-    name = run_name(signature, approach, layers, settings, seed)
-    return PlannedRun(
-        Path(runs_dir) / name,
-        approach,
-        layers,
-        indices,
-        seed,
-        signature,
-        settings,
-        experiment,
-        tuple(vary),
     )
 
 
@@ -288,7 +215,6 @@ def _carry_out(
     corpus: Corpus,
     settings: TrainingSettings,
     device: Device,
-    precision: Precision,
     *,
     labels: tuple[str, ...],
     frozen_parameters: int,
@@ -297,8 +223,11 @@ def _carry_out(
     listeners: Listeners,
 ) -> Run:
     """Trains, predicts, scores and records; the record is written last."""
+    precision = cast(Precision, plan.signature.training_precision)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = plan.folder
+    if listeners.on_start is not None:
+        listeners.on_start()
     clean_run_folder(folder)
     write_text(folder / "config.json", _config(plan, labels))
     history = (folder / "history.jsonl").open("w", encoding="utf-8")
@@ -344,7 +273,7 @@ def _carry_out(
         name=folder.name,
         approach=plan.approach,
         layers=plan.layers,
-        layer_indices=None if plan.layer_indices is None else list(plan.layer_indices),
+        layer_indices=_indices(plan),
         seed=plan.seed,
         experiment=plan.experiment,
         vary=list(plan.vary),
@@ -353,7 +282,7 @@ def _carry_out(
         scores={s.name: score(s.tags, predicted[s.name]) for s in evaluated},
         history=fitted.history,
         best_epoch=fitted.best_epoch,
-        mix=_mix(tagger, plan.layer_indices),
+        mix=_mix(tagger, _indices(plan)),
         cost=Cost(
             extraction_seconds=seconds,
             extraction_words=words,
@@ -383,7 +312,7 @@ def _config(plan: PlannedRun, labels: tuple[str, ...]) -> str:
             {
                 "approach": plan.approach,
                 "layers": plan.layers,
-                "layer_indices": plan.layer_indices,
+                "layer_indices": _indices(plan),
                 "seed": plan.seed,
                 "settings": plan.settings,
                 "labels": labels,
@@ -417,12 +346,16 @@ def _by_sentence(ids: Ints, labels: tuple[str, ...], offsets: Ints) -> list[list
     return [cast(list[str], part.tolist()) for part in np.split(tags, offsets[1:-1])]
 
 
-def _mix(tagger: nn.Module, indices: tuple[int, ...] | None) -> Mix | None:
+def _mix(tagger: nn.Module, indices: list[int] | None) -> Mix | None:
     for module in tagger.modules():
         if isinstance(module, ScalarMix):
             weights = module.weights.detach().float().cpu().tolist()
-            return Mix(list(indices or ()), weights, float(module.scale.detach()))
+            return Mix(indices or [], weights, float(module.scale.detach()))
     return None
+
+
+def _indices(plan: PlannedRun) -> list[int] | None:
+    return None if plan.combination is None else list(plan.combination.indices)
 
 
 def _summed(counts: Any) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """Words to wordpieces and back, layer combinations by name, the encoder, extraction, the store."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from featbert.lazy import attach
@@ -13,7 +15,23 @@ if TYPE_CHECKING:
     from featbert.features.source import EncoderSource, find_encoder
     from featbert.features.store import FeatureStore
 
-__getattr__, __dir__, __all__ = attach(
+__all__ = [
+    "Alignment",
+    "Device",
+    "Encoder",
+    "EncoderSource",
+    "FeatureStore",
+    "LayerCombination",
+    "align",
+    "extract",
+    "find_device",
+    "find_encoder",
+    "find_precision",
+    "load_encoder",
+    "parse_layers",
+    "plan_extraction",
+]
+__getattr__, __dir__ = attach(
     __name__,
     {
         "Alignment": "featbert.features.alignment",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from featbert.lazy import attach
 
 if TYPE_CHECKING:
     from featbert.report.csv_table import csv_report
@@ -22,19 +23,15 @@ __all__ = [
     "render",
     "text_report",
 ]
-
-_HOMES = {
-    "FORMATS": "rendering",
-    "csv_report": "csv_table",
-    "json_report": "json_table",
-    "latex_report": "latex",
-    "markdown_report": "markdown",
-    "render": "rendering",
-    "text_report": "text",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "FORMATS": "featbert.report.rendering",
+        "csv_report": "featbert.report.csv_table",
+        "json_report": "featbert.report.json_table",
+        "latex_report": "featbert.report.latex",
+        "markdown_report": "featbert.report.markdown",
+        "render": "featbert.report.rendering",
+        "text_report": "featbert.report.text",
+    },
+)

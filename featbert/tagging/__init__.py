@@ -1,5 +1,7 @@
 """Taggers of both approaches: words in, one row of logits a word out."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from featbert.lazy import attach
@@ -9,7 +11,14 @@ if TYPE_CHECKING:
     from featbert.tagging.combination import CombineLayers, ScalarMix
     from featbert.tagging.finetuned import FineTuneTagger
 
-__getattr__, __dir__, __all__ = attach(
+__all__ = [
+    "BiLSTMTagger",
+    "CombineLayers",
+    "FeatureBatch",
+    "FineTuneTagger",
+    "ScalarMix",
+]
+__getattr__, __dir__ = attach(
     __name__,
     {
         "BiLSTMTagger": "featbert.tagging.bilstm",

@@ -6,7 +6,9 @@ on wikigold dev; `benchmarks/defaults.md` has its table and the command.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from featbert.errors import InputError
 
@@ -68,6 +70,10 @@ class TrainingSettings:
         ]
         if wrong:
             raise SettingsError("; ".join(wrong))
+
+    def but(self, **given: Any) -> TrainingSettings:
+        """These settings with those of `given` that are not None instead."""
+        return dataclasses.replace(self, **{k: v for k, v in given.items() if v is not None})
 
 
 DEFAULTS = {

@@ -1,0 +1,80 @@
+"""featbert check"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.text import count, grid, printable_lines, share
+
+if TYPE_CHECKING:
+    from featbert.data import CorpusReport
+
+
+@app.command(
+    epilog="Example: featbert check corpora/conll2003",
+)
+def check(
+    data: Annotated[str, typer.Argument(help="Corpus folder or file; or sample.")] = "sample",
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    scheme: o.Scheme = "auto",
+    token_column: o.TokenColumn = None,
+    tag_column: o.TagColumn = None,
+    format: o.TableFormat = "text",
+) -> None:
+    """Show what is read from a corpus: counts, scheme, repairs, overlap between splits."""
+    from featbert.data import check_corpus, load_corpus
+
+    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
+    report = check_corpus(load_corpus(data, **reading))
+    if format == "json":
+        typer.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False, default=str))
+    else:
+        typer.echo(_text(report), nl=False)
+
+
+def _text(report: CorpusReport) -> str:
+    """A column a split, a row a count."""
+    splits = list(report.splits.values())
+    rows = [
+        ("sentences", [count(s.sentences) for s in splits]),
+        (
+            "documents",
+            ["none marked" if s.documents is None else count(s.documents) for s in splits],
+        ),
+        ("words", [count(s.words) for s in splits]),
+        ("entities", [count(s.entities) for s in splits]),
+    ]
+    kinds = sorted({kind for s in splits for kind in s.entities_by_type})
+    rows += [(f"  {k}", [count(s.entities_by_type.get(k, 0)) for s in splits]) for k in kinds]
+    rows += [
+        ("longest sentence, words", [count(s.longest_sentence) for s in splits]),
+        ("tag scheme of the file", [s.scheme for s in splits]),
+        ("encoding", [s.encoding for s in splits]),
+        ("repaired tags", [count(s.repaired_tags) for s in splits]),
+        ("comment lines", [count(s.comment_lines) for s in splits]),
+    ]
+    if report.against_train:
+        against = [report.against_train.get(name) for name in report.splits]
+        rows += [
+            (
+                "sentences that stand in train",
+                [share(a.repeated_sentences, a.repeated_share) if a else "" for a in against],
+            ),
+            (
+                "entity forms unseen in train",
+                [share(a.unseen_forms, a.unseen_share) if a else "" for a in against],
+            ),
+            ("types that train lacks", [", ".join(a.new_types) if a else "" for a in against]),
+        ]
+    lines = [f"{report.name}  {report.source}"]
+    if report.recognised:
+        lines.append(f"recognised by its counts: {report.recognised}")
+    if report.note:
+        lines.append(report.note)
+    return printable_lines("\n".join(lines) + "\n" + grid(["", *report.splits], rows))

@@ -1,0 +1,91 @@
+"""featbert compare"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.errors import MissingError, nearest
+
+
+@app.command(
+    epilog="Example: featbert compare --format markdown",
+)
+def compare(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Run folders or names; by default all finished runs."),
+    ] = None,
+    runs_dir: o.RunsDir = Path("experiments/runs"),
+    format: Annotated[
+        Literal["text", "markdown", "latex", "csv", "json"],
+        typer.Option("--format", help="How to print the tables; json has every number unrounded."),
+    ] = "text",
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="Name of the run whose row differences are taken from."),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary", help="What named runs may differ in: context, corpus, model, scorer, ..."
+        ),
+    ] = None,
+) -> None:
+    """Set finished runs side by side: quality over seeds, and cost.
+
+    Without names, one table for each group of comparable runs: same text and tags, encoder,
+    context and scorer. Runs that are named must fit together.
+    """
+    from featbert.comparison import Run, compare_runs, find_runs, read_record
+    from featbert.comparison import compare as compare_all
+    from featbert.report import render
+
+    notes: tuple[str, ...] = ()
+    if runs:
+        folders = [_folder(name, runs_dir) for name in runs]
+        found = [Run(folder, read_record(folder)) for folder in folders]
+        comparisons = [compare_runs(found, vary=vary or (), baseline=baseline)]
+    else:
+        everything = find_runs(runs_dir)
+        if not everything.runs:
+            told = "; ".join(everything.notes)
+            raise MissingError(
+                f"finished runs expected in {runs_dir}, found none{': ' + told if told else ''}; "
+                "featbert train and featbert finetune make them"
+            )
+        if vary:
+            comparisons = [compare_runs(everything.runs, vary=vary, baseline=baseline)]
+        else:
+            comparisons = compare_all(everything.runs, baseline=baseline)
+        notes = everything.notes
+    typer.echo(render_for_terminal(render, comparisons, format, notes), nl=False)
+
+
+def render_for_terminal(render: object, comparisons: object, format: str, notes: object) -> str:
+    """The tables, as wide as the terminal where there is one, and coloured there."""
+    assert callable(render)
+    if format == "text" and sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = render(comparisons, format, width=width, color=True, notes=notes)
+    else:
+        text = render(comparisons, format, notes=notes)
+    assert isinstance(text, str)
+    return text
+
+
+def _folder(name: str, runs_dir: Path) -> Path:
+    """A run by its path or by its name in the runs directory."""
+    for folder in (runs_dir / name, Path(name)):
+        if folder.is_dir():
+            return folder
+    known = [p.name for p in runs_dir.iterdir()] if runs_dir.is_dir() else []
+    raise MissingError(
+        f"a run expected, {name!r} is no folder, here or in {runs_dir}{nearest(name, known)}"
+    )

@@ -1,0 +1,108 @@
+"""featbert extract"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+from featbert.cli.text import count
+from featbert.report.units import size
+
+
+@app.command(
+    epilog="Example: featbert extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
+)
+def extract(
+    model: o.Model = "all-MiniLM-L6-v2",
+    data: o.Data = "sample",
+    layers: Annotated[
+        str,
+        typer.Option("--layers", help="Hidden states to store: all, or 0,9-12 (0: embeddings)."),
+    ] = "all",
+    context: o.Context = "sentence",
+    pooling: o.Pooling = "first",
+    precision: o.Precision = "auto",
+    store_dtype: Annotated[
+        Literal["float16", "float32"],
+        typer.Option("--store-dtype", help="How vectors are kept: 2 or 4 bytes a number."),
+    ] = "float16",
+    cache_dir: o.CacheDir = Path("cache"),
+    device: o.Device = "auto",
+    token_budget: Annotated[
+        int | None,
+        typer.Option("--token-budget", help="Padded wordpieces computed at once.", min=1),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be stored; do nothing.")
+    ] = False,
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    scheme: o.Scheme = "auto",
+    token_column: o.TokenColumn = None,
+    tag_column: o.TagColumn = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Store the hidden states of every layer, one vector per word, once.
+
+    A store costs words x (layers + 1) x hidden size x 2 bytes. One that exists is not computed
+    again; an interrupted extraction goes on where it stopped.
+    """
+    from featbert.data import load_corpus
+    from featbert.features.layers import parse_layers
+    from featbert.features.source import find_encoder
+
+    held = None if layers == "all" else parse_layers(f"concat:{layers}").indices
+    source = find_encoder(model)
+    if held is not None:
+        parse_layers(f"concat:{layers}", source.num_layers)
+    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
+    corpus = load_corpus(data, **reading)
+    meter = Meter(quiet=quiet)
+
+    from featbert.features.device import find_device
+    from featbert.features.extraction import plan_extraction, run_extraction
+
+    where = find_device(device)
+    plan = plan_extraction(
+        corpus,
+        source,
+        cache_dir=cache_dir,
+        layers=held,
+        context=context,
+        pooling=pooling,
+        precision=precision,
+        dtype=store_dtype,
+        device=where,
+        token_budget=token_budget,
+        reading=reading,
+    )
+    m = plan.manifest
+    shape = (
+        f"{count(m.words)} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "
+        f"{size(plan.data_bytes)}"
+    )
+    if plan.hit is not None:
+        typer.echo(f"{plan.path}: exists with all that was asked, nothing to do")
+        return
+    if dry_run:
+        typer.echo(f"{plan.path}: would hold {shape}")
+        return
+    meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {where.name})")
+    with meter.measure("extracting", "words") as bar:
+        store = run_extraction(plan, corpus, source, where, on_progress=bar.update)
+    m = store.manifest
+    typer.echo(f"{store.path}: {shape}, {count(round(m.words / max(m.seconds, 1e-9)))} words/s")
+    unusual = {
+        name.replace("_", " "): n
+        for name in next(iter(m.splits.values())).counts
+        if (n := sum(split.counts[name] for split in m.splits.values()))
+    }
+    if unusual:
+        typer.echo("unusual: " + ", ".join(f"{n} {name}" for name, n in unusual.items()))
+    if m.uncased:
+        typer.echo(f"{m.model} is uncased: words are lowercased before they are read")

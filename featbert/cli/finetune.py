@@ -1,0 +1,81 @@
+"""featbert finetune"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+from featbert.cli.text import run_line
+
+
+@app.command(
+    epilog="Example: featbert finetune --model bert-base-cased --data conll2003 --seeds 1-5",
+)
+def finetune(
+    model: o.Model = "all-MiniLM-L6-v2",
+    data: o.Data = "sample",
+    seeds: o.Seeds = "1",
+    epochs: o.Epochs = None,
+    batch_size: o.BatchSize = None,
+    learning_rate: o.LearningRate = None,
+    dropout: o.Dropout = None,
+    patience: o.Patience = None,
+    context: o.Context = "sentence",
+    pooling: o.Pooling = "first",
+    runs_dir: o.RunsDir = Path("experiments/runs"),
+    device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    overwrite: o.Overwrite = False,
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    scheme: o.Scheme = "auto",
+    token_column: o.TokenColumn = None,
+    tag_column: o.TagColumn = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Fine-tune the whole encoder with a linear classifier on top.
+
+    The same loop, batches, loss, selection on dev and scorer as `featbert train`.
+    """
+    from featbert.data import load_corpus
+    from featbert.experiments.identity import check_trainable
+    from featbert.features.source import find_encoder
+    from featbert.training.settings import DEFAULTS
+
+    numbers = o.parse_seeds(seeds)
+    settings = DEFAULTS["finetune"].but(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        dropout=dropout,
+        patience=patience,
+    )
+    source = find_encoder(model)
+    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
+    corpus = load_corpus(data, **reading)
+    check_trainable(corpus)
+    meter = Meter(quiet=quiet)
+
+    from featbert.experiments import finetune as finetune_run
+
+    for seed in numbers:
+        with meter.training(f"fine-tuning, seed {seed}") as watch:
+            run = finetune_run(
+                corpus,
+                source,
+                seed=seed,
+                settings=settings,
+                context=context,
+                pooling=pooling,
+                runs_dir=runs_dir,
+                device=device,
+                precision=precision,
+                overwrite=overwrite,
+                listeners=watch.listeners,
+            )
+        typer.echo(run_line(run, was_there=not watch.began))
+    meter.say("featbert compare sets all finished runs side by side")

@@ -1,0 +1,64 @@
+"""featbert inspect"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.text import count, grid, printable_lines
+from featbert.report.units import duration, size
+
+
+@app.command(
+    epilog="Example: featbert inspect cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5",
+)
+def inspect(
+    store: Annotated[Path, typer.Argument(help="Feature store (.h5).")],
+    format: o.TableFormat = "text",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare every block with its checksum.")
+    ] = False,
+) -> None:
+    """Show what a feature store holds: manifest, layers, sizes."""
+    from featbert.features.store import FeatureStore, StoreError
+
+    opened = FeatureStore(store)
+    m = opened.manifest
+    if verify and (damage := opened.verify()):
+        raise StoreError(f"an intact store expected, {store} is damaged in {'; '.join(damage)}")
+    if format == "json":
+        manifest = dataclasses.asdict(m) | {"path": str(store), "file_bytes": opened.file_bytes}
+        typer.echo(json.dumps(manifest, indent=1, ensure_ascii=False))
+        return
+    rows = [
+        ("corpus", [f"{m.corpus} ({m.source})"]),
+        ("encoder", [f"{m.model}{', uncased' if m.uncased else ''}"]),
+        ("weights", [m.encoder_weights[:16]]),
+        ("layers", [f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)"]),
+        ("vectors", [f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} wordpiece, {m.context}"]),
+        ("computed", [f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}"]),
+        (
+            "took",
+            [f"{duration(m.seconds)}, {count(round(m.words / max(m.seconds, 1e-9)))} words/s"],
+        ),
+        ("size", [size(opened.file_bytes)]),
+        *(
+            (
+                name,
+                [
+                    f"{count(split.sentences)} sentences, {count(split.words)} words"
+                    + "".join(f", {n} {k.replace('_', ' ')}" for k, n in split.counts.items() if n)
+                ],
+            )
+            for name, split in m.splits.items()
+        ),
+        *([("verified", ["every block matches its checksum"])] if verify else []),
+    ]
+    table = grid(["", ""], [(name, cells) for name, cells in rows])
+    typer.echo(printable_lines(f"{store}\n" + table.lstrip("\n")), nl=False)

@@ -1,0 +1,80 @@
+"""featbert probe"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+
+
+@app.command(
+    epilog="Example: featbert probe --layers last --layers layer:3",
+)
+def probe(
+    features: Annotated[
+        Path | None,
+        typer.Option("--features", help="Feature store; by default the only one in the cache."),
+    ] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layers", metavar="SPEC", help="Single layers: last, layer:3, ... Default: all."
+        ),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print the word-level classification report, too.")
+    ] = False,
+    cache_dir: o.CacheDir = Path("cache"),
+    quiet: o.Quiet = False,
+) -> None:
+    """Check features quickly: logistic regression on single layers, scored on dev.
+
+    A linear model on each word's vector alone, in seconds: what one layer holds, not a tagger to
+    compare with.
+    """
+    from featbert.cli.train import choose_store
+    from featbert.data import load_corpus
+    from featbert.errors import InputError
+    from featbert.evaluation import score, word_level_report
+    from featbert.experiments.identity import check_same_text, check_trainable
+    from featbert.features.layers import parse_layers
+    from featbert.training.probe import fit_probe
+
+    store = choose_store(features, cache_dir)
+    m = store.manifest
+    specs = layers or [f"layer:{layer}" for layer in m.layers]
+    wanted = [parse_layers(spec, m.num_layers) for spec in specs]
+    for combination in wanted:
+        if combination.mode != "single":
+            raise InputError(
+                f"a single layer expected for the probe, found {combination.name!r}; "
+                "featbert train serves combinations"
+            )
+        store.require(combination.indices)
+    corpus = load_corpus(m.source, **m.reading)
+    check_trainable(corpus)
+    check_same_text(m, store.path, corpus)
+    meter = Meter(quiet=quiet)
+    gold = corpus["dev"].tags
+    train_tags = [tag for row in corpus["train"].tags for tag in row]
+    offsets = store.offsets("dev")
+    for combination in wanted:
+        meter.say(f"probing {combination.name}")
+        found = fit_probe(
+            store.read("train", combination.indices)[0],
+            train_tags,
+            store.read("dev", combination.indices)[0],
+        )
+        predicted = [found[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        scores = score(gold, predicted)
+        typer.echo(
+            f"{combination.name}  dev F1 {100 * scores.entity.f1:.2f}  "
+            f"word accuracy {100 * scores.word_accuracy:.2f}"
+        )
+        if report:
+            typer.echo(word_level_report(gold, predicted).text)

@@ -1,0 +1,144 @@
+"""featbert train"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+from featbert.cli.text import run_line
+from featbert.errors import InputError, MissingError
+
+if TYPE_CHECKING:
+    from featbert.features import FeatureStore
+
+
+@app.command(
+    epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3",
+)
+def train(
+    features: Annotated[
+        Path | None,
+        typer.Option("--features", help="Feature store; by default the only one in the cache."),
+    ] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layers",
+            metavar="SPEC",
+            help="Layer combination, such as embeddings, last, concat_last4, weighted_all, "
+            "layer:7 or concat:9-12; may be given several times. Default: concat_last4.",
+        ),
+    ] = None,
+    seeds: o.Seeds = "1",
+    epochs: o.Epochs = None,
+    batch_size: o.BatchSize = None,
+    learning_rate: o.LearningRate = None,
+    dropout: o.Dropout = None,
+    patience: o.Patience = None,
+    hidden_size: Annotated[
+        int | None, typer.Option("--hidden-size", help="BiLSTM units per direction.", min=1)
+    ] = None,
+    layers_lstm: Annotated[
+        int | None, typer.Option("--layers-lstm", help="Layers of the BiLSTM.", min=1)
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", help="Corpus of the store, where it lies elsewhere now."),
+    ] = None,
+    cache_dir: o.CacheDir = Path("cache"),
+    runs_dir: o.RunsDir = Path("experiments/runs"),
+    device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    overwrite: o.Overwrite = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Train a two-layer BiLSTM tagger on frozen features.
+
+    The corpus is read from where the store's manifest says. A run with the same settings that is
+    finished already is shown, not trained again.
+    """
+    from featbert.data import load_corpus
+    from featbert.experiments.identity import check_same_text, check_trainable
+    from featbert.features.layers import parse_layers
+    from featbert.training.settings import DEFAULTS
+
+    wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
+    numbers = o.parse_seeds(seeds)
+    settings = DEFAULTS["features"].but(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        dropout=dropout,
+        patience=patience,
+        lstm_size=hidden_size,
+        lstm_layers=layers_lstm,
+    )
+    store = choose_store(features, cache_dir)
+    for name in wanted:
+        store.require(parse_layers(name, store.manifest.num_layers).indices)
+    corpus = load_corpus(data or store.manifest.source, **store.manifest.reading)
+    check_trainable(corpus)
+    check_same_text(store.manifest, store.path, corpus)
+    meter = Meter(quiet=quiet)
+
+    from featbert.experiments import train as train_run
+
+    for name in wanted:
+        for seed in numbers:
+            with meter.training(f"{name}, seed {seed}") as watch:
+                run = train_run(
+                    store,
+                    name,
+                    corpus=corpus,
+                    seed=seed,
+                    settings=settings,
+                    runs_dir=runs_dir,
+                    device=device,
+                    precision=precision,
+                    overwrite=overwrite,
+                    listeners=watch.listeners,
+                )
+            typer.echo(run_line(run, was_there=not watch.began))
+    meter.say("featbert compare sets all finished runs side by side")
+
+
+def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
+    """The named store; else the only one in the cache; else the one the user picks.
+
+    Raises:
+        MissingError: no store.
+        InputError: several, and nobody to ask.
+    """
+    from featbert.features.store import FeatureStore
+
+    if features is not None:
+        if features.is_dir():
+            raise InputError(
+                f"a feature store (.h5) expected, {features} is a folder; name the file"
+            )
+        return FeatureStore(features)
+    found = sorted(cache_dir.glob("*.h5"))
+    if not found:
+        raise MissingError(
+            f"a feature store expected in {cache_dir}, found none; run featbert extract first"
+        )
+    if len(found) == 1:
+        return FeatureStore(found[0])
+    listing = "; ".join(str(path) for path in found)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            f"one feature store expected in {cache_dir}, found {len(found)}: {listing}; "
+            "name one with --features"
+        )
+    for number, path in enumerate(found, 1):
+        typer.echo(f"{number}  {path.name}", err=True)
+    picked = typer.prompt("Which store", type=int, err=True)
+    if not 1 <= picked <= len(found):
+        raise InputError(f"a number from 1 to {len(found)} expected, found {picked}")
+    return FeatureStore(found[picked - 1])

@@ -1,0 +1,104 @@
+"""Corpora of plain words, and the oracle: transformers run plainly, one sequence at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import pre_tokenizers
+
+from featbert.data.corpus import Corpus, Split
+from featbert.data.sentence import Sentence
+
+# Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
+# gives a piece for, other scripts, inner spaces, and words of many pieces.
+ODD_WORDS = (
+    "\u200b",
+    "\u0301",
+    "\ufe0f",
+    "👩‍👩‍👧",
+    "🙂🙂",
+    "e\u0301te\u0301",
+    "नमस्ते",
+    "中文字",
+    "\u00a0x",
+    "New York",
+    "internationalisation" * 3,
+    "ab" * 60,
+)
+WORDS = ("The", "quick", "fox", "jumps", "unaffordable", "Hamilton", ".", "Chelsea", "3", "Jordan")
+
+
+def sentences_of(texts, documents=None) -> tuple[Sentence, ...]:
+    """Untagged sentences; a text is a list of words, or words joined by single spaces."""
+    rows = [t.split(" ") if isinstance(t, str) else t for t in texts]
+    numbers = documents or [None] * len(rows)
+    return tuple(
+        Sentence(tuple(words), document=n) for words, n in zip(rows, numbers, strict=True)
+    )
+
+
+def corpus_of(*, documents=None, tag="O", **splits) -> Corpus:
+    """A corpus whose words all have the tag `tag`; documents by split name."""
+    made = {}
+    for name, texts in splits.items():
+        rows = sentences_of(texts, (documents or {}).get(name))
+        tagged = tuple(Sentence(s.words, (tag,) * len(s), s.document) for s in rows)
+        made[name] = Split(name, tagged)
+    return Corpus("tiny", made, source="tiny")
+
+
+class Plain:
+    """A checkpoint as a user of transformers would run it, without batches."""
+
+    def __init__(self, folder: Path) -> None:
+        from transformers import AutoModel, AutoTokenizer
+
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        backend = self.tokenizer.backend_tokenizer
+        if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
+            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        self.model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def encode(self, words) -> tuple[list[int], list[int | None]]:
+        """Piece ids with specials, and the word of each piece, by the tokenizer itself."""
+        found = self.tokenizer(
+            list(words), is_split_into_words=True, truncation=False, padding=False
+        )
+        return found["input_ids"], found.word_ids()
+
+    def pieces(self, words) -> list[list[int]]:
+        """Piece ids by word; a word without pieces has the unknown piece."""
+        ids, owners = self.encode(words)
+        by_word = [[] for _ in words]
+        for piece, word in zip(ids, owners, strict=True):
+            if word is not None:
+                by_word[word].append(piece)
+        return [p or [self.tokenizer.unk_token_id] for p in by_word]
+
+    def run(self, ids) -> torch.Tensor:
+        """(L + 1, len(ids), H) of one sequence of ids, specials included."""
+        with torch.no_grad():
+            found = self.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+        return torch.stack([state[0] for state in found.hidden_states])
+
+    def run_pieces(self, pieces) -> torch.Tensor:
+        """(L + 1, words, P, H) as a list by word: the specials around flat pieces are cut off."""
+        cls, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
+        flat = [p for word in pieces for p in word]
+        states = self.run([cls, *flat, sep])[:, 1:-1]
+        return torch.split(states, [len(word) for word in pieces], dim=1)
+
+    def word_states(self, words, capacity: int) -> np.ndarray:
+        """(L + 1, T, H) first-piece states; where the pieces exceed `capacity`, each word is read
+        from the window that `plan_windows` (which has tests of its own) gives it, run alone."""
+        from featbert.features.windows import plan_windows
+
+        pieces = [p[:capacity] for p in self.pieces(words)]
+        windows, owned = plan_windows(np.array([len(p) for p in pieces]), capacity)
+        rows = []
+        for v, (start, end) in enumerate(windows):
+            states = self.run_pieces(pieces[start:end])
+            rows.extend(states[w - start][:, 0] for w in range(owned[v], owned[v + 1]))
+        return torch.stack(rows, dim=1).numpy()
