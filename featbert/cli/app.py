@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Annotated, Any
@@ -97,14 +98,6 @@ def main() -> None:
     app()
 
 
-# Commands register themselves when their modules are imported; `--help` shows this order.
-from featbert.cli import (  # noqa: E402, F401
-    check,
-    compare,
-    extract,
-    finetune,
-    inspect,
-    probe,
-    run,
-    train,
-)
+# Commands register themselves when their modules are imported; `--help` keeps this order.
+for _command in ("extract", "train", "finetune", "compare", "run", "check", "inspect", "probe"):
+    importlib.import_module(f"featbert.cli.{_command}")

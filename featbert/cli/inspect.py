@@ -60,5 +60,5 @@ def inspect(
         ),
         *([("verified", ["every block matches its checksum"])] if verify else []),
     ]
-    table = grid(["", ""], [(name, cells) for name, cells in rows])
+    table = grid(["", ""], rows, justify="left")
     typer.echo(printable_lines(f"{store}\n" + table.lstrip("\n")), nl=False)

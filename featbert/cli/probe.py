@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,7 @@ def probe(
             train_tags,
             store.read("dev", combination.indices)[0],
         )
-        predicted = [found[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        predicted = [found[a:b] for a, b in pairwise(offsets)]
         scores = score(gold, predicted)
         typer.echo(
             f"{combination.name}  dev F1 {100 * scores.entity.f1:.2f}  "

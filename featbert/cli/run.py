@@ -78,8 +78,7 @@ def run(
             stack.close()
             layers = getattr(planned, "layers", None) or "fine-tuning"
             what = f"{number}/{total} {layers}, seed {getattr(planned, 'seed', '')}"
-            meter.say(f"training {what}")
-            return stack.enter_context(meter.training(what))
+            return stack.enter_context(meter.training(what)).listeners
 
         runs = carry_out(
             plan,

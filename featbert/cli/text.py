@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from featbert.comparison import Run
@@ -31,15 +31,20 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def grid(header: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Rows of a name and right-aligned cells under a header, as plain text."""
+def grid(
+    header: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    *,
+    justify: Literal["left", "right"] = "right",
+) -> str:
+    """Rows of a name and aligned cells under a header, as plain text."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="")
     for at, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if at else "left", no_wrap=True)
+        table.add_column(Text(name), justify=justify if at else "left", no_wrap=True)
     for name, cells in rows:
         table.add_row(Text(name), *(Text(cell) for cell in cells))
     console = Console(file=io.StringIO(), width=10_000, color_system=None)
