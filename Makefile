@@ -27,7 +27,7 @@ demo: $(READY)
 	$(BIN)/featbert run experiments/quickstart.toml
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -39,7 +39,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 wheel: $(READY)
-	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 clean:
 	rm -rf $(VENV) build dist

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace import Workspace, write_corpus
+
+# Tiny models are fastest on one thread, and the tests themselves run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -43,3 +47,26 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("shared corpora are absent; FEATBERT_TEST_DATA names their folder")
     return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, tiny_bert: Path) -> Workspace:
+    """An empty folder with a small corpus and the tiny encoder."""
+    return Workspace(tmp_path, write_corpus(tmp_path / "tiny"), tiny_bert)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspace:
+    """A workspace with a store, feature runs of two layer rows and two fine-tuned runs.
+
+    Shared by tests that only read it.
+    """
+    folder = tmp_path_factory.mktemp("finished")
+    space = Workspace(folder, write_corpus(folder / "tiny"), tiny_bert)
+    for result in (
+        space.extract(),
+        space.train("--layers", "last", "--layers", "weighted_all", "--seeds", "1,2"),
+        space.finetune("--seeds", "1,2"),
+    ):
+        assert result.exit_code == 0, result.output
+    return space

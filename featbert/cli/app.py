@@ -15,6 +15,8 @@ from featbert.errors import FeatbertError
 
 # A run that was interrupted by Ctrl-C ends with the shell's code for SIGINT.
 INTERRUPTED = 130
+# Wrong usage: typer tells it itself, with exit code 2. Its class has no public name of its own.
+USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 class OneLineErrors(TyperGroup):
@@ -38,12 +40,10 @@ class OneLineErrors(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except Exception as error:
-            if isinstance(error, _click_errors()):
+            if isinstance(error, USAGE_ERROR):
                 raise
             text = f"{type(error).__name__}: {error}"
-            _refuse(
-                ctx, error, f"unexpected {text}; run with --debug before the command and tell us"
-            )
+            _refuse(ctx, error, f"unexpected {text}; featbert --debug COMMAND shows where")
 
 
 def _refuse(ctx: Any, error: BaseException, message: str) -> None:
@@ -51,13 +51,6 @@ def _refuse(ctx: Any, error: BaseException, message: str) -> None:
         raise error
     sys.stderr.write(f"error: {printable(message)}\n")
     raise typer.Exit(1) from None
-
-
-def _click_errors() -> tuple[type[BaseException], ...]:
-    """Wrong usage: typer tells it itself, with exit code 2."""
-    import click
-
-    return (click.ClickException, click.exceptions.Exit, click.Abort)
 
 
 app = typer.Typer(

@@ -6,6 +6,7 @@ schemes gets the one of its corpus.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -67,7 +68,7 @@ def load_corpus(
                 for split in SPLITS
             }
         else:
-            place = Path(path).expanduser().absolute()
+            place = Path(os.path.abspath(Path(path).expanduser()))
             source = str(place)
             files = _files(place)
             name, found_language = _name(place)

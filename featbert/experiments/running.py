@@ -17,9 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from featbert.comparison import Run
@@ -30,6 +28,7 @@ from featbert.data.conll_write import write_conll
 from featbert.data.corpus import Split
 from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.experiments.folder import clean_run_folder, save_weights, write_text
+from featbert.experiments.labels import label_ids, tags_by_sentence, train_labels
 from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
 from featbert.features.alignment import Context, align
 from featbert.features.device import (
@@ -50,7 +49,6 @@ from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
 from featbert.training.loop import DevScore, fit, predict
 from featbert.training.settings import DEFAULTS, TrainingSettings
 
-Ints = NDArray[np.int64]
 RUNS_DIR = Path("experiments/runs")
 
 
@@ -122,7 +120,7 @@ def train(
     assert combination is not None
     store.require(combination.indices)
     reset_peak_memory(where)
-    labels = _labels(corpus)
+    labels = train_labels(corpus)
     torch.manual_seed(seed)
     tagger = BiLSTMTagger(
         combination,
@@ -183,7 +181,7 @@ def finetune(
     if plan.finished is not None and not overwrite:
         return plan.finished
     reset_peak_memory(where)
-    labels = _labels(corpus)
+    labels = train_labels(corpus)
     torch.manual_seed(seed)
     encoder = load_encoder(source, pooling=pooling)
     tagger = FineTuneTagger(encoder, len(labels), dropout=settings.dropout).to(where.torch)
@@ -226,10 +224,10 @@ def _carry_out(
     precision = cast(Precision, plan.signature.training_precision)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = plan.folder
-    if listeners.on_start is not None:
-        listeners.on_start()
     clean_run_folder(folder)
     write_text(folder / "config.json", _config(plan, labels))
+    if listeners.on_start is not None:
+        listeners.on_start()
     history = (folder / "history.jsonl").open("w", encoding="utf-8")
 
     def on_epoch(row: Epoch) -> None:
@@ -240,7 +238,7 @@ def _carry_out(
 
     def tags_of(split: Split) -> list[list[str]]:
         ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
-        return _by_sentence(ids, labels, inputs[split.name].offsets)
+        return tags_by_sentence(ids, labels, inputs[split.name].offsets)
 
     def score_dev() -> DevScore:
         dev = prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
@@ -250,7 +248,7 @@ def _carry_out(
         fitted = fit(
             tagger,
             inputs["train"],
-            _label_ids(corpus["train"], labels),
+            label_ids(corpus["train"], labels),
             settings,
             seed=plan.seed,
             score_dev=score_dev,
@@ -325,25 +323,6 @@ def _config(plan: PlannedRun, labels: tuple[str, ...]) -> str:
         )
         + "\n"
     )
-
-
-def _labels(corpus: Corpus) -> tuple[str, ...]:
-    """Labels that train can teach, "O" first."""
-    train_only = Corpus(corpus.name, {"train": corpus["train"]})
-    tags = train_only.tag_set
-    return tags if "O" in tags else ("O", *tags)
-
-
-def _label_ids(split: Split, labels: tuple[str, ...]) -> Ints:
-    """(N,) label numbers of a split's words."""
-    number = {label: i for i, label in enumerate(labels)}
-    return np.array([number[tag] for row in split.tags for tag in row], dtype=np.int64)
-
-
-def _by_sentence(ids: Ints, labels: tuple[str, ...], offsets: Ints) -> list[list[str]]:
-    """Label numbers of a split's words as tags by sentence."""
-    tags = np.array(labels, dtype=object)[ids]
-    return [cast(list[str], part.tolist()) for part in np.split(tags, offsets[1:-1])]
 
 
 def _mix(tagger: nn.Module, indices: list[int] | None) -> Mix | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from featbert.errors import InputError
@@ -201,7 +202,7 @@ def load_encoder(
             )
         except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
             model, info = AutoModel.from_pretrained(source.folder, **options)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().split("\n")[0]
         raise EncoderError(
             f"an encoder expected in {source.folder}, transformers cannot load it: {reason}"

@@ -135,7 +135,7 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
 
 def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     """The tokenizer without truncation and padding, words beginning as inside a sentence."""
-    state = json.loads(serialized)
+    state: dict[str, Any] = json.loads(serialized)
     state["truncation"] = state["padding"] = None
     for node in _nodes(state.get("pre_tokenizer")):
         if node.get("type") == "ByteLevel":
@@ -145,9 +145,23 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
             if node.get("type") == "BertNormalizer":
                 # strip_accents follows lowercase where it is null
                 node["lowercase"] = False
+    if state["model"].get("type") == "Unigram":
+        _hide_specials(state)
     backend = Tokenizer.from_str(json.dumps(state))
     backend.encode_special_tokens = True
     return backend
+
+
+def _hide_specials(state: dict[str, Any]) -> None:
+    """Takes special tokens out of a Unigram's reach: there they are pieces like any other.
+
+    Numbers and scores stay as they are; the names get a NUL, which no word of a corpus holds.
+    """
+    special = {token["content"] for token in state["added_tokens"] if token["special"]}
+    state["added_tokens"] = [t for t in state["added_tokens"] if not t["special"]]
+    for piece in state["model"]["vocab"]:
+        if piece[0] in special:
+            piece[0] = "\0" + piece[0]
 
 
 def _nodes(component: Any) -> list[dict[str, Any]]:
@@ -166,5 +180,10 @@ def _lowercases(backend: Tokenizer) -> bool:
 def _is_cased_vocabulary(backend: Tokenizer) -> bool:
     """Whether a noticeable share of the vocabulary's pieces has capital letters."""
     pieces = list(backend.get_vocab(with_added_tokens=False))
+    if any(
+        n.get("type") == "ByteLevel" for n in _nodes(json.loads(backend.to_str())["pre_tokenizer"])
+    ):
+        # In the alphabet of bytes only ASCII stands for itself; a space is the capital \u0120.
+        pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
     capitals = sum(1 for p in pieces if p != p.lower() and not (p.startswith("[") or "<" in p))
     return capitals > len(pieces) // 100

@@ -34,9 +34,7 @@ def sentences_of(texts, documents=None) -> tuple[Sentence, ...]:
     """Untagged sentences; a text is a list of words, or words joined by single spaces."""
     rows = [t.split(" ") if isinstance(t, str) else t for t in texts]
     numbers = documents or [None] * len(rows)
-    return tuple(
-        Sentence(tuple(words), document=n) for words, n in zip(rows, numbers, strict=True)
-    )
+    return tuple(Sentence(tuple(words), document=n) for words, n in zip(rows, numbers, strict=True))
 
 
 def corpus_of(*, documents=None, tag="O", **splits) -> Corpus:

@@ -134,8 +134,6 @@ def test_any_text_parses_to_a_fixed_point_or_is_refused(text, num_layers):
     assert len(found.indices) == 1 or found.mode != "single"
 
 
-@given(
-    st.sampled_from(MODES), st.lists(st.integers(0, 24), min_size=1, max_size=6, unique=True)
-)
+@given(st.sampled_from(MODES), st.lists(st.integers(0, 24), min_size=1, max_size=6, unique=True))
 def test_numbers_come_back_in_their_order(mode, numbers):
     assert parse_layers(f"{mode}:{','.join(map(str, numbers))}", 24).indices == tuple(numbers)

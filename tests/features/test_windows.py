@@ -77,8 +77,8 @@ def test_by_hand():
     # capacity 4, seven words of one piece: 0-3, 2-5, 3-6 (the last reaches back as far as it can)
     windows, owned = plan_windows(np.ones(7, dtype=np.int64), 4)
     assert windows.tolist() == [[0, 4], [2, 6], [3, 7]]
-    # Words 0 to 2 have 1 piece or more on the right in the first; 3 has 1 and 2 in the second;
-    # 4 has 1 and the text's end in the last, as in the second, which comes first.
+    # Word 3 ends the first window and begins the third; word 4 has one piece beside it in the
+    # second (right) and in the third (left), and takes the earlier.
     assert owned.tolist() == [0, 3, 5, 7]
 
 

@@ -1,0 +1,280 @@
+"""The commands end to end on a tiny encoder: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from featbert.comparison import find_runs
+from featbert.features import FeatureStore
+from tests.workspace import WORDS, Workspace
+
+COMMANDS = ("extract", "train", "finetune", "compare", "run", "check", "inspect", "probe")
+
+
+def error_of(result: object) -> str:
+    """The one line on stderr of a refused command."""
+    assert result.exit_code == 1, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, workspace: Workspace) -> None:
+    result = workspace.call(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: featbert {command}" in result.output.replace("\n", " ")
+
+
+def test_the_three_bare_steps(finished: Workspace) -> None:
+    store = FeatureStore(next(finished.cache.glob("*.h5")))
+    assert store.manifest.device in ("cpu", "cuda")
+    assert store.layers == (0, 1, 2, 3, 4)
+    runs = find_runs(finished.runs)
+    assert len(runs.runs) == 6
+    assert not runs.unfinished
+    assert not runs.problems
+    text = finished.compare().stdout
+    assert "last" in text
+    assert "weighted_all" in text
+    assert "fine-tuning" in text
+    assert "baseline" in text
+
+
+def test_a_run_folder_holds_what_it_should(finished: Workspace) -> None:
+    run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
+    held = {p.name for p in run.folder.iterdir()}
+    assert held == {
+        "config.json",
+        "history.jsonl",
+        "dev.conll",
+        "test.conll",
+        "weights.safetensors",
+        "record.json",
+    }
+    r = run.record
+    assert [e.epoch for e in r.history] == [1, 2]
+    assert {g.name for g in r.history[0].groups} == {"matrices", "vectors", "scalar_mix"}
+    assert r.mix is not None
+    assert r.mix.layers == [1, 2, 3, 4]
+    assert sum(r.mix.weights) == pytest.approx(1)
+    assert r.cost.extraction_seconds is not None
+    assert r.cost.trained_parameters < r.cost.total_parameters
+    assert r.cost.peak_memory_bytes > 1 << 20
+    assert r.signature.model == "tiny-bert"
+    assert r.signature.device in ("cpu", "cuda")
+    assert r.signature.versions["torch"]
+    words = [w for s in run.predictions("dev").words for w in s]
+    assert words[:3] == ["Jordan", "Smith", "of"]
+
+
+def test_predictions_have_exactly_the_words_and_tags_of_the_gold_file(finished: Workspace) -> None:
+    from featbert.data import load_corpus
+    from featbert.evaluation import score
+
+    corpus = load_corpus(finished.corpus)
+    for run in find_runs(finished.runs):
+        for split in ("dev", "test"):
+            found = run.predictions(split)
+            assert [tuple(s) for s in found.words] == [s.words for s in corpus[split]]
+            assert [tuple(s) for s in found.gold] == corpus[split].tags
+            assert score(found.gold, found.predicted) == run.record.scores[split]
+
+
+def test_compare_json_has_the_fixed_names(finished: Workspace) -> None:
+    rows = json.loads(finished.compare("--format", "json").stdout)["rows"]
+    assert [(r["approach"], r["layers"]) for r in rows] == [
+        ("features", "last"),
+        ("features", "weighted_all"),
+        ("finetune", None),
+    ]
+    for row in rows:
+        assert row["model"] == "tiny-bert"
+        assert row["corpus"] == "tiny"
+        for split in ("dev", "test"):
+            f1 = row[split]["f1"]
+            assert set(f1) >= {"mean", "sd", "n", "values"}
+            assert f1["n"] == 2
+            assert all(0 <= v <= 1 for v in f1["values"])
+
+
+@pytest.mark.parametrize("format", ["markdown", "latex", "csv"])
+def test_compare_formats(finished: Workspace, format: str) -> None:
+    result = finished.compare("--format", format)
+    assert result.exit_code == 0
+    assert "weighted" in result.stdout
+
+
+def test_compare_of_named_runs(finished: Workspace) -> None:
+    names = sorted(p.name for p in finished.runs.iterdir())
+    assert finished.compare(*names[:2]).exit_code == 0
+    assert "did you mean" in error_of(finished.compare(names[0][:-1]))
+
+
+def test_extract_twice_is_a_hit(finished: Workspace) -> None:
+    path = next(finished.cache.glob("*.h5"))
+    before = path.stat().st_mtime_ns
+    result = finished.extract()
+    assert "nothing to do" in result.stdout
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_finished_run_is_not_trained_again(finished: Workspace) -> None:
+    result = finished.train("--layers", "last")
+    assert result.exit_code == 0, result.output
+    assert "finished before" in result.stdout
+    assert "training" not in result.stderr
+
+
+def test_dry_run_prints_the_size_and_writes_nothing(workspace: Workspace) -> None:
+    result = workspace.extract("--dry-run")
+    words = 6 * sum(len(text.split()) for text, _ in WORDS)  # four rounds, dev and test
+    assert f"{words} words x 5 layers x 16, float16: " in result.stdout
+    assert not workspace.cache.exists()
+
+
+def test_extract_of_some_layers_serves_those(workspace: Workspace) -> None:
+    assert workspace.extract("--layers", "3-4").exit_code == 0
+    assert FeatureStore(next(workspace.cache.glob("*.h5"))).layers == (3, 4)
+    assert workspace.train("--layers", "last").exit_code == 0
+    assert "it holds 3, 4" in error_of(workspace.train("--layers", "embeddings"))
+
+
+def test_train_asks_which_store(workspace: Workspace) -> None:
+    assert "featbert extract first" in error_of(workspace.train())
+    assert workspace.extract().exit_code == 0
+    assert workspace.extract("--context", "document").exit_code == 0
+    message = error_of(workspace.train())
+    for path in workspace.cache.glob("*.h5"):
+        assert path.name in message
+    assert workspace.train("--features", next(workspace.cache.glob("*.h5"))).exit_code == 0
+
+
+def test_train_refuses_a_changed_corpus(workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    path = workspace.corpus / "train.conll"
+    path.write_text(path.read_text("utf-8").replace("Jordan", "Gordon"), "utf-8")
+    assert "extract the corpus as it is now" in error_of(workspace.train())
+    assert not workspace.runs.exists()
+
+
+def test_changed_tags_keep_the_store_and_make_other_runs(workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    assert workspace.train("--layers", "last").exit_code == 0
+    path = workspace.corpus / "train.conll"
+    path.write_text(path.read_text("utf-8").replace("Hamilton B-LOC", "Hamilton O"), "utf-8")
+    assert "nothing to do" in workspace.extract().stdout
+    assert workspace.train("--layers", "last").exit_code == 0
+    assert len(find_runs(workspace.runs).runs) == 2
+
+
+def test_inspect(finished: Workspace) -> None:
+    store = next(finished.cache.glob("*.h5"))
+    text = finished.call("inspect", store, "--verify").stdout
+    assert "0, 1, 2, 3, 4 of 0 to 4" in text
+    assert "matches its checksum" in text
+    manifest = json.loads(finished.call("inspect", store, "--format", "json").stdout)
+    assert manifest["hidden_size"] == 16
+    assert manifest["splits"]["train"]["sentences"] == 24
+
+
+def test_check(workspace: Workspace) -> None:
+    text = workspace.call("check", workspace.corpus).stdout
+    assert "longest sentence" in text
+    report = json.loads(workspace.call("check", workspace.corpus, "--format", "json").stdout)
+    assert report["splits"]["train"]["sentences"] == 24
+    assert report["splits"]["dev"]["entities_by_type"] == {"LOC": 3, "MISC": 1, "ORG": 3, "PER": 3}
+
+
+def test_check_of_the_embedded_sample(workspace: Workspace) -> None:
+    assert "632" in workspace.call("check").stdout
+
+
+def test_probe(finished: Workspace) -> None:
+    result = finished.call("probe", "--cache-dir", finished.cache, "--layers", "last", "--report")
+    assert result.exit_code == 0, result.output
+    assert "last  dev F1" in result.stdout
+    assert "precision" in result.stdout
+    assert "single layer expected" in error_of(
+        finished.call("probe", "--cache-dir", finished.cache, "--layers", "concat_last4")
+    )
+
+
+REFUSED = {
+    "layers": ("train", "--layers", "concat_last5"),
+    "layers of the model": ("extract", "--model", "{model}", "--layers", "9"),
+    "seeds": ("train", "--seeds", "1,x"),
+    "corpus": ("extract", "--model", "{model}", "--data", "{folder}/nowhere"),
+    "model": ("extract", "--model", "{folder}/nowhere"),
+    "store": ("train", "--features", "{folder}/no.h5"),
+    "experiment": ("run", "{folder}/no.toml"),
+    "rate": ("finetune", "--learning-rate", "-1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Workspace) -> None:
+    words = [w.format(model=workspace.model, folder=workspace.folder) for w in REFUSED[name]]
+    code = (
+        "import sys\n"
+        "from featbert.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as stop:\n"
+        "    print('torch' in sys.modules, stop.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        cwd=workspace.folder,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        check=True,
+    )
+    assert done.stdout == "False 1\n", done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_wrong_usage_exits_with_2(workspace: Workspace) -> None:
+    assert workspace.call("extract", "--no-such-option").exit_code == 2
+    assert workspace.call("train", "--device", "tpu").exit_code == 2
+
+
+def test_debug_shows_the_traceback(workspace: Workspace) -> None:
+    result = workspace.call("--debug", "train", "--layers", "nope")
+    assert result.exit_code == 1
+    assert type(result.exception).__name__ == "LayerError"
+
+
+def test_terminal_control_characters_are_not_sent(workspace: Workspace) -> None:
+    message = error_of(workspace.call("check", f"{workspace.folder}/\x1b[31mred"))
+    assert "\x1b" not in message
+
+
+def test_document_context_without_documents_is_refused(workspace: Workspace) -> None:
+    for path in workspace.corpus.iterdir():
+        text = path.read_text("utf-8").replace("-DOCSTART- O\n\n", "")
+        path.write_text(text, "utf-8")
+    for command in (workspace.extract, workspace.finetune):
+        assert "documents expected" in error_of(command("--context", "document"))
+
+
+def test_python_m_featbert() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "featbert", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("featbert 0.")
+
+
+def test_a_read_only_runs_folder_is_one_line(workspace: Workspace, tmp_path: Path) -> None:
+    assert workspace.extract().exit_code == 0
+    workspace.runs.write_text("a file where the folder should be")
+    error_of(workspace.train("--layers", "last"))

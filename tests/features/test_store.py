@@ -1,0 +1,529 @@
+"""The store: what is written is read, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import shutil
+import tempfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.features.store import (
+    FeatureStore,
+    Manifest,
+    StoreBusyError,
+    StoredSplit,
+    StoreError,
+    StoreNotFoundError,
+    StoreWriter,
+)
+from featbert.features.store.manifest import manifest_from_json, manifest_to_json
+
+
+def manifest_of(splits, layers=(0, 1, 2), hidden=4, dtype="float16", **other) -> Manifest:
+    """A manifest; splits are {name: (sentences, words)}."""
+    values = {
+        "corpus": "tiny",
+        "source": "tiny",
+        "language": "en",
+        "reading": {"encoding": "utf-8"},
+        "splits": {n: StoredSplit("0" * 64, s, w) for n, (s, w) in splits.items()},
+        "model": "bert",
+        "model_source": "/bert",
+        "encoder_weights": "1" * 64,
+        "encoder_files": "2" * 64,
+        "uncased": False,
+        "num_layers": max(layers),
+        "hidden_size": hidden,
+        "layers": tuple(layers),
+        "context": "sentence",
+        "pooling": "first",
+        "precision": "fp32",
+        "dtype": dtype,
+        "token_budget": 64,
+        "block_words": 5,
+        "device": "cpu",
+        "device_name": "a processor",
+        "threads": 1,
+        "versions": {"torch": "2"},
+    }
+    return Manifest(**(values | other))
+
+
+class Written:
+    """A plan with random states: what a store is to hold."""
+
+    def __init__(self, lengths, block, *, layers=(0, 1, 2), hidden=4, dtype="float16", seed=0):
+        random = np.random.default_rng(seed)
+        self.offsets = {n: np.cumsum([0, *ls], dtype=np.int64) for n, ls in lengths.items()}
+        words = {n: int(o[-1]) for n, o in self.offsets.items()}
+        self.blocks = {
+            n: np.array([*range(0, w, block), w] if w else [0], dtype=np.int64)
+            for n, w in words.items()
+        }
+        self.manifest = manifest_of(
+            {n: (len(ls), words[n]) for n, ls in lengths.items()}, layers, hidden, dtype
+        )
+        self.states = {
+            n: random.normal(size=(len(layers), w, hidden)).astype(dtype)
+            for n, w in words.items()
+        }
+
+    def writer(self, path: Path) -> StoreWriter:
+        return StoreWriter(path, self.manifest, self.offsets, self.blocks)
+
+    def todo(self):
+        return [(n, k) for n, edges in self.blocks.items() for k in range(len(edges) - 1)]
+
+    def write(self, writer: StoreWriter, split: str, k: int) -> None:
+        start, stop = self.blocks[split][k], self.blocks[split][k + 1]
+        writer.write(split, k, self.states[split][:, start:stop])
+
+    def to(self, path: Path) -> FeatureStore:
+        writer = self.writer(path)
+        for split, k in self.todo():
+            self.write(writer, split, k)
+        return writer.finish(self.manifest)
+
+
+@pytest.fixture
+def plan() -> Written:
+    return Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5)
+
+
+@pytest.fixture
+def store(plan, tmp_path) -> FeatureStore:
+    return plan.to(tmp_path / "tiny.h5")
+
+
+LENGTHS = st.dictionaries(
+    st.sampled_from(["train", "dev", "test"]),
+    st.lists(st.integers(1, 9), max_size=8),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    lengths=LENGTHS,
+    block=st.integers(1, 20),
+    layers=st.sets(st.integers(0, 12), min_size=1, max_size=4).map(sorted),
+    hidden=st.integers(1, 6),
+    dtype=st.sampled_from(["float16", "float32"]),
+    data=st.data(),
+)
+def test_what_is_written_is_read(lengths, block, layers, hidden, dtype, data):
+    written = Written(lengths, block, layers=layers, hidden=hidden, dtype=dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        store = written.to(Path(folder) / "a.h5")
+        assert [p.name for p in Path(folder).iterdir()] == ["a.h5"]
+        assert store.manifest == written.manifest
+        assert store.splits == tuple(lengths)
+        assert store.layers == tuple(layers)
+        assert store.verify() == []
+        for split, states in written.states.items():
+            assert store.offsets(split).tolist() == written.offsets[split].tolist()
+            found = store.read(split)
+            assert (found.dtype, found.shape) == (np.dtype(dtype), states.shape)
+            np.testing.assert_array_equal(found, states)
+            wanted = data.draw(st.lists(st.sampled_from(layers), max_size=4))
+            start, stop = (data.draw(st.integers(-25, 75)) for _ in range(2))
+            rows = [layers.index(layer) for layer in wanted]
+            np.testing.assert_array_equal(
+                store.read(split, wanted, words=slice(start, stop)), states[rows][:, start:stop]
+            )
+
+
+def test_values_survive_to_the_bit(tmp_path):
+    plan = Written({"train": [4]}, block=4, hidden=4, layers=(0,), dtype="float32")
+    special = np.array([-0.0, np.inf, np.nan, 1e-45], dtype=np.float32)
+    plan.states["train"][0, 1] = special
+    assert plan.to(tmp_path / "a.h5").read("train")[0, 1].tobytes() == special.tobytes()
+
+
+def test_not_there(tmp_path):
+    with pytest.raises(StoreNotFoundError, match="a feature store expected, .* is no file"):
+        FeatureStore(tmp_path / "none.h5")
+    with pytest.raises(StoreNotFoundError):
+        FeatureStore(tmp_path)
+
+
+def test_layers_splits_and_steps_not_held_are_refused(store):
+    with pytest.raises(StoreError, match=r"hidden states 1, 3 expected in .*, it holds 0, 1, 2"):
+        store.read("train", [1, 3])
+    with pytest.raises(StoreError, match="0, 1, 2"):
+        store.read("train", [-1])
+    with pytest.raises(StoreError, match="split train or dev expected, .* holds no 'test'"):
+        store.read("test")
+    with pytest.raises(StoreError, match="split train or dev expected"):
+        store.offsets("test")
+    with pytest.raises(StoreError, match="a step of 2"):
+        store.read("train", words=slice(0, 4, 2))
+
+
+def test_a_layer_costs_a_layer(store, monkeypatch):
+    """Only the datasets of the layers asked for are read, and only the words asked for."""
+    touched = {}
+    plain, direct = h5py.Dataset.__getitem__, h5py.Dataset.read_direct
+
+    def getitem(self, key):
+        found = plain(self, key)
+        touched[self.name] = touched.get(self.name, 0) + np.size(found)
+        return found
+
+    def read_direct(self, to, *args):
+        touched[self.name] = touched.get(self.name, 0) + np.size(to)
+        return direct(self, to, *args)
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
+    monkeypatch.setattr(h5py.Dataset, "read_direct", read_direct)
+    store.read("train", [1], words=slice(2, 6))
+    assert {n: s for n, s in touched.items() if "layers" in n} == {"/train/layers/01": 4 * 4}
+    assert all(size < 20 for size in touched.values())
+
+
+def test_a_layer_is_contiguous_on_disk(store, plan):
+    with h5py.File(store.path, "r") as file:
+        for layer in range(3):
+            dataset = file[f"train/layers/{layer:02d}"]
+            assert dataset.chunks is None
+            start = dataset.id.get_offset()
+            data = store.path.read_bytes()[start : start + dataset.nbytes]
+            assert data == plan.states["train"][layer].tobytes()
+
+
+def test_a_store_crosses_processes(store):
+    again = pickle.loads(pickle.dumps(store))
+    np.testing.assert_array_equal(again.read("train", [2]), store.read("train", [2]))
+    assert again.manifest == store.manifest
+
+
+def test_a_partial_store_is_refused(plan, tmp_path):
+    writer = plan.writer(tmp_path / "a.h5")
+    plan.write(writer, "train", 0)
+    writer.close()
+    assert not (tmp_path / "a.h5").exists()
+    # even under the final name
+    shutil.copy(writer.partial, tmp_path / "a.h5")
+    with pytest.raises(StoreError, match="a finished feature store expected"):
+        FeatureStore(tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("content", [b"", b"not HDF5 at all" * 200])
+def test_a_foreign_file_is_refused(tmp_path, content):
+    path = tmp_path / "a.h5"
+    path.write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        FeatureStore(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_foreign_hdf5_file_is_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = [1]
+    with pytest.raises(StoreError, match="a finished feature store expected"):
+        FeatureStore(tmp_path / "a.h5")
+
+
+def edit(path, change):
+    with h5py.File(path, "r+") as file:
+        change(file)
+
+
+def flip(path, dataset, word=0):
+    """Flips a bit of the first value of a word."""
+    with h5py.File(path, "r") as file:
+        found = file[dataset]
+        at = found.id.get_offset() + word * found.shape[1] * found.dtype.itemsize
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_damaged_vectors_are_found_by_verify_and_named(store):
+    flip(store.path, "train/layers/01", word=12)
+    flip(store.path, "dev/layers/02")
+    assert FeatureStore(store.path).verify() == [
+        "train, layer 1, words 10 to 14",
+        "dev, layer 2, words 0 to 3",
+    ]
+
+
+@pytest.mark.parametrize("word", [0, 12, 21])
+def test_reading_finds_damage_in_the_first_a_middle_and_the_last_block(store, plan, word):
+    flip(store.path, "train/layers/01", word)
+    damaged = FeatureStore(store.path)
+    with pytest.raises(StoreError, match=r"is damaged: train, layer 1: block \d does not match"):
+        damaged.read("train", [0, 1])
+    with pytest.raises(StoreError, match="damaged"):
+        damaged.read("train", [1], words=slice(word // 5 * 5, word // 5 * 5 + 5))
+    np.testing.assert_array_equal(damaged.read("train", [0])[0], plan.states["train"][0])
+
+
+def remanifest(file, change):
+    data = json.loads(file.attrs["manifest"])
+    change(data)
+    file.attrs["manifest"] = json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda f: f["train/offsets"].__setitem__(1, 2), "offsets do not match their checksum"),
+        (lambda f: remanifest(f, lambda d: d.update(context="document")), "manifest or offsets"),
+        (lambda f: remanifest(f, lambda d: d.update(format_version=2)), "format version 1 exp"),
+        (lambda f: remanifest(f, lambda d: d.update(colour="red")), "manifest expected"),
+        (lambda f: remanifest(f, lambda d: d.pop("layers")), "manifest expected"),
+        (lambda f: f.attrs.__setitem__("manifest", "{"), "manifest expected"),
+        (lambda f: f.attrs.__setitem__("manifest", "[]"), "manifest expected"),
+        (lambda f: f.attrs.__setitem__("manifest", 7), "manifest expected"),
+        (lambda f: f.attrs.__delitem__("manifest"), "a finished feature store expected"),
+        (lambda f: f.attrs.__setitem__("complete", False), "a finished feature store expected"),
+        (lambda f: f.__delitem__("train/offsets"), "dataset train/offsets is missing"),
+        (lambda f: f.__delitem__("train/layers/01"), "dataset train/layers/01 is missing"),
+    ],
+)
+def test_a_damaged_frame_is_refused(store, change, says):
+    edit(store.path, change)
+    with pytest.raises(StoreError, match=says) as caught:
+        FeatureStore(store.path)
+    assert str(store.path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(21, 4), (22, 5)])
+def test_a_dataset_of_another_shape_is_refused(store, shape):
+    def change(file):
+        del file["train/layers/01"]
+        file["train/layers/01"] = np.zeros(shape, dtype=np.float16)
+
+    edit(store.path, change)
+    with pytest.raises(StoreError, match=r"train/layers/01 is \(2\d, \d\), not \(22, 4\)"):
+        FeatureStore(store.path)
+
+
+@pytest.mark.parametrize("name", ["train/blocks", "train/checksums"])
+@pytest.mark.parametrize("value", [-3, 1, 10**9])
+def test_damaged_blocks_and_checksums_are_found(store, name, value):
+    def change(file):
+        if name.endswith("blocks"):
+            file[name][1] = value
+        else:
+            file[name][:, 1] = abs(value)
+
+    edit(store.path, change)
+    assert FeatureStore(store.path).verify() != []
+
+
+def test_a_truncated_file_is_refused(store):
+    data = store.path.read_bytes()
+    for size in (len(data) - 1, len(data) // 2, 100):
+        store.path.write_bytes(data[:size])
+        with pytest.raises(StoreError):
+            FeatureStore(store.path)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fuzz") / "tiny.h5"
+    Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5).to(path)
+    return path, path.read_bytes()
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
+    path, intact = fuzzed
+    broken = bytearray(intact)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(intact) - 1))
+        broken[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(bytes(broken))
+    plan = Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5)
+    try:
+        store = FeatureStore(path)
+        if store.verify():
+            return
+        states = {split: store.read(split) for split in ("train", "dev")}
+        offsets = {split: store.offsets(split) for split in ("train", "dev")}
+    except StoreError as error:
+        assert "\n" not in str(error)
+        return
+    for split in states:
+        assert states[split].tobytes() == plan.states[split].tobytes()
+        assert offsets[split].tolist() == plan.offsets[split].tolist()
+
+
+def test_one_writer_at_a_time(plan, tmp_path):
+    path = tmp_path / "a.h5"
+    first = plan.writer(path)
+    plan.write(first, "train", 0)
+    with pytest.raises(StoreBusyError, match="another process is extracting into .*a.h5"):
+        plan.writer(path)
+    first.close()  # the second has harmed nothing
+    second = plan.writer(path)
+    assert list(second.finished) == [("train", 0)]
+    second.close()
+
+
+def resumed(plan, path) -> list[tuple[str, int]]:
+    """Resumes, finishes and compares with what was to be written; the blocks that were kept."""
+    writer = plan.writer(path)
+    kept = list(writer.finished)
+    for split, k in plan.todo():
+        if (split, k) not in kept:
+            plan.write(writer, split, k)
+    store = writer.finish(plan.manifest)
+    assert store.verify() == []
+    for split in store.splits:
+        np.testing.assert_array_equal(store.read(split), plan.states[split])
+    return kept
+
+
+@pytest.fixture
+def interrupted(plan, tmp_path):
+    """The path of a store of which three blocks are written."""
+    path = tmp_path / "a.h5"
+    writer = plan.writer(path)
+    for split, k in plan.todo()[:3]:
+        plan.write(writer, split, k)
+    writer.close()
+    return path
+
+
+def test_an_interrupted_store_is_continued(plan, interrupted):
+    assert resumed(plan, interrupted) == plan.todo()[:3]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_journal_with_a_torn_last_line_loses_that_block_only(plan, interrupted, cut):
+    journal = interrupted.with_name("a.h5.journal")
+    text = journal.read_text("utf-8")
+    journal.write_text(text[:-cut], "utf-8")
+    assert resumed(plan, interrupted) == plan.todo()[:2]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"plan": "another"}\n', "[]\n", "\x00" * 50])
+def test_a_journal_without_this_plan_begins_anew(plan, interrupted, text):
+    interrupted.with_name("a.h5.journal").write_text(text, "utf-8")
+    assert resumed(plan, interrupted) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["x\n", "[]\n", '["train", 99, [1]]\n', '["no", 0, [1]]\n', '["train", 0, 7]\n', "7\n"]
+)
+def test_a_damaged_line_of_the_journal_is_not_believed(plan, interrupted, line):
+    with interrupted.with_name("a.h5.journal").open("a", encoding="utf-8") as journal:
+        journal.write(line)
+    kept = resumed(plan, interrupted)
+    assert kept in ([], plan.todo()[:3])
+
+
+def test_a_block_that_never_reached_the_disk_is_written_again(plan, interrupted):
+    flip(interrupted.with_name("a.h5.partial"), "train/layers/02", word=7)
+    assert resumed(plan, interrupted) == [("train", 0), ("train", 2)]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not HDF5" * 100])
+def test_a_lost_or_damaged_partial_file_begins_anew(plan, interrupted, content):
+    partial = interrupted.with_name("a.h5.partial")
+    partial.unlink()
+    if content is not None:
+        partial.write_bytes(content)
+    assert resumed(plan, interrupted) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layers": (0, 1)},
+        {"token_budget": 65},
+        {"block_words": 6},
+        {"threads": 2},
+        {"versions": {"torch": "3"}},
+        {"device_name": "another"},
+        {"precision": "bf16"},
+    ],
+)
+def test_another_plan_does_not_continue(plan, interrupted, change):
+    plan.manifest = dataclasses.replace(plan.manifest, **change)
+    writer = plan.writer(interrupted)
+    assert writer.finished == {}
+    writer.close()
+
+
+def test_structure_does_not_change_while_writing(plan, tmp_path):
+    """All places are taken at the start: a kill leaves a file that opens."""
+    writer = plan.writer(tmp_path / "a.h5")
+    size = writer.partial.stat().st_size
+    copy = tmp_path / "killed.h5"
+    for split, k in plan.todo():
+        plan.write(writer, split, k)
+        assert writer.partial.stat().st_size == size
+        shutil.copy(writer.partial, copy)  # what a kill at this moment leaves
+        with h5py.File(copy, "r+") as file:
+            stop = plan.blocks[split][k + 1]
+            np.testing.assert_array_equal(
+                file[f"{split}/layers/01"][:stop], plan.states[split][1, :stop]
+            )
+    writer.close()
+
+
+def test_the_manifest_goes_through_json():
+    manifest = manifest_of({"train": (2, 5)}, seconds=1.5, created="2025-01-01")
+    assert manifest_from_json(manifest_to_json(manifest), where="here") == manifest
+    assert manifest.words == 5
+    assert manifest.data_bytes == 5 * 3 * 4 * 2
+
+
+IDENTIFYING = {
+    "encoder_weights": "3" * 64,
+    "encoder_files": "3" * 64,
+    "context": "document",
+    "pooling": "mean",
+    "precision": "bf16",
+    "dtype": "float32",
+    "splits": {"train": StoredSplit("4" * 64, 2, 5)},
+}
+DESCRIBING = {
+    "layers": (0,),
+    "token_budget": 1,
+    "block_words": 1,
+    "device": "cuda",
+    "threads": 9,
+    "versions": {},
+    "seconds": 9.0,
+    "source": "elsewhere",
+    "reading": {},
+}
+
+
+@pytest.mark.parametrize("field", [*IDENTIFYING, *DESCRIBING])
+def test_what_names_the_file(field):
+    plain = manifest_of({"train": (2, 5)})
+    other = dataclasses.replace(plain, **{field: (IDENTIFYING | DESCRIBING)[field]})
+    assert (other.file_name != plain.file_name) == (field in IDENTIFYING)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "model", "begins"),
+    [
+        ("wikigold", "org/some model", "wikigold--org_some_model--"),
+        ("../..", "é", "unnamed--é--"),
+        ("x" * 300, "y", "x" * 60 + "--y--"),
+    ],
+)
+def test_a_file_name_is_one_safe_part_of_a_path(corpus, model, begins):
+    name = manifest_of({"train": (2, 5)}, corpus=corpus, model=model).file_name
+    assert name.startswith(begins)
+    assert name.endswith(".h5")
+    assert "/" not in name

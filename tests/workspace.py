@@ -1,0 +1,79 @@
+"""A small corpus on disk and a folder to work in: what the command-line tests stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from featbert.cli import app
+
+WORDS = [
+    ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),
+    ("The Herald said Hamilton was quick", "O B-ORG O B-PER O O"),
+    ("EU rejects German call", "B-ORG O B-MISC O"),
+    ("Hamilton is near Washington .", "B-LOC O O B-LOC O"),
+    ("No entity here at all", "O O O O O"),
+    ("Smith jumps over the lazy dog", "B-PER O O O O O"),
+]
+
+
+def write_corpus(folder: Path, *, repeat: int = 4) -> Path:
+    """Six sentences in two documents, `repeat` times for train, once for dev and test."""
+    folder.mkdir(parents=True)
+    for split, times in (("train", repeat), ("dev", 1), ("test", 1)):
+        lines = []
+        for number in range(times * len(WORDS)):
+            if number % 3 == 0:
+                lines.append("-DOCSTART- O\n")
+            words, tags = WORDS[number % len(WORDS)]
+            lines += [f"{w} {t}" for w, t in zip(words.split(), tags.split(), strict=True)]
+            lines.append("")
+        (folder / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder with a corpus; commands run with its cache and runs."""
+
+    folder: Path
+    corpus: Path
+    model: Path
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache"
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    def call(self, *words: object) -> Result:
+        """The result of a command; stdout and stderr apart."""
+        return CliRunner().invoke(app, [str(w) for w in words])
+
+    def extract(self, *words: object) -> Result:
+        return self.call(
+            "extract",
+            "--model",
+            self.model,
+            "--data",
+            self.corpus,
+            "--cache-dir",
+            self.cache,
+            *words,
+        )
+
+    def train(self, *words: object) -> Result:
+        where = ("--cache-dir", self.cache, "--runs-dir", self.runs)
+        small = ("--hidden-size", 8, "--epochs", 2)
+        return self.call("train", *where, *small, *words)
+
+    def finetune(self, *words: object) -> Result:
+        where = ("--model", self.model, "--data", self.corpus, "--runs-dir", self.runs)
+        return self.call("finetune", *where, "--epochs", 2, *words)
+
+    def compare(self, *words: object) -> Result:
+        return self.call("compare", "--runs-dir", self.runs, *words)
