@@ -22,7 +22,10 @@ def extract(
     data: o.Data = "sample",
     layers: Annotated[
         str,
-        typer.Option("--layers", help="Hidden states to store: all, or 0,9-12 (0: embeddings)."),
+        typer.Option(
+            "--layers",
+            help="Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
+        ),
     ] = "all",
     context: o.Context = "sentence",
     pooling: o.Pooling = "first",
@@ -56,10 +59,11 @@ def extract(
     from featbert.features.layers import parse_layers
     from featbert.features.source import find_encoder
 
-    held = None if layers == "all" else parse_layers(f"concat:{layers}").indices
+    spec = f"concat:{layers}" if layers[:1].isdigit() else layers
+    if layers != "all":
+        parse_layers(spec)
     source = find_encoder(model)
-    if held is not None:
-        parse_layers(f"concat:{layers}", source.num_layers)
+    held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
     meter = Meter(quiet=quiet)

@@ -61,6 +61,10 @@ def finetune(
     meter = Meter(quiet=quiet)
 
     from featbert.experiments import finetune as finetune_run
+    from featbert.features.wordpieces import load_wordpieces
+
+    if load_wordpieces(source).lowercases:
+        meter.say(f"{source.name} is uncased: words are lowercased before they are read")
 
     for seed in numbers:
         with meter.training(f"fine-tuning, seed {seed}") as watch:

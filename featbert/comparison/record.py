@@ -114,6 +114,9 @@ class Cost:
         trained_parameters: parameters that training changed.
         total_parameters: parameters needed to predict from text, the encoder's included.
         run_bytes: size of the run folder's weights on disk.
+        extraction_flops, training_flops, prediction_flops: operations estimated from shapes
+            (`featbert.features.flops`): of the store, of all epochs with their dev scoring, of
+            predicting dev and test.
     """
 
     extraction_seconds: float | None
@@ -126,6 +129,9 @@ class Cost:
     trained_parameters: int
     total_parameters: int
     run_bytes: int
+    extraction_flops: float | None
+    training_flops: float
+    prediction_flops: float
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ class RowCost:
         prediction_words_per_second: all words predicted by all seconds, over the runs.
         peak_memory_bytes: highest of the runs.
         run_bytes: weights on disk, of the newest run.
+        extraction_flops, training_flops, prediction_flops: estimated from shapes, newest run.
     """
 
     trained_parameters: int
@@ -80,6 +81,9 @@ class RowCost:
     prediction_words_per_second: float | None
     peak_memory_bytes: int
     run_bytes: int
+    extraction_flops: float | None
+    training_flops: float
+    prediction_flops: float
 
 
 @dataclass(frozen=True)
@@ -229,4 +233,7 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
         prediction_words_per_second=words / seconds if seconds > 0 else None,
         peak_memory_bytes=max(cost.peak_memory_bytes for cost in costs),
         run_bytes=newest.cost.run_bytes,
+        extraction_flops=newest.cost.extraction_flops,
+        training_flops=newest.cost.training_flops,
+        prediction_flops=newest.cost.prediction_flops,
     )

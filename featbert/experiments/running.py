@@ -39,6 +39,7 @@ from featbert.features.device import (
     reset_peak_memory,
 )
 from featbert.features.encoder import Pooling, load_encoder
+from featbert.features.flops import TRAINING_FACTOR
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import BiLSTMTagger
@@ -140,7 +141,7 @@ def train(
         labels=labels,
         frozen_parameters=m.encoder_parameters,
         counts=_summed(s.counts for s in m.splits.values()),
-        extraction=(m.seconds, m.words, store.file_bytes),
+        store=store,
         listeners=listeners or Listeners(),
     )
 
@@ -201,7 +202,7 @@ def finetune(
         labels=labels,
         frozen_parameters=0,
         counts=_summed(a.counts for a in alignments.values()),
-        extraction=None,
+        store=None,
         listeners=listeners or Listeners(),
     )
 
@@ -217,7 +218,7 @@ def _carry_out(
     labels: tuple[str, ...],
     frozen_parameters: int,
     counts: dict[str, int],
-    extraction: tuple[float, int, int] | None,
+    store: FeatureStore | None,
     listeners: Listeners,
 ) -> Run:
     """Trains, predicts, scores and records; the record is written last."""
@@ -266,7 +267,7 @@ def _carry_out(
     save_weights(folder / "weights.safetensors", tagger)
     trained = sum(p.numel() for p in tagger.parameters() if p.requires_grad)
     everything = sum(p.numel() for p in tagger.parameters())
-    seconds, words, store_bytes = extraction or (None, None, None)
+    forward = {name: split.flops(tagger) for name, split in inputs.items()}
     record = RunRecord(
         name=folder.name,
         approach=plan.approach,
@@ -282,9 +283,9 @@ def _carry_out(
         best_epoch=fitted.best_epoch,
         mix=_mix(tagger, _indices(plan)),
         cost=Cost(
-            extraction_seconds=seconds,
-            extraction_words=words,
-            store_bytes=store_bytes,
+            extraction_seconds=None if store is None else store.manifest.seconds,
+            extraction_words=None if store is None else store.manifest.words,
+            store_bytes=None if store is None else store.file_bytes,
             training_seconds=fitted.seconds,
             prediction_seconds=prediction_seconds,
             prediction_words=sum(s.n_words for s in evaluated),
@@ -292,6 +293,10 @@ def _carry_out(
             trained_parameters=trained,
             total_parameters=everything + frozen_parameters,
             run_bytes=(folder / "weights.safetensors").stat().st_size,
+            extraction_flops=None if store is None else store.manifest.flops,
+            training_flops=len(fitted.history)
+            * (TRAINING_FACTOR * forward["train"] + forward["dev"]),
+            prediction_flops=sum(forward[s.name] for s in evaluated),
         ),
         counts={
             **counts,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,9 +34,16 @@ from featbert.features.device import (
     reset_peak_memory,
 )
 from featbert.features.encoder import Encoder, Pooling, load_encoder
+from featbert.features.flops import encoder_flops
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreWriter
+from featbert.features.store import (
+    FeatureStore,
+    Manifest,
+    StoredSplit,
+    StoreError,
+    StoreWriter,
+)
 from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.versions import library_versions
 
@@ -103,8 +109,10 @@ def plan_extraction(
             "featbert reads BERT-family encoders"
         )
     held = tuple(range(num_layers + 1)) if layers is None else tuple(sorted(set(layers)))
-    if any(not 0 <= layer <= num_layers for layer in held):
-        raise LayerError(f"layers 0 to {num_layers} expected, found {max(held)}")
+    wrong = [layer for layer in held if not 0 <= layer <= num_layers]
+    if wrong or not held:
+        found = ", ".join(map(str, wrong)) or "none"
+        raise LayerError(f"layers 0 to {num_layers} expected, found {found}")
     manifest = Manifest(
         corpus=corpus.name,
         source=corpus.source,
@@ -136,11 +144,18 @@ def plan_extraction(
     path = Path(cache_dir) / manifest.file_name
     hit = None
     if path.is_file():
-        found = FeatureStore(path)
-        if set(held) <= set(found.layers):
-            hit = found
+        store = FeatureStore(path)
+        theirs = store.manifest.identity
+        differ = [key for key, value in manifest.identity.items() if theirs[key] != value]
+        if differ:
+            raise StoreError(
+                f"a store with the same {', '.join(differ)} expected, {path} is of another "
+                "extraction; move it out of the way and extract again"
+            )
+        if set(held) <= set(store.layers):
+            hit = store
         else:  # one store a text and encoder: keep what the old one held
-            union = tuple(sorted({*held, *found.layers}))
+            union = tuple(sorted({*held, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
     return ExtractionPlan(path, manifest, hit)
 
@@ -233,7 +248,6 @@ def run_extraction(
         {name: a.sentences for name, a in alignments.items()},
         {name: edges for name, (_, edges) in work.items()},
     )
-    started = time.perf_counter()
     try:
         done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
         with ThreadPoolExecutor(max_workers=1) as thread, torch.inference_mode():
@@ -252,11 +266,20 @@ def run_extraction(
                 manifest,
                 uncased=encoder.wordpieces.lowercases,
                 encoder_parameters=sum(p.numel() for p in encoder.parameters()),
+                flops=sum(
+                    encoder_flops(
+                        encoder,
+                        alignment.window_lengths,
+                        num_layers=encoder.num_layers,
+                        hidden_size=encoder.hidden_size,
+                    )
+                    for alignment in alignments.values()
+                ),
                 splits={
                     name: dataclasses.replace(stored, counts=alignments[name].counts)
                     for name, stored in manifest.splits.items()
                 },
-                seconds=time.perf_counter() - started,
+                seconds=writer.seconds,
                 peak_memory_bytes=peak_memory(device),
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
             )

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.encoder import Encoder, PieceBatch
+from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import FeatureBatch
@@ -32,6 +33,9 @@ class Inputs(Protocol):
 
     offsets: Ints
     costs: Ints
+
+    def flops(self, tagger: nn.Module) -> float:
+        """Operations of one forward pass of the tagger over the whole split."""
 
     def batch(self, sentences: Ints) -> Any:
         """The tagger's input for whole sentences, in this order."""
@@ -52,6 +56,10 @@ class FeatureInputs:
         # (k, N, H)
         self.states: Tensor = torch.from_numpy(store.read(split, combination.indices)).to(device)
 
+    def flops(self, tagger: nn.Module) -> float:
+        """Every matrix of the tagger meets every word once."""
+        return 2.0 * matrix_entries(tagger) * float(self.offsets[-1])
+
     def batch(self, sentences: Ints) -> FeatureBatch:
         """The sentences' vectors, gathered by word index."""
         lengths = self.costs[sentences]
@@ -68,6 +76,16 @@ class PieceInputs:
         self.encoder = encoder
         self.device = device
         self.costs: Ints = self._costs()
+
+    def flops(self, tagger: nn.Module) -> float:
+        """The encoder over all windows, and the classifier over all words."""
+        head = matrix_entries(tagger) - matrix_entries(self.encoder)
+        return 2.0 * head * float(self.offsets[-1]) + encoder_flops(
+            self.encoder,
+            self.alignment.window_lengths,
+            num_layers=self.encoder.num_layers,
+            hidden_size=self.encoder.hidden_size,
+        )
 
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""

@@ -57,6 +57,9 @@ records = st.builds(
         extraction_seconds=st.none() | numbers,
         training_seconds=numbers,
         prediction_seconds=numbers,
+        extraction_flops=st.none() | numbers,
+        training_flops=numbers,
+        prediction_flops=numbers,
     ),
     format_version=st.just(1),
 )

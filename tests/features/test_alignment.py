@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -78,9 +78,7 @@ def test_all_of_it_against_loops(wordpieces, rows, context, positions):
     assert found.window_lengths.tolist() == [b - a + 2 for a, b in windows]
     assert found.window_lengths.max() <= positions
     assert found.counts == {
-        f"windowed_{context}s": sum(
-            b - a > 1 for a, b in zip(per_unit, per_unit[1:], strict=False)
-        ),
+        f"windowed_{context}s": sum(b - a > 1 for a, b in pairwise(per_unit)),
         "unknown_words": sum(wordpieces.pieces([[w]])[2] for s in sentences for w in s.words),
         "overlong_words": sum(len(p) > capacity for p in by_word),
     }
@@ -100,7 +98,7 @@ def test_a_document_is_one_context(wordpieces):
 
 @pytest.mark.parametrize("documents", [None, [0, 0, None, 1]])
 def test_document_context_without_documents_is_refused(wordpieces, documents):
-    with pytest.raises(ContextError, match="this text marks none .*use --context sentence"):
+    with pytest.raises(ContextError, match=r"this text marks none .*use --context sentence"):
         align(sentences_of(TEXT, documents), wordpieces, positions=40, context="document")
 
 

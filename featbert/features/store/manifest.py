@@ -54,6 +54,7 @@ class Manifest:
         seconds: wall time of the extraction, interruptions not counted.
         peak_memory_bytes: highest memory of the extracting process (GPU: of the device).
         encoder_parameters: parameters of the encoder.
+        flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
     """
 
@@ -83,6 +84,7 @@ class Manifest:
     seconds: float = 0.0
     peak_memory_bytes: int = 0
     encoder_parameters: int = 0
+    flops: float = 0.0
     created: str = ""
 
     @property

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.errors import InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store.manifest import (
     FORMAT_VERSION,
     Manifest,
@@ -30,6 +30,8 @@ from featbert.features.store.manifest import (
 
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
+# What h5py and numpy raise on bytes that make no sense: any of these, depending on the byte.
+DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, OverflowError, MemoryError)
 
 
 class StoreError(InputError):
@@ -160,7 +162,9 @@ class FeatureStore:
         try:
             with h5py.File(self.path, "r") as file:
                 yield file
-        except (OSError, RuntimeError, KeyError) as error:
+        except FeatbertError:
+            raise
+        except DAMAGE as error:
             raise StoreError(self._damaged(str(error).split("\n")[0])) from None
 
     def _dataset(self, file: h5py.File, name: str) -> h5py.Dataset:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -63,6 +64,8 @@ class StoreWriter:
         self.offsets = offsets
         self.blocks = blocks
         self.finished: dict[tuple[str, int], list[int]] = {}
+        self._opened = time.perf_counter()
+        self._seconds_before = 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._journal: TextIO = self.journal_path.open("a+", encoding="utf-8")
         try:
@@ -74,6 +77,11 @@ class StoreWriter:
             ) from None
         plan = hash_of(manifest.plan)
         self._file = self._resume(plan) or self._create(plan)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of writing: since it was opened, and before an interruption."""
+        return self._seconds_before + time.perf_counter() - self._opened
 
     def write(self, split: str, block: int, states: NDArray[Any]) -> None:
         """Writes the hidden states of one block, flushes, and notes it in the journal.
@@ -89,7 +97,7 @@ class StoreWriter:
             )
             sums.append(checksum(rows))
         self._file.flush()
-        self._journal.write(json.dumps([split, block, sums]) + "\n")
+        self._journal.write(json.dumps([split, block, sums, round(self.seconds, 3)]) + "\n")
         self._journal.flush()
         self.finished[split, block] = sums
 
@@ -122,7 +130,7 @@ class StoreWriter:
         self._journal.close()
 
     def _create(self, plan: str) -> h5py.File:
-        self.finished = {}
+        self.finished, self._seconds_before = {}, 0.0
         self._journal.truncate(0)
         with h5py.File(self.partial, "w") as file:
             for split, stored in self.manifest.splits.items():
@@ -151,7 +159,7 @@ class StoreWriter:
         kept = [lines[0]]
         try:
             for line in lines[1:-1]:  # a line without its newline was cut off
-                split, block, sums = json.loads(line)
+                split, block, sums, seconds = json.loads(line)
                 start, stop = self.blocks[split][block], self.blocks[split][block + 1]
                 found = [
                     checksum(file[layer_path(split, layer)][start:stop])
@@ -160,6 +168,7 @@ class StoreWriter:
                 if found == sums:
                     self.finished[split, block] = sums
                     kept.append(line)
+                self._seconds_before = float(seconds)
         except (ValueError, KeyError, IndexError, TypeError, OSError, RuntimeError):
             file.close()
             return None

@@ -1,0 +1,573 @@
+"""Extraction: no word is lost, a crash loses nothing finished, a hit does nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tempfile
+from collections import namedtuple
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from featbert.features import extraction
+from featbert.features.alignment import ContextError
+from featbert.features.device import find_device
+from featbert.features.extraction import ExtractionError, extract, plan_extraction
+from featbert.features.layers import LayerError
+from featbert.features.source import find_encoder
+from featbert.features.store import FeatureStore, StoreBusyError, StoreError, StoreWriter
+from tests.encoders import FAMILIES
+from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
+
+TRAIN = [
+    "The quick fox jumps .",
+    "Jordan",
+    "Hamilton rejects unaffordable lamb " * 6 + ".",
+    "EU \u200b x",
+    "Chelsea beat Washington 3 - 1 on Sunday",
+    "said the Herald .",
+]
+DEV = ["Jordan Smith of Chelsea", "the lazy dog"]
+
+
+@pytest.fixture(scope="module")
+def folder(encoder_folder):
+    return encoder_folder("bert")
+
+
+@pytest.fixture(scope="module")
+def plain(folder):
+    return Plain(folder)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return corpus_of(train=TRAIN, dev=DEV, documents={"train": [0, 0, 1, 1, 2, 2], "dev": [0, 1]})
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(extraction, "BLOCK_WORDS", 6)
+
+
+def run(corpus, folder, cache, **options) -> FeatureStore:
+    options = {"precision": "fp32", "device": "cpu"} | options
+    return extract(corpus, str(folder), cache_dir=cache, **options)
+
+
+def datasets(path) -> dict[str, bytes]:
+    """Every dataset's bytes."""
+    found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[name] = item[()].tobytes()
+
+    with h5py.File(path, "r") as file:
+        file.visititems(visit)
+    return found
+
+
+def assert_equal_to_oracle(store, corpus, plain):
+    half = store.manifest.dtype == "float16"
+    for name, split in corpus.splits.items():
+        found = store.read(name).astype(np.float64)
+        offsets = store.offsets(name)
+        assert offsets.tolist() == np.cumsum([0, *map(len, split.sentences)]).tolist()
+        assert found.shape == (4, split.n_words, 16)
+        for s, sentence in enumerate(split.sentences):
+            expected = plain.word_states(sentence.words, 38)
+            np.testing.assert_allclose(
+                found[:, offsets[s] : offsets[s + 1]],
+                expected,
+                atol=2e-5 + (1e-5 if half else 0),
+                rtol=2**-11 + 1e-4 if half else 1e-4,
+            )
+
+
+ANY_WORD = st.one_of(
+    st.sampled_from([*WORDS, *ODD_WORDS]),
+    st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0"),
+        min_size=1,
+        max_size=12,
+    ).filter(lambda w: w.strip(" ")),
+)
+TEXTS = st.lists(
+    st.lists(ANY_WORD, min_size=1, max_size=9)
+    | st.lists(st.sampled_from([*WORDS, *ODD_WORDS]), min_size=40, max_size=70),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(texts=TEXTS, dtype=st.sampled_from(["float16", "float32"]), budget=st.integers(8, 300))
+@example(texts=[list(ODD_WORDS) * 4, ["\u200b"], ["x"]], dtype="float16", budget=64)
+def test_no_word_is_lost(folder, plain, texts, dtype, budget):
+    corpus = corpus_of(train=texts)
+    with tempfile.TemporaryDirectory() as cache:
+        store = run(corpus, folder, cache, dtype=dtype, token_budget=budget)
+        assert_equal_to_oracle(store, corpus, plain)
+        assert store.verify() == []
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(texts=TEXTS, family=st.sampled_from([f for f in FAMILIES if f != "bert"]))
+def test_every_family_gives_one_finite_vector_a_word(encoder_folder, texts, family):
+    corpus = corpus_of(train=texts)
+    with tempfile.TemporaryDirectory() as cache:
+        states = run(corpus, encoder_folder(family), cache).read("train")
+    assert states.shape == (4, sum(map(len, texts)), 16)
+    assert np.isfinite(states).all()
+    assert (np.abs(states).max(axis=2) > 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_blocks_and_batches_do_not_change_vectors(
+    small_blocks, corpus, folder, plain, tmp_path, dtype
+):
+    store = run(corpus, folder, tmp_path, dtype=dtype, token_budget=50)
+    with h5py.File(store.path, "r") as file:
+        blocks = file["train/blocks"][:]
+    assert len(blocks) > 3
+    assert set(blocks) <= set(store.offsets("train"))  # blocks are of whole sentences
+    assert_equal_to_oracle(store, corpus, plain)
+
+
+def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
+    store = run(corpus, folder, tmp_path, context="document", dtype="float32")
+    found = store.read("train")
+    offsets = store.offsets("train")
+    for first, end in ((0, 2), (2, 4), (4, 6)):
+        words = [w for s in corpus["train"].sentences[first:end] for w in s.words]
+        np.testing.assert_allclose(
+            found[:, offsets[first] : offsets[end]],
+            plain.word_states(words, 38),
+            atol=2e-5,
+            rtol=1e-4,
+        )
+    alone = run(corpus, folder, tmp_path, dtype="float32")
+    assert alone.path != store.path
+    # Sentence 2 is read after sentence 1, or not: not so in the embeddings.
+    assert np.abs(alone.read("train", [3])[0, 5] - found[3, 5]).max() > 0.01
+    assert store.manifest.splits["train"].counts["windowed_documents"] == 1
+
+
+def test_document_context_without_documents_is_refused_before_any_work(folder, tmp_path):
+    with pytest.raises(ContextError, match="documents expected"):
+        run(corpus_of(train=TRAIN), folder, tmp_path / "cache", context="document")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_precision_bf16(corpus, folder, tmp_path):
+    exact = run(corpus, folder, tmp_path)
+    rough = run(corpus, folder, tmp_path, precision="bf16")
+    assert rough.path != exact.path
+    assert rough.manifest.precision == "bf16"
+    a, b = (s.read("train").astype(np.float32) for s in (exact, rough))
+    assert np.abs(a - b).max() > 0
+    assert np.abs(a[0] - b[0]).max() < 0.05
+    cosine = (a * b).sum(2) / np.linalg.norm(a, axis=2) / np.linalg.norm(b, axis=2)
+    assert cosine.min() > 0.98
+    # bfloat16 has 8 bits of significand, all of which float16 keeps: nothing is lost in storing
+    assert torch.equal(torch.from_numpy(b).bfloat16().float(), torch.from_numpy(b))
+
+
+def test_the_manifest(corpus, folder, tmp_path):
+    store = run(corpus, folder, tmp_path, reading={"encoding": "utf-8"}, token_budget=99)
+    m, source, cpu = store.manifest, find_encoder(str(folder)), find_device("cpu")
+    assert (m.corpus, m.source, m.reading) == ("tiny", "tiny", {"encoding": "utf-8"})
+    assert (m.model, m.model_source) == ("bert", str(folder))
+    assert (m.encoder_weights, m.encoder_files) == (source.weights_hash, source.files_hash)
+    assert (m.num_layers, m.hidden_size, m.layers) == (3, 16, (0, 1, 2, 3))
+    assert (m.context, m.pooling, m.precision, m.dtype) == ("sentence", "first", "fp32", "float16")
+    assert (m.device, m.device_name, m.threads) == ("cpu", cpu.name, cpu.threads)
+    assert (m.token_budget, m.block_words) == (99, extraction.BLOCK_WORDS)
+    assert {"torch", "transformers", "featbert", "h5py"} <= set(m.versions)
+    assert list(m.splits) == ["train", "dev"]
+    train = m.splits["train"]
+    assert (train.text, train.sentences) == (corpus["train"].text_fingerprint, 6)
+    assert train.words == corpus["train"].n_words
+    assert train.counts == {"windowed_sentences": 1, "unknown_words": 1, "overlong_words": 0}
+    assert not m.uncased
+    assert m.seconds > 0
+    assert m.peak_memory_bytes > 1 << 20
+    weights = load_file(folder / "model.safetensors")
+    assert m.encoder_parameters == sum(
+        w.numel() for name, w in weights.items() if "pooler" not in name
+    )
+    assert m.created.endswith("+00:00")
+    assert store.path.name.startswith("tiny--bert--")
+    assert m.data_bytes == m.words * 4 * 16 * 2 <= store.file_bytes <= m.data_bytes + (1 << 20)
+
+
+def test_a_plan_writes_nothing_and_is_what_happens(corpus, folder, tmp_path):
+    cache = tmp_path / "cache"
+    plan = plan_extraction(corpus, str(folder), cache_dir=cache, precision="fp32", device="cpu")
+    assert not cache.exists()
+    assert plan.hit is None
+    store = run(corpus, folder, cache)
+    assert store.path == plan.path
+    assert store.manifest.data_bytes == plan.data_bytes
+    assert store.manifest.identity == plan.manifest.identity
+    again = plan_extraction(corpus, str(folder), cache_dir=cache, precision="fp32", device="cpu")
+    assert again.hit is not None
+    assert again.hit.path == plan.path
+
+
+def test_progress_counts_words(small_blocks, corpus, folder, tmp_path):
+    calls = []
+    run(corpus, folder, tmp_path, on_progress=lambda done, total: calls.append((done, total)))
+    words = corpus["train"].n_words + corpus["dev"].n_words
+    assert len(calls) > 3
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+    assert calls[-1] == (words, words)
+    assert {total for _, total in calls} == {words}
+
+
+def no_model(*_, **__):
+    raise AssertionError("a model was loaded")
+
+
+def test_a_hit_does_nothing(corpus, folder, tmp_path, monkeypatch):
+    store = run(corpus, folder, tmp_path)
+    before = store.path.stat()
+    monkeypatch.setattr(extraction, "load_encoder", no_model)
+    again = run(corpus, folder, tmp_path)
+    assert again.path == store.path
+    after = store.path.stat()
+    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
+
+
+def test_fewer_layers_are_a_hit_and_more_are_added(corpus, folder, tmp_path, monkeypatch):
+    some = run(corpus, folder, tmp_path, layers=[3, 1])
+    assert some.layers == (1, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction, "load_encoder", no_model)
+        assert run(corpus, folder, tmp_path, layers=[3]).layers == (1, 3)
+        with pytest.raises(AssertionError, match="a model was loaded"):
+            run(corpus, folder, tmp_path, layers=[0, 3])
+    held = some.read("train", [1, 3])
+    more = run(corpus, folder, tmp_path, layers=[0, 3])
+    assert more.path == some.path
+    assert more.layers == (0, 1, 3)
+    np.testing.assert_array_equal(more.read("train", [1, 3]), held)
+    whole = run(corpus, folder, tmp_path / "other")
+    for layer in (0, 1, 3):
+        np.testing.assert_array_equal(more.read("dev", [layer]), whole.read("dev", [layer]))
+
+
+@pytest.mark.parametrize(
+    ("layers", "says"),
+    [
+        ([4], "layers 0 to 3 expected, found 4"),
+        ([-1, 2], "layers 0 to 3 expected, found -1"),
+        ([], "layers 0 to 3 expected, found none"),
+    ],
+)
+def test_layers_that_the_encoder_lacks_are_refused(corpus, folder, tmp_path, layers, says):
+    with pytest.raises(LayerError, match=says):
+        run(corpus, folder, tmp_path, layers=layers)
+
+
+def test_an_unknown_dtype_is_refused(corpus, folder, tmp_path):
+    with pytest.raises(ExtractionError, match="store dtype float16, float32 expected, found 'f8'"):
+        run(corpus, folder, tmp_path, dtype="f8")
+
+
+class Interrupted(Exception):
+    """What stands for a kill in these tests."""
+
+
+def interrupt_after(monkeypatch, k, keep=None):
+    """Lets `k` blocks be written; then what lies on disk is copied to `keep`, and it ends."""
+    plain, calls = StoreWriter.write, []
+
+    def write(self, split, block, states):
+        if len(calls) == k:
+            if keep is not None:
+                keep.mkdir()
+                for path in (self.partial, self.journal_path):
+                    shutil.copy(path, keep / path.name)
+            raise Interrupted
+        calls.append((split, block))
+        plain(self, split, block, states)
+
+    monkeypatch.setattr(StoreWriter, "write", write)
+
+
+def count_writes(monkeypatch) -> list[tuple[str, int]]:
+    plain, calls = StoreWriter.write, []
+
+    def write(self, split, block, states):
+        calls.append((split, block))
+        plain(self, split, block, states)
+
+    monkeypatch.setattr(StoreWriter, "write", write)
+    return calls
+
+
+@pytest.fixture
+def whole(small_blocks, corpus, folder, tmp_path, monkeypatch):
+    """The unbroken store and its blocks in order."""
+    with monkeypatch.context() as patch:
+        blocks = count_writes(patch)
+        store = run(corpus, folder, tmp_path / "whole")
+    assert len(blocks) >= 5
+    return store, blocks
+
+
+@pytest.mark.parametrize("k", [0, 1, 3, 4])
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monkeypatch, k, killed):
+    """After an exception, and from what a kill at that moment leaves on disk."""
+    unbroken, blocks = whole
+    cache, kept = tmp_path / "cache", tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, k, kept)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, cache)
+    assert sorted(p.suffix for p in cache.iterdir()) == [".journal", ".partial"]
+    if killed:
+        cache = kept
+    progress = []
+    with monkeypatch.context() as patch:
+        written = count_writes(patch)
+        store = run(corpus, folder, cache, on_progress=lambda done, total: progress.append(done))
+    assert written == blocks[k:]
+    assert progress[-1] == store.manifest.words
+    assert datasets(store.path) == datasets(unbroken.path)
+    assert store.verify() == []
+    assert [p.name for p in cache.iterdir()] == [unbroken.path.name]
+
+
+def test_a_torn_journal_goes_on(whole, corpus, folder, tmp_path, monkeypatch):
+    unbroken, blocks = whole
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path / "cache")
+    (journal,) = (tmp_path / "cache").glob("*.journal")
+    journal.write_bytes(journal.read_bytes()[:-7])
+    with monkeypatch.context() as patch:
+        written = count_writes(patch)
+        store = run(corpus, folder, tmp_path / "cache")
+    assert written == blocks[2:]
+    assert datasets(store.path) == datasets(unbroken.path)
+
+
+def test_an_interruption_of_another_plan_is_not_continued(
+    whole, corpus, folder, tmp_path, monkeypatch
+):
+    unbroken, blocks = whole
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path / "cache", layers=[0])
+    with monkeypatch.context() as patch:
+        written = count_writes(patch)
+        store = run(corpus, folder, tmp_path / "cache")
+    assert written == blocks
+    assert datasets(store.path) == datasets(unbroken.path)
+
+
+def test_adding_layers_that_is_interrupted_leaves_the_old_store(
+    small_blocks, corpus, folder, tmp_path, monkeypatch
+):
+    old = run(corpus, folder, tmp_path, layers=[1])
+    before = old.path.read_bytes()
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path)
+    assert old.path.read_bytes() == before
+    assert run(corpus, folder, tmp_path, layers=[1]).layers == (1,)
+    assert run(corpus, folder, tmp_path).layers == (0, 1, 2, 3)
+
+
+def test_seconds_count_the_interrupted_part_too(
+    small_blocks, corpus, folder, tmp_path, monkeypatch
+):
+    """Cost is a result: what was computed before an interruption was computed for the store."""
+    plain = StoreWriter.write
+
+    def slow(self, split, block, states):
+        import time
+
+        time.sleep(0.2)
+        plain(self, split, block, states)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreWriter, "write", slow)
+        interrupt_after(patch, 4)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path)
+    assert run(corpus, folder, tmp_path).manifest.seconds > 0.6
+
+
+def test_two_extractions_into_one_store(small_blocks, corpus, folder, tmp_path, monkeypatch):
+    seen = []
+    plain = StoreWriter.write
+
+    def write(self, split, block, states):
+        if not seen:
+            seen.append(None)
+            with pytest.raises(StoreBusyError) as caught:
+                StoreWriter(self.path, self.manifest, self.offsets, self.blocks)
+            seen[0] = str(caught.value)
+        plain(self, split, block, states)
+
+    monkeypatch.setattr(StoreWriter, "write", write)
+    assert run(corpus, folder, tmp_path).verify() == []
+    assert "another process is extracting into" in seen[0]
+
+
+@pytest.fixture
+def broken_encoder(folder, tmp_path):
+    """An encoder whose second layer makes one piece's states infinite."""
+
+    def make(value):
+        to = tmp_path / "broken"
+        shutil.copytree(folder, to)
+        weights = load_file(to / "model.safetensors")
+        (name,) = (n for n in weights if n.endswith("layer.1.output.LayerNorm.bias"))
+        weights[name][3] = value
+        save_file(weights, to / "model.safetensors", metadata={"format": "pt"})
+        return to
+
+    return make
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1e5])
+def test_states_that_are_not_finite_are_refused_with_layer_and_sentence(
+    small_blocks, corpus, broken_encoder, tmp_path, value
+):
+    cache = tmp_path / "cache"
+    with pytest.raises(ExtractionError) as caught:
+        run(corpus, broken_encoder(value), cache)
+    text = str(caught.value)
+    assert "layer 2 is not in sentence 1 of train ('The quick fox jumps .')" in text
+    assert "--store-dtype float32" in text
+    assert not list(cache.glob("*.h5"))
+
+
+def test_what_float16_cannot_hold_float32_can(corpus, broken_encoder, tmp_path):
+    store = run(corpus, broken_encoder(1e5), tmp_path / "cache", dtype="float32")
+    assert store.read("train", [2]).max() > 65504
+
+
+def test_the_sentence_of_a_state_that_is_not_finite(
+    small_blocks, corpus, folder, tmp_path, monkeypatch
+):
+    plain = extraction._computed
+
+    def computed(*args):
+        for name, k, states in plain(*args):
+            if name == "dev":
+                states[1, 5, 0] = torch.inf
+            yield name, k, states
+
+    monkeypatch.setattr(extraction, "_computed", computed)
+    with pytest.raises(ExtractionError, match=r"layer 1 is not in sentence 2 of dev \('the lazy"):
+        run(corpus, folder, tmp_path)
+    # What was finished is kept; the final name is not taken.
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".journal", ".partial"]
+    monkeypatch.undo()
+    monkeypatch.setattr(extraction, "BLOCK_WORDS", 6)
+    written = count_writes(monkeypatch)
+    assert run(corpus, folder, tmp_path).verify() == []
+    assert {split for split, _ in written} == {"dev"}
+
+
+def disk(monkeypatch, free):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, free))
+
+
+def test_not_enough_disk_is_refused_before_the_model_is_loaded(
+    corpus, folder, tmp_path, monkeypatch
+):
+    plan = plan_extraction(corpus, str(folder), cache_dir=tmp_path, precision="fp32", device="cpu")
+    disk(monkeypatch, plan.data_bytes - 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction, "load_encoder", no_model)
+        with pytest.raises(
+            ExtractionError, match=r"GB of disk expected in .*are free; store fewer"
+        ):
+            run(corpus, folder, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    disk(monkeypatch, plan.data_bytes + (2 << 20))
+    assert run(corpus, folder, tmp_path).verify() == []
+
+
+def test_the_disk_that_an_interrupted_store_takes_is_counted(
+    small_blocks, corpus, folder, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 1)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path)
+    (partial,) = tmp_path.glob("*.partial")
+    disk(monkeypatch, (1 << 20) + 1000)
+    assert partial.stat().st_size > 1000
+    assert run(corpus, folder, tmp_path).verify() == []
+
+
+def test_a_damaged_store_is_refused_not_overwritten(corpus, folder, tmp_path):
+    store = run(corpus, folder, tmp_path)
+    store.path.write_bytes(store.path.read_bytes()[:-100])
+    with pytest.raises(StoreError, match=r"is damaged: .*delete it and extract again"):
+        run(corpus, folder, tmp_path)
+
+
+def test_a_store_of_another_identity_under_this_name_is_refused(corpus, folder, tmp_path):
+    store = run(corpus, folder, tmp_path)
+    other = run(corpus, folder, tmp_path, pooling="mean")
+    shutil.copy(other.path, store.path)
+    with pytest.raises(StoreError, match="pooling"):
+        run(corpus, folder, tmp_path)
+
+
+def name_of(corpus, folder, **options) -> str:
+    options = {"precision": "fp32", "device": "cpu"} | options
+    return plan_extraction(corpus, str(folder), cache_dir="nowhere", **options).path.name
+
+
+def test_what_a_store_is_named_by(corpus, folder, tmp_path):
+    plain_name = name_of(corpus, folder)
+    renamed = dataclasses.replace(corpus, source="elsewhere", language="de")
+    documents = {"train": [0, 0, 1, 1, 2, 2], "dev": [0, 1]}
+    tagged = corpus_of(train=TRAIN, dev=DEV, documents=documents, tag="B-PER")
+    assert name_of(renamed, folder) == name_of(tagged, folder) == plain_name
+    assert name_of(corpus, folder, layers=[1], token_budget=7) == plain_name
+
+    text = corpus_of(train=[*TRAIN[:-1], "said the Herald !"], dev=DEV, documents=documents)
+    less = corpus_of(train=TRAIN, documents=documents)
+    moved = corpus_of(train=TRAIN, dev=DEV, documents={**documents, "dev": [0, 0]})
+    weights = tmp_path / "bert"
+    shutil.copytree(folder, weights)
+    path = weights / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    names = [
+        plain_name,
+        name_of(text, folder),
+        name_of(less, folder),
+        name_of(moved, folder),
+        name_of(corpus, weights),
+        name_of(corpus, folder, context="document"),
+        name_of(corpus, folder, pooling="last"),
+        name_of(corpus, folder, pooling="mean"),
+        name_of(corpus, folder, precision="bf16"),
+        name_of(corpus, folder, dtype="float32"),
+    ]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,40 @@
+"""Operations by shape, against torch's own counter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from featbert.data import Sentence
+from featbert.features import align, find_encoder, load_encoder
+from featbert.features.layers import parse_layers
+from featbert.tagging import BiLSTMTagger, FineTuneTagger
+from featbert.training.inputs import PieceInputs
+
+
+def test_the_fine_tuned_tagger_against_torch_s_counter(tiny_bert: Path) -> None:
+    encoder = load_encoder(find_encoder(str(tiny_bert)))
+    encoder.model.set_attn_implementation("eager")  # the counter passes over fused attention
+    tagger = FineTuneTagger(encoder, 5).eval()
+    text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
+    alignment = align(text, encoder.wordpieces, positions=encoder.positions)
+    inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
+    counted = 0
+    for sentence in range(len(text)):  # one at a time: nothing is padded
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            tagger(inputs.batch(np.array([sentence])))
+        counted += counter.get_total_flops()
+    assert inputs.flops(tagger) == pytest.approx(counted, rel=1e-6)
+
+
+def test_the_bilstm_by_hand() -> None:
+    from featbert.features.flops import matrix_entries
+
+    tagger = BiLSTMTagger(parse_layers("concat:1-2", 4), 16, 5, lstm_size=8)
+    # two directions, four gates of 8 units: 32 inputs then 16, and 8 of the state before
+    by_hand = 2 * (4 * 8 * (32 + 8)) + 2 * (4 * 8 * (16 + 8)) + 16 * 5
+    assert matrix_entries(tagger) == by_hand

