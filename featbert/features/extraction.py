@@ -250,15 +250,20 @@ def run_extraction(
     )
     try:
         done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
+
+        def tell(words: int) -> None:
+            nonlocal done
+            done += words
+            if on_progress is not None:
+                on_progress(done, manifest.words)
+
         with ThreadPoolExecutor(max_workers=1) as thread, torch.inference_mode():
             writing: Future[None] | None = None
-            for name, k, states in _computed(encoder, alignments, work, writer, manifest, device):
+            blocks = _computed(encoder, alignments, work, writer, manifest, device, tell)
+            for name, k, states in blocks:
                 if writing is not None:
                     writing.result()
                 writing = thread.submit(_write, writer, name, k, states, corpus)
-                done += states.shape[1]
-                if on_progress is not None:
-                    on_progress(done, manifest.words)
             if writing is not None:
                 writing.result()
         return writer.finish(
@@ -296,8 +301,12 @@ def _computed(
     writer: StoreWriter,
     manifest: Manifest,
     device: Device,
+    tell: Callable[[int], None],
 ) -> Iterator[tuple[str, int, Tensor]]:
-    """(split, block, (layers, words, H)) for each block that the store still lacks."""
+    """(split, block, (layers, words, H)) for each block that the store still lacks.
+
+    `tell` hears the words of each batch.
+    """
     dtype = getattr(torch, manifest.dtype)
     for name, alignment in alignments.items():
         windows, words = work[name]
@@ -314,6 +323,7 @@ def _computed(
                 places = torch.from_numpy(alignment.owned_words(inside[rows]) - int(words[k]))
                 for at, layer in enumerate(manifest.layers):
                     states[at].index_copy_(0, places, found[layer].to(dtype).cpu())
+                tell(len(places))
             yield name, k, states
 
 

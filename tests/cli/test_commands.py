@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -278,3 +279,47 @@ def test_a_read_only_runs_folder_is_one_line(workspace: Workspace, tmp_path: Pat
     assert workspace.extract().exit_code == 0
     workspace.runs.write_text("a file where the folder should be")
     error_of(workspace.train("--layers", "last"))
+
+
+def test_at_a_terminal_train_asks_which_store(workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    assert workspace.extract("--context", "document").exit_code == 0
+    second = sorted(workspace.cache.glob("*.h5"))[1]
+    command = [sys.executable, "-m", "featbert", "train", "--cache-dir", str(workspace.cache)]
+    small = ["--runs-dir", str(workspace.runs), "--epochs", "1", "--hidden-size", "4"]
+    terminal, other = pty.openpty()
+    asking = subprocess.Popen([*command, *small], stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    shown = b""
+    answered = False
+    while True:
+        try:
+            read = os.read(terminal, 4096)
+        except OSError:  # the other side has closed
+            break
+        if not read:
+            break
+        shown += read
+        if b"Which store" in shown and not answered:
+            os.write(terminal, b"2\n")
+            answered = True
+    os.close(terminal)
+    assert asking.wait(timeout=60) == 0, shown
+    assert second.name.encode() in shown
+    (run,) = find_runs(workspace.runs)
+    assert run.record.signature.context == FeatureStore(second).manifest.context
+
+
+def test_named_runs_that_do_not_fit_are_refused_with_the_keys_that_differ(
+    workspace: Workspace,
+) -> None:
+    for context in ("sentence", "document"):
+        assert workspace.finetune("--context", context).exit_code == 0
+    names = [r.name for r in find_runs(workspace.runs)]
+    message = error_of(workspace.compare(*names))
+    assert "context" in message
+    assert "sentence" in message
+    assert "document" in message
+    assert workspace.compare(*names, "--vary", "context").exit_code == 0
+    tables = json.loads(workspace.compare("--format", "json").stdout)["rows"]
+    assert {row["group"] for row in tables} == {1, 2}

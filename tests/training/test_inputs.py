@@ -58,9 +58,7 @@ def test_layers_that_the_store_lacks_are_refused(store):
 @pytest.mark.parametrize("context", ["sentence", "document"])
 def test_costs_are_the_pieces_of_the_windows_that_a_sentence_is_read_from(encoder, context):
     sentences = sentences_of(TEXTS, [0, 0, 0, 1])
-    alignment = align(
-        sentences, encoder.wordpieces, positions=encoder.positions, context=context
-    )
+    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, context=context)
     inputs = PieceInputs(alignment, encoder, CPU)
     assert inputs.offsets.tolist() == np.cumsum([0, *LENGTHS]).tolist()
     for s in range(4):

@@ -32,7 +32,7 @@ def test_every_sentence_once_an_epoch(lengths, size, seed, epoch):
 def test_the_same_for_the_same_seed_whatever_else_was_drawn(lengths, size, seed, epoch):
     first = batches(lengths, size, seed, epoch)
     np.random.default_rng().normal(size=3)
-    np.random.seed(epoch)  # noqa: NPY002
+    np.random.seed(epoch)
     assert batches(list(lengths), size, seed, epoch) == first
 
 

@@ -1,0 +1,66 @@
+"""Training settings: all that is out of range is told together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.training.settings import DEFAULTS, SettingsError, TrainingSettings
+
+GOOD = {"epochs": 1, "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.1}
+BAD = {
+    "epochs": [0, -1],
+    "batch_size": [0],
+    "learning_rate": [0.0, -1e-3, 10.0, math.nan, math.inf],
+    "mix_learning_rate": [0.0, 10.0],
+    "dropout": [-0.1, 1.0, math.nan],
+    "warmup": [-0.1, 1.1, math.nan],
+    "weight_decay": [-0.1, 10.0],
+    "clip_norm": [0.0, -1.0, math.nan],
+    "patience": [0, -1],
+    "token_budget": [0],
+    "lstm_size": [0],
+    "lstm_layers": [0],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in BAD.items() for v in vs])
+def test_out_of_range(name, value):
+    with pytest.raises(SettingsError) as caught:
+        TrainingSettings(**(GOOD | {name: value}))
+    assert str(caught.value).startswith(f"{name} ")
+    assert str(caught.value).endswith(f"expected, found {value!r}")
+    assert ";" not in str(caught.value)
+
+
+def test_every_setting_has_a_range():
+    assert set(BAD) == {f.name for f in dataclasses.fields(TrainingSettings)}
+
+
+@given(st.sets(st.sampled_from(sorted(BAD)), min_size=1))
+def test_all_of_them_are_told_together(names):
+    with pytest.raises(SettingsError) as caught:
+        TrainingSettings(**(GOOD | {name: BAD[name][0] for name in names}))
+    told = str(caught.value).split("; ")
+    assert {line.split(" ")[0] for line in told} == names
+    assert len(told) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("warmup", 0.0), ("warmup", 1.0), ("dropout", 0.0), ("patience", None), ("patience", 1),
+     ("weight_decay", 0.0), ("epochs", 1), ("token_budget", 1)],
+)  # fmt: skip
+def test_the_edges_are_in_range(name, value):
+    assert getattr(TrainingSettings(**(GOOD | {name: value})), name) == value
+
+
+def test_the_approaches_differ_by_default_only_where_they_are_meant_to():
+    features, finetune = (dataclasses.asdict(DEFAULTS[k]) for k in ("features", "finetune"))
+    differ = {name for name in features if features[name] != finetune[name]}
+    assert differ <= {"learning_rate", "epochs", "batch_size", "dropout"}
+    assert set(DEFAULTS) == {"features", "finetune"}
