@@ -115,7 +115,7 @@ def train(
         experiment=experiment,
         vary=vary,
     )
-    if plan.finished is not None and not overwrite:
+    if not overwrite and plan.finished is not None:
         return plan.finished
     combination = plan.combination
     assert combination is not None
@@ -179,7 +179,7 @@ def finetune(
         experiment=experiment,
         vary=vary,
     )
-    if plan.finished is not None and not overwrite:
+    if not overwrite and plan.finished is not None:
         return plan.finished
     reset_peak_memory(where)
     labels = train_labels(corpus)

@@ -264,5 +264,8 @@ def _legend(comparison: Comparison) -> list[str]:
     legend.append("trained: parameters that training changed; training: mean wall time of a seed")
     if any(row.cost.extraction_seconds is not None for row in rows):
         legend.append("extraction, store: wall time and disk, paid once for all rows and seeds")
-    legend.append("words/s: words predicted a second; memory: peak, the highest of the seeds")
+    stored = ", features from the store" if any(r.approach == "features" for r in rows) else ""
+    legend.append(
+        f"words/s: words predicted a second{stored}; memory: peak, the highest of the seeds"
+    )
     return legend

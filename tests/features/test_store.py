@@ -310,6 +310,19 @@ def test_a_dataset_of_another_shape_is_refused(store, shape):
         FeatureStore(store.path)
 
 
+@pytest.mark.parametrize("options", [{}, {"chunks": (2, 4)}])
+def test_a_dataset_that_was_never_allocated_is_refused(store, options):
+    """HDF5 would read it as zeros, or not contiguously."""
+
+    def change(file):
+        del file["train/layers/01"]
+        file.create_dataset("train/layers/01", (22, 4), np.float16, **options)
+
+    edit(store.path, change)
+    with pytest.raises(StoreError, match=r"is damaged: /train/layers/01 "):
+        FeatureStore(store.path)
+
+
 @pytest.mark.parametrize("name", ["train/blocks", "train/checksums"])
 @pytest.mark.parametrize("value", [-3, 1, 10**9])
 def test_damaged_blocks_and_checksums_are_found(store, name, value):
