@@ -1,7 +1,7 @@
 """The search behind the default learning rates and epochs: equal size for both approaches.
 
-    python -m benchmarks.defaults --data wikigold --runs runs-defaults            # train what is missing
-    python -m benchmarks.defaults --data wikigold --runs runs-defaults --report   # the table
+    python -m benchmarks.defaults --data wikigold --runs RUNS            # train what is missing
+    python -m benchmarks.defaults --data wikigold --runs RUNS --report   # the table
 
 Three learning rates, two numbers of epochs and three seeds for each approach; everything else is
 the approach's default. Dev decides, test is not looked at. `--part I/N` trains every N-th run,

@@ -27,6 +27,7 @@ from featbert.data import Corpus, load_corpus
 from featbert.data.conll_write import write_conll
 from featbert.data.corpus import Split
 from featbert.evaluation.scorer import entity_counts, prf, score
+from featbert.evaluation.scores import PRF
 from featbert.experiments.folder import clean_run_folder, save_weights, write_text
 from featbert.experiments.labels import label_ids, tags_by_sentence, train_labels
 from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
@@ -47,7 +48,7 @@ from featbert.tagging.combination import ScalarMix
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.history import Epoch
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
-from featbert.training.loop import DevScore, fit, predict
+from featbert.training.loop import fit, predict
 from featbert.training.settings import DEFAULTS, TrainingSettings
 
 RUNS_DIR = Path("experiments/runs")
@@ -241,9 +242,8 @@ def _carry_out(
         ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
         return tags_by_sentence(ids, labels, inputs[split.name].offsets)
 
-    def score_dev() -> DevScore:
-        dev = prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
-        return DevScore(dev.f1, dev.precision, dev.recall)
+    def score_dev() -> PRF:
+        return prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
 
     with history:
         fitted = fit(

@@ -21,6 +21,7 @@ from torch.nn import functional
 from torch.optim import AdamW
 
 from featbert.errors import InputError
+from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
 from featbert.features.batching import length_batches
 from featbert.features.device import Device, Precision
@@ -37,15 +38,6 @@ PREDICTION_FACTOR = 4
 
 class TrainingError(InputError):
     """Training that went wrong: a loss that is not finite."""
-
-
-@dataclass(frozen=True)
-class DevScore:
-    """What model selection looks at: dev entity F1, with precision and recall beside it."""
-
-    f1: float
-    precision: float
-    recall: float
 
 
 @dataclass(frozen=True)
@@ -70,7 +62,7 @@ def fit(
     settings: TrainingSettings,
     *,
     seed: int,
-    score_dev: Callable[[], DevScore],
+    score_dev: Callable[[], PRF],
     device: Device,
     precision: Precision = "fp32",
     on_step: Callable[[int, int], None] | None = None,
@@ -80,7 +72,7 @@ def fit(
 
     Args:
         labels: (N,) label of each word of the split.
-        score_dev: scores dev with the tagger as it stands.
+        score_dev: entity scores of dev with the tagger as it stands; F1 chooses the epoch.
         on_step: called with steps done and steps in all.
         on_epoch: called with the history row of each epoch.
 
