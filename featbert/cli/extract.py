@@ -69,7 +69,8 @@ def extract(
     meter = Meter(quiet=quiet)
 
     from featbert.features.device import find_device
-    from featbert.features.extraction import plan_extraction, run_extraction
+    from featbert.features.extraction import run_extraction
+    from featbert.features.extraction_plan import plan_extraction
 
     where = find_device(device)
     plan = plan_extraction(

@@ -15,7 +15,8 @@ from featbert.experiments.file import Experiment
 from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
 from featbert.experiments.running import RUNS_DIR, Listeners, finetune, train
 from featbert.features.device import Device, find_device
-from featbert.features.extraction import ExtractionPlan, Progress, extract, plan_extraction
+from featbert.features.extraction import Progress, extract
+from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
 from featbert.features.source import EncoderSource, find_encoder
 
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from featbert.features.alignment import Alignment, align
     from featbert.features.device import Device, find_device, find_precision
     from featbert.features.encoder import Encoder, load_encoder
-    from featbert.features.extraction import extract, plan_extraction
+    from featbert.features.extraction import extract
+    from featbert.features.extraction_plan import plan_extraction
     from featbert.features.layers import LayerCombination, parse_layers
     from featbert.features.source import EncoderSource, find_encoder
     from featbert.features.store import FeatureStore
@@ -47,6 +48,6 @@ __getattr__, __dir__ = attach(
         "find_precision": "featbert.features.device",
         "load_encoder": "featbert.features.encoder",
         "parse_layers": "featbert.features.layers",
-        "plan_extraction": "featbert.features.extraction",
+        "plan_extraction": "featbert.features.extraction_plan",
     },
 )
