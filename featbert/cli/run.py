@@ -82,7 +82,6 @@ def run(
 
         runs = carry_out(
             plan,
-            runs_dir=runs_dir,
             on_extraction=on_extraction,
             on_run=on_run,  # type: ignore[arg-type]
         )

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.comparison import Comparison, Run, compare_runs
+from featbert.comparison.record import Approach
 from featbert.data import Corpus, load_corpus
 from featbert.experiments.file import Experiment
-from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
-from featbert.experiments.running import RUNS_DIR, Listeners, finetune, train
+from featbert.experiments.planning import (
+    PlannedRun,
+    RunOptions,
+    plan_features_run,
+    plan_finetune_run,
+)
+from featbert.experiments.running import RUNS_DIR, Listeners, run_features, run_finetune
 from featbert.features.device import Device, find_device
-from featbert.features.extraction import Progress, extract
+from featbert.features.extraction import Progress, run_extraction
 from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
 from featbert.features.source import EncoderSource, find_encoder
 
@@ -55,8 +61,18 @@ def plan_experiment(
     device = find_device(experiment.device)
     extraction = None
     runs: list[PlannedRun] = []
-    shared = {"runs_dir": runs_dir, "device": device, "precision": experiment.precision}
-    named = {"experiment": experiment.name, "vary": experiment.vary}
+
+    def options(approach: Approach, seed: int) -> RunOptions:
+        return RunOptions(
+            seed,
+            experiment.settings(approach),
+            Path(runs_dir),
+            device,
+            experiment.precision,
+            experiment.name,
+            tuple(experiment.vary),
+        )
+
     if experiment.features is not None:
         extraction = plan_extraction(
             corpus,
@@ -72,16 +88,7 @@ def plan_experiment(
         store = extraction.hit
         manifest = extraction.manifest if store is None else store.manifest
         runs += [
-            plan_features_run(
-                manifest,
-                extraction.path,
-                corpus,
-                layers,
-                seed=seed,
-                settings=experiment.settings("features"),
-                **shared,  # type: ignore[arg-type]
-                **named,  # type: ignore[arg-type]
-            )
+            plan_features_run(manifest, extraction.path, corpus, layers, options("features", seed))
             for layers in experiment.features.layers
             for seed in experiment.seeds
         ]
@@ -90,12 +97,9 @@ def plan_experiment(
             plan_finetune_run(
                 source,
                 corpus,
-                seed=seed,
-                settings=experiment.settings("finetune"),
+                options("finetune", seed),
                 context=experiment.context,
                 pooling=experiment.pooling,
-                **shared,  # type: ignore[arg-type]
-                **named,  # type: ignore[arg-type]
             )
             for seed in experiment.seeds
         ]
@@ -118,34 +122,22 @@ def run_experiment(
             listens to it.
     """
     plan = plan_experiment(experiment, cache_dir=cache_dir, runs_dir=runs_dir)
-    return compare_runs(
-        carry_out(plan, runs_dir=runs_dir, on_extraction=on_extraction, on_run=on_run),
-        vary=experiment.vary,
-    )
+    runs = carry_out(plan, on_extraction=on_extraction, on_run=on_run)
+    return compare_runs(runs, vary=experiment.vary)
 
 
 def carry_out(
     plan: ExperimentPlan,
     *,
-    runs_dir: str | Path,
     on_extraction: Progress | None = None,
     on_run: Callable[[PlannedRun, int, int], Listeners] | None = None,
 ) -> list[Run]:
     """All runs of a plan, finished ones as they are."""
-    experiment, missing = plan.experiment, plan.missing
+    missing = plan.missing
     store = None
     if plan.extraction is not None and any(r.approach == "features" for r in missing):
-        store = plan.extraction.hit or extract(
-            plan.corpus,
-            plan.source,
-            cache_dir=plan.extraction.path.parent,
-            context=experiment.context,
-            pooling=experiment.pooling,
-            precision=experiment.precision,
-            dtype=experiment.store_dtype,
-            device=plan.device,
-            reading=experiment.reading,
-            on_progress=on_extraction,
+        store = plan.extraction.hit or run_extraction(
+            plan.extraction, plan.corpus, plan.source, plan.device, on_progress=on_extraction
         )
     runs: list[Run] = []
     for planned in plan.runs:
@@ -156,35 +148,8 @@ def carry_out(
         listeners = None
         if on_run is not None:
             listeners = on_run(planned, missing.index(planned) + 1, len(missing))
-        if planned.combination is not None:
-            assert store is not None
-            run = train(
-                store,
-                planned.combination.name,
-                corpus=plan.corpus,
-                seed=planned.seed,
-                settings=experiment.settings("features"),
-                runs_dir=runs_dir,
-                device=plan.device,
-                precision=experiment.precision,
-                experiment=experiment.name,
-                vary=experiment.vary,
-                listeners=listeners,
-            )
+        if store is not None and planned.approach == "features":
+            runs.append(run_features(planned, store, plan.corpus, listeners))
         else:
-            run = finetune(
-                plan.corpus,
-                plan.source,
-                seed=planned.seed,
-                settings=experiment.settings("finetune"),
-                context=experiment.context,
-                pooling=experiment.pooling,
-                runs_dir=runs_dir,
-                device=plan.device,
-                precision=experiment.precision,
-                experiment=experiment.name,
-                vary=experiment.vary,
-                listeners=listeners,
-            )
-        runs.append(run)
+            runs.append(run_finetune(planned, plan.source, plan.corpus, listeners))
     return runs

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,44 +60,60 @@ def check_same_text(manifest: Manifest, where: Path, corpus: Corpus) -> None:
             )
 
 
-def features_signature(m: Manifest, corpus: Corpus, device: Device, precision: str) -> Signature:
-    """Signature of a run on the frozen features of a store with manifest `m`."""
-    return Signature(
-        corpus=corpus.name,
-        source=corpus.source,
-        language=corpus.language,
-        splits=_splits(corpus),
-        tag_scheme="bio",
-        entity_types=list(corpus.entity_types),
-        model=m.model,
-        encoder_weights=m.encoder_weights,
-        encoder_layers=m.num_layers,
-        encoder_hidden_size=m.hidden_size,
-        context=m.context,
-        pooling=m.pooling,
-        encoder_precision=m.precision,
-        training_precision=precision,
-        store_dtype=m.dtype,
-        scorer=SCORER_NAME,
-        device=device.kind,
-        device_name=device.name,
-        threads=device.threads,
-        versions=library_versions(),
-    )
+@dataclass(frozen=True)
+class Encoding:
+    """How words became vectors: what a signature takes from a store, or from a trainable encoder.
+
+    Attributes:
+        store_dtype: None where no store was used.
+    """
+
+    model: str
+    encoder_weights: str
+    encoder_layers: int
+    encoder_hidden_size: int
+    context: str
+    pooling: str
+    encoder_precision: str
+    store_dtype: str | None
+
+    @classmethod
+    def of_store(cls, m: Manifest) -> Encoding:
+        """The encoding that a store with manifest `m` holds."""
+        return cls(
+            model=m.model,
+            encoder_weights=m.encoder_weights,
+            encoder_layers=m.num_layers,
+            encoder_hidden_size=m.hidden_size,
+            context=m.context,
+            pooling=m.pooling,
+            encoder_precision=m.precision,
+            store_dtype=m.dtype,
+        )
+
+    @classmethod
+    def of_encoder(
+        cls, source: EncoderSource, *, context: str, pooling: str, precision: str
+    ) -> Encoding:
+        """The encoding that fine-tuning begins with."""
+        if source.num_layers is None or source.hidden_size is None:
+            raise InputError(f"layers and hidden size expected in {source.folder}/config.json")
+        return cls(
+            model=source.name,
+            encoder_weights=source.weights_hash,
+            encoder_layers=source.num_layers,
+            encoder_hidden_size=source.hidden_size,
+            context=context,
+            pooling=pooling,
+            encoder_precision=precision,
+            store_dtype=None,
+        )
 
 
-def finetune_signature(
-    corpus: Corpus,
-    source: EncoderSource,
-    device: Device,
-    *,
-    context: str,
-    pooling: str,
-    precision: str,
+def make_signature(
+    corpus: Corpus, encoding: Encoding, device: Device, training_precision: str
 ) -> Signature:
-    """Signature of a fine-tuned run."""
-    if source.num_layers is None or source.hidden_size is None:
-        raise InputError(f"layers and hidden size expected in {source.folder}/config.json")
+    """Signature of a run, of either approach."""
     return Signature(
         corpus=corpus.name,
         source=corpus.source,
@@ -104,20 +121,13 @@ def finetune_signature(
         splits=_splits(corpus),
         tag_scheme="bio",
         entity_types=list(corpus.entity_types),
-        model=source.name,
-        encoder_weights=source.weights_hash,
-        encoder_layers=source.num_layers,
-        encoder_hidden_size=source.hidden_size,
-        context=context,
-        pooling=pooling,
-        encoder_precision=precision,
-        training_precision=precision,
-        store_dtype=None,
+        training_precision=training_precision,
         scorer=SCORER_NAME,
         device=device.kind,
         device_name=device.name,
         threads=device.threads,
         versions=library_versions(),
+        **dataclasses.asdict(encoding),
     )
 
 

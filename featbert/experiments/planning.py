@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ from featbert.comparison import Run
 from featbert.comparison.record import RECORD_NAME, Approach, Signature, read_record
 from featbert.data.corpus import Corpus
 from featbert.experiments.identity import (
+    Encoding,
     check_same_text,
     check_trainable,
-    features_signature,
-    finetune_signature,
+    make_signature,
     run_name,
     run_settings,
 )
@@ -27,23 +26,46 @@ from featbert.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """What a run of either approach is told beside its corpus and encoder.
+
+    Attributes:
+        settings: of tagger and training.
+        runs_dir: folder that its own folder is made in.
+        precision: to compute in; "auto" asks the device.
+        experiment, vary: what an experiment file declares; kept in the record.
+    """
+
+    seed: int
+    settings: TrainingSettings
+    runs_dir: Path
+    device: Device
+    precision: str = "auto"
+    experiment: str | None = None
+    vary: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PlannedRun:
     """A run before it is trained.
 
     Attributes:
         folder: where it will be, or already is.
         combination: layers it reads; None for fine-tuning.
-        settings: those that play a part, flat.
+        settings: those of its options that play a part, flat.
     """
 
     folder: Path
     approach: Approach
     combination: LayerCombination | None
-    seed: int
     signature: Signature
     settings: dict[str, Any]
-    experiment: str | None
-    vary: tuple[str, ...]
+    options: RunOptions
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return self.options.seed
 
     @property
     def layers(self) -> str | None:
@@ -59,18 +81,7 @@ class PlannedRun:
 
 
 def plan_features_run(
-    manifest: Manifest,
-    store_path: Path,
-    corpus: Corpus,
-    layers: str,
-    *,
-    seed: int,
-    settings: TrainingSettings,
-    runs_dir: str | Path,
-    device: Device,
-    precision: str = "auto",
-    experiment: str | None = None,
-    vary: Sequence[str] = (),
+    manifest: Manifest, store_path: Path, corpus: Corpus, layers: str, options: RunOptions
 ) -> PlannedRun:
     """A run on the store with this manifest, which need not exist yet.
 
@@ -80,34 +91,11 @@ def plan_features_run(
     combination = parse_layers(layers, manifest.num_layers)
     check_trainable(corpus)
     check_same_text(manifest, store_path, corpus)
-    signature = features_signature(manifest, corpus, device, find_precision(precision, device))
-    flat = run_settings(settings, "features", weighted=combination.mode == "weighted")
-    name = run_name(signature, "features", combination.name, flat, seed)
-    return PlannedRun(
-        Path(runs_dir) / name,
-        "features",
-        combination,
-        seed,
-        signature,
-        flat,
-        experiment,
-        tuple(vary),
-    )
+    return _named(corpus, Encoding.of_store(manifest), options, combination)
 
 
 def plan_finetune_run(
-    source: EncoderSource,
-    corpus: Corpus,
-    *,
-    seed: int,
-    settings: TrainingSettings,
-    context: str,
-    pooling: str,
-    runs_dir: str | Path,
-    device: Device,
-    precision: str = "auto",
-    experiment: str | None = None,
-    vary: Sequence[str] = (),
+    source: EncoderSource, corpus: Corpus, options: RunOptions, *, context: str, pooling: str
 ) -> PlannedRun:
     """A fine-tuned run.
 
@@ -117,16 +105,22 @@ def plan_finetune_run(
     check_trainable(corpus)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
-    signature = finetune_signature(
-        corpus,
-        source,
-        device,
-        context=context,
-        pooling=pooling,
-        precision=find_precision(precision, device),
-    )
-    flat = run_settings(settings, "finetune")
-    name = run_name(signature, "finetune", None, flat, seed)
+    precision = find_precision(options.precision, options.device)
+    encoding = Encoding.of_encoder(source, context=context, pooling=pooling, precision=precision)
+    return _named(corpus, encoding, options, None)
+
+
+def _named(
+    corpus: Corpus, encoding: Encoding, options: RunOptions, combination: LayerCombination | None
+) -> PlannedRun:
+    """The run with its signature, and the name that follows from it."""
+    approach: Approach = "finetune" if combination is None else "features"
+    layers = None if combination is None else combination.name
+    precision = find_precision(options.precision, options.device)
+    signature = make_signature(corpus, encoding, options.device, precision)
+    weighted = combination is not None and combination.mode == "weighted"
+    flat = run_settings(options.settings, approach, weighted=weighted)
+    name = run_name(signature, approach, layers, flat, options.seed)
     return PlannedRun(
-        Path(runs_dir) / name, "finetune", None, seed, signature, flat, experiment, tuple(vary)
+        Path(options.runs_dir) / name, approach, combination, signature, flat, options
     )

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import nn
 
 from featbert.comparison import Run
-from featbert.comparison.record import Cost, Mix, RunRecord
+from featbert.comparison.record import Cost, RunRecord
 from featbert.comparison.runs import write_record
 from featbert.data import Corpus, load_corpus
 from featbert.data.conll_write import write_conll
@@ -30,10 +30,20 @@ from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.evaluation.scores import PRF
 from featbert.experiments.folder import clean_run_folder, save_weights, write_text
 from featbert.experiments.labels import label_ids, tags_by_sentence, train_labels
-from featbert.experiments.planning import PlannedRun, plan_features_run, plan_finetune_run
+from featbert.experiments.planning import (
+    PlannedRun,
+    RunOptions,
+    plan_features_run,
+    plan_finetune_run,
+)
+from featbert.experiments.recording import (
+    config_text,
+    layer_indices,
+    learned_mix,
+    summed_counts,
+)
 from featbert.features.alignment import Context, align
 from featbert.features.device import (
-    Device,
     Precision,
     find_device,
     peak_memory,
@@ -44,7 +54,6 @@ from featbert.features.flops import TRAINING_FACTOR
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import BiLSTMTagger
-from featbert.tagging.combination import ScalarMix
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.history import Epoch
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
@@ -77,7 +86,7 @@ def train(
     seed: int = 1,
     settings: TrainingSettings | None = None,
     runs_dir: str | Path = RUNS_DIR,
-    device: str | Device = "auto",
+    device: str = "auto",
     precision: str = "auto",
     experiment: str | None = None,
     vary: Sequence[str] = (),
@@ -101,50 +110,19 @@ def train(
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
     m = store.manifest
     corpus = corpus or load_corpus(m.source, **m.reading)
-    settings = settings or DEFAULTS["features"]
-    where = find_device(device) if isinstance(device, str) else device
-    plan = plan_features_run(
-        m,
-        store.path,
-        corpus,
-        layers,
-        seed=seed,
-        settings=settings,
-        runs_dir=runs_dir,
-        device=where,
-        precision=precision,
-        experiment=experiment,
-        vary=vary,
+    options = RunOptions(
+        seed,
+        settings or DEFAULTS["features"],
+        Path(runs_dir),
+        find_device(device),
+        precision,
+        experiment,
+        tuple(vary),
     )
+    plan = plan_features_run(m, store.path, corpus, layers, options)
     if not overwrite and plan.finished is not None:
         return plan.finished
-    combination = plan.combination
-    assert combination is not None
-    store.require(combination.indices)
-    reset_peak_memory(where)
-    labels = train_labels(corpus)
-    torch.manual_seed(seed)
-    tagger = BiLSTMTagger(
-        combination,
-        m.hidden_size,
-        len(labels),
-        lstm_size=settings.lstm_size,
-        lstm_layers=settings.lstm_layers,
-        dropout=settings.dropout,
-    ).to(where.torch)
-    return _carry_out(
-        plan,
-        tagger,
-        {name: FeatureInputs(store, name, combination, where.torch) for name in corpus.splits},
-        corpus,
-        settings,
-        where,
-        labels=labels,
-        frozen_parameters=m.encoder_parameters,
-        counts=_summed(s.counts for s in m.splits.values()),
-        store=store,
-        listeners=listeners or Listeners(),
-    )
+    return run_features(plan, store, corpus, listeners)
 
 
 def finetune(
@@ -156,7 +134,7 @@ def finetune(
     context: Context = "sentence",
     pooling: Pooling = "first",
     runs_dir: str | Path = RUNS_DIR,
-    device: str | Device = "auto",
+    device: str = "auto",
     precision: str = "auto",
     experiment: str | None = None,
     vary: Sequence[str] = (),
@@ -165,44 +143,79 @@ def finetune(
 ) -> Run:
     """The whole encoder fine-tuned with a linear classifier, scored and recorded; see `train`."""
     source = find_encoder(model) if isinstance(model, str) else model
-    settings = settings or DEFAULTS["finetune"]
-    where = find_device(device) if isinstance(device, str) else device
-    plan = plan_finetune_run(
-        source,
-        corpus,
-        seed=seed,
-        settings=settings,
-        context=context,
-        pooling=pooling,
-        runs_dir=runs_dir,
-        device=where,
-        precision=precision,
-        experiment=experiment,
-        vary=vary,
+    options = RunOptions(
+        seed,
+        settings or DEFAULTS["finetune"],
+        Path(runs_dir),
+        find_device(device),
+        precision,
+        experiment,
+        tuple(vary),
     )
+    plan = plan_finetune_run(source, corpus, options, context=context, pooling=pooling)
     if not overwrite and plan.finished is not None:
         return plan.finished
-    reset_peak_memory(where)
+    return run_finetune(plan, source, corpus, listeners)
+
+
+def run_features(
+    plan: PlannedRun, store: FeatureStore, corpus: Corpus, listeners: Listeners | None = None
+) -> Run:
+    """Carries out a planned run on frozen features."""
+    combination, device = plan.combination, plan.options.device
+    assert combination is not None
+    store.require(combination.indices)
+    reset_peak_memory(device)
     labels = train_labels(corpus)
-    torch.manual_seed(seed)
-    encoder = load_encoder(source, pooling=pooling)
-    tagger = FineTuneTagger(encoder, len(labels), dropout=settings.dropout).to(where.torch)
+    settings = plan.options.settings
+    torch.manual_seed(plan.seed)
+    tagger = BiLSTMTagger(
+        combination,
+        store.manifest.hidden_size,
+        len(labels),
+        lstm_size=settings.lstm_size,
+        lstm_layers=settings.lstm_layers,
+        dropout=settings.dropout,
+    ).to(device.torch)
+    return _carry_out(
+        plan,
+        tagger,
+        {name: FeatureInputs(store, name, combination, device.torch) for name in corpus.splits},
+        corpus,
+        labels=labels,
+        counts=summed_counts(s.counts for s in store.manifest.splits.values()),
+        store=store,
+        listeners=listeners or Listeners(),
+    )
+
+
+def run_finetune(
+    plan: PlannedRun, source: EncoderSource, corpus: Corpus, listeners: Listeners | None = None
+) -> Run:
+    """Carries out a planned fine-tuned run."""
+    signature, device = plan.signature, plan.options.device
+    reset_peak_memory(device)
+    labels = train_labels(corpus)
+    torch.manual_seed(plan.seed)
+    encoder = load_encoder(source, pooling=cast(Pooling, signature.pooling))
+    tagger = FineTuneTagger(encoder, len(labels), dropout=plan.options.settings.dropout)
+    tagger.to(device.torch)
     alignments = {
         name: align(
-            split.sentences, encoder.wordpieces, positions=encoder.positions, context=context
+            split.sentences,
+            encoder.wordpieces,
+            positions=encoder.positions,
+            context=cast(Context, signature.context),
         )
         for name, split in corpus.splits.items()
     }
     return _carry_out(
         plan,
         tagger,
-        {name: PieceInputs(a, encoder, where.torch) for name, a in alignments.items()},
+        {name: PieceInputs(a, encoder, device.torch) for name, a in alignments.items()},
         corpus,
-        settings,
-        where,
         labels=labels,
-        frozen_parameters=0,
-        counts=_summed(a.counts for a in alignments.values()),
+        counts=summed_counts(a.counts for a in alignments.values()),
         store=None,
         listeners=listeners or Listeners(),
     )
@@ -213,21 +226,19 @@ def _carry_out(
     tagger: nn.Module,
     inputs: Mapping[str, Inputs],
     corpus: Corpus,
-    settings: TrainingSettings,
-    device: Device,
     *,
     labels: tuple[str, ...],
-    frozen_parameters: int,
     counts: dict[str, int],
     store: FeatureStore | None,
     listeners: Listeners,
 ) -> Run:
     """Trains, predicts, scores and records; the record is written last."""
+    settings, device = plan.options.settings, plan.options.device
     precision = cast(Precision, plan.signature.training_precision)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = plan.folder
     clean_run_folder(folder)
-    write_text(folder / "config.json", _config(plan, labels))
+    write_text(folder / "config.json", config_text(plan, labels))
     if listeners.on_start is not None:
         listeners.on_start()
     history = (folder / "history.jsonl").open("w", encoding="utf-8")
@@ -272,16 +283,16 @@ def _carry_out(
         name=folder.name,
         approach=plan.approach,
         layers=plan.layers,
-        layer_indices=_indices(plan),
+        layer_indices=layer_indices(plan),
         seed=plan.seed,
-        experiment=plan.experiment,
-        vary=list(plan.vary),
+        experiment=plan.options.experiment,
+        vary=list(plan.options.vary),
         settings=plan.settings,
         signature=plan.signature,
         scores={s.name: score(s.tags, predicted[s.name]) for s in evaluated},
         history=fitted.history,
         best_epoch=fitted.best_epoch,
-        mix=_mix(tagger, _indices(plan)),
+        mix=learned_mix(tagger, layer_indices(plan)),
         cost=Cost(
             extraction_seconds=None if store is None else store.manifest.seconds,
             extraction_words=None if store is None else store.manifest.words,
@@ -291,7 +302,8 @@ def _carry_out(
             prediction_words=sum(s.n_words for s in evaluated),
             peak_memory_bytes=peak_memory(device),
             trained_parameters=trained,
-            total_parameters=everything + frozen_parameters,
+            total_parameters=everything
+            + (0 if store is None else store.manifest.encoder_parameters),
             run_bytes=(folder / "weights.safetensors").stat().st_size,
             extraction_flops=None if store is None else store.manifest.flops,
             training_flops=len(fitted.history)
@@ -306,45 +318,3 @@ def _carry_out(
     )
     write_record(folder, record)
     return Run(folder, record)
-
-
-def _config(plan: PlannedRun, labels: tuple[str, ...]) -> str:
-    """What the run was asked to be, readable before it is finished."""
-    return (
-        json.dumps(
-            {
-                "approach": plan.approach,
-                "layers": plan.layers,
-                "layer_indices": _indices(plan),
-                "seed": plan.seed,
-                "settings": plan.settings,
-                "labels": labels,
-                "signature": dataclasses.asdict(plan.signature),
-                "experiment": plan.experiment,
-                "vary": plan.vary,
-            },
-            indent=1,
-            ensure_ascii=False,
-        )
-        + "\n"
-    )
-
-
-def _mix(tagger: nn.Module, indices: list[int] | None) -> Mix | None:
-    for module in tagger.modules():
-        if isinstance(module, ScalarMix):
-            weights = module.weights.detach().float().cpu().tolist()
-            return Mix(indices or [], weights, float(module.scale.detach()))
-    return None
-
-
-def _indices(plan: PlannedRun) -> list[int] | None:
-    return None if plan.combination is None else list(plan.combination.indices)
-
-
-def _summed(counts: Any) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for row in counts:
-        for name, n in row.items():
-            total[name] = total.get(name, 0) + n
-    return total

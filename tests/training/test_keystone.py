@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.features import extraction
+from featbert.features import extraction_plan
 from featbert.features.alignment import align
 from featbert.features.encoder import load_encoder
 from featbert.features.extraction import extract
@@ -45,7 +45,7 @@ TOLERANCE = {
 def test_both_approaches_begin_from_the_same_states(
     encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
 ):
-    monkeypatch.setattr(extraction, "BLOCK_WORDS", 10)
+    monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 10)
     corpus = corpus_of(train=TRAIN, documents={"train": [0, 0, 0, 1, 1, 1]})
     folder = str(encoder_folder(family))
     store = extract(

@@ -1,0 +1,58 @@
+"""Pieces of a run's configuration and record."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+
+from torch import nn
+
+from featbert.comparison.record import Mix
+from featbert.experiments.planning import PlannedRun
+from featbert.tagging.combination import ScalarMix
+
+
+def config_text(plan: PlannedRun, labels: tuple[str, ...]) -> str:
+    """What the run was asked to be, readable before it is finished."""
+    return (
+        json.dumps(
+            {
+                "approach": plan.approach,
+                "layers": plan.layers,
+                "layer_indices": layer_indices(plan),
+                "seed": plan.seed,
+                "settings": plan.settings,
+                "labels": labels,
+                "signature": dataclasses.asdict(plan.signature),
+                "experiment": plan.options.experiment,
+                "vary": plan.options.vary,
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
+
+
+def learned_mix(tagger: nn.Module, indices: list[int] | None) -> Mix | None:
+    """Weights and scale of the tagger's scalar mix, where it has one."""
+    for module in tagger.modules():
+        if isinstance(module, ScalarMix):
+            weights = module.weights.detach().float().cpu().tolist()
+            return Mix(indices or [], weights, float(module.scale.detach()))
+    return None
+
+
+def layer_indices(plan: PlannedRun) -> list[int] | None:
+    """Hidden states that the run reads; None for fine-tuning."""
+    return None if plan.combination is None else list(plan.combination.indices)
+
+
+def summed_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts of all splits together, by name."""
+    total: dict[str, int] = {}
+    for row in counts:
+        for name, n in row.items():
+            total[name] = total.get(name, 0) + n
+    return total
