@@ -26,6 +26,8 @@ PACKAGED = {
     ),
 }
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# Seconds to wait for the Hub's first answer.
+HUB_TIMEOUT = 10.0
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -169,7 +171,8 @@ def _from_hub(model: str, hub_id: str) -> Path:
     wanted = ["config.json", *TOKENIZER_FILES]
     offline = (OSError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, ValueError)
     try:
-        files = HfApi().list_repo_files(hub_id)
+        info = HfApi().model_info(hub_id, timeout=HUB_TIMEOUT)
+        files = [file.rfilename for file in info.siblings or ()]
         safe = any(f.endswith(".safetensors") and "/" not in f for f in files)
         weights = ["model*.safetensors"] if safe else ["pytorch_model*.bin"]
         return Path(snapshot_download(hub_id, allow_patterns=[*wanted, *weights, "*.index.json"]))
