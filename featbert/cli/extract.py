@@ -56,6 +56,7 @@ def extract(
     again; an interrupted extraction goes on where it stopped.
     """
     from featbert.data import load_corpus
+    from featbert.features.alignment import check_context
     from featbert.features.layers import parse_layers
     from featbert.features.source import find_encoder
 
@@ -66,6 +67,8 @@ def extract(
     held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
+    for split in corpus.splits.values():
+        check_context(context, has_documents=split.has_documents)
     meter = Meter(quiet=quiet)
 
     from featbert.features.device import find_device
@@ -92,7 +95,15 @@ def extract(
         f"{size(plan.data_bytes)}"
     )
     if plan.hit is not None:
+        stored = plan.hit.manifest
         typer.echo(f"{plan.path}: exists with all that was asked, nothing to do")
+        if (stored.source, stored.reading) != (corpus.source, reading):
+            typer.echo(
+                f"it was extracted from {stored.source}; for the tags of {corpus.source} "
+                "give featbert train the same --data and column options"
+            )
+        if stored.uncased:
+            typer.echo(f"{stored.model} is uncased: words were lowercased before they were read")
         return
     if dry_run:
         typer.echo(f"{plan.path}: would hold {shape}")

@@ -43,6 +43,7 @@ def finetune(
     """
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_trainable
+    from featbert.features.alignment import check_context
     from featbert.features.source import find_encoder
     from featbert.training.settings import DEFAULTS
 
@@ -58,6 +59,8 @@ def finetune(
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
     check_trainable(corpus)
+    for split in corpus.splits.values():
+        check_context(context, has_documents=split.has_documents)
     meter = Meter(quiet=quiet)
 
     from featbert.experiments import finetune as finetune_run
@@ -71,6 +74,7 @@ def finetune(
             run = finetune_run(
                 corpus,
                 source,
+                reading=reading,
                 seed=seed,
                 settings=settings,
                 context=context,

@@ -56,12 +56,18 @@ def train(
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     overwrite: o.Overwrite = False,
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    scheme: o.Scheme = "auto",
+    token_column: o.TokenColumn = None,
+    tag_column: o.TagColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Train a two-layer BiLSTM tagger on frozen features.
 
-    The corpus is read from where the store's manifest says. A run with the same settings that is
-    finished already is shown, not trained again.
+    The corpus is read from where the store's manifest says, with the options that `extract` had;
+    --data, --tag-column and so on read the tags of the same text from elsewhere. A run with the
+    same settings that is finished already is shown, not trained again.
     """
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_same_text, check_trainable
@@ -82,10 +88,15 @@ def train(
     store = choose_store(features, cache_dir)
     for name in wanted:
         store.require(parse_layers(name, store.manifest.num_layers).indices)
-    corpus = load_corpus(data or store.manifest.source, **store.manifest.reading)
+    given = o.reading_options(language, encoding, scheme, token_column, tag_column)
+    reading = store.manifest.reading | given
+    corpus = load_corpus(data or store.manifest.source, **reading)
     check_trainable(corpus)
     check_same_text(store.manifest, store.path, corpus)
     meter = Meter(quiet=quiet)
+    meter.say(f"{corpus.name}: {corpus.source}, entities {', '.join(corpus.entity_types)}")
+    if store.manifest.uncased:
+        meter.say(f"{store.manifest.model} is uncased: words were lowercased before they were read")
 
     from featbert.experiments import train as train_run
 
@@ -96,6 +107,7 @@ def train(
                     store,
                     name,
                     corpus=corpus,
+                    reading=reading,
                     seed=seed,
                     settings=settings,
                     runs_dir=runs_dir,

@@ -21,7 +21,7 @@ EVALUATED = ("dev", "test")
 VARYABLE: dict[str, tuple[str, ...]] = {
     "context": ("context",),
     "corpus": ("dev.text", "dev.tags", "test.text", "test.tags"),
-    "model": ("encoder_weights",),
+    "model": ("encoder_weights", "encoder_files"),
     "scorer": ("scorer",),
     "tags": ("dev.tags", "test.tags"),
     "text": ("dev.text", "test.text"),
@@ -54,6 +54,7 @@ def comparable_key(record: RunRecord) -> dict[str, str]:
         key[f"{split}.text"] = identity.text if identity else ""
         key[f"{split}.tags"] = identity.tags if identity else ""
     key["encoder_weights"] = signature.encoder_weights
+    key["encoder_files"] = signature.encoder_files
     key["context"] = signature.context
     key["scorer"] = signature.scorer
     return key

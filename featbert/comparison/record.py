@@ -66,6 +66,8 @@ class Signature:
         device_name: processor or GPU name.
         threads: threads torch computed with.
         versions: library versions by name.
+        encoder_files: SHA-256 over the encoder's config and tokenizer.
+        extraction_device: device name that the store was computed on, None without a store.
     """
 
     corpus: str
@@ -88,6 +90,8 @@ class Signature:
     device_name: str
     threads: int
     versions: dict[str, str]
+    encoder_files: str = ""
+    extraction_device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,9 @@ class RunRecord:
         best_epoch: epoch whose weights were kept, from 1.
         counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
         started: UTC, ISO 8601.
+        labels: tags by label number, as the weights have them.
+        model_source: folder or name that finds the encoder again.
+        reading: options that the corpus was read with.
     """
 
     name: str
@@ -170,6 +177,9 @@ class RunRecord:
     cost: Cost
     counts: dict[str, int]
     started: str
+    labels: list[str] = field(default_factory=list)
+    model_source: str = ""
+    reading: dict[str, Any] = field(default_factory=dict)
     format_version: int = field(default=FORMAT_VERSION)
 
 
@@ -264,12 +274,16 @@ def _build(kind: Any, value: Any, where: str, at: str) -> Any:
         if not isinstance(value, dict):
             raise refuse("a table")
         hints = _type_hints(kind)
-        missing = [name for name in hints if name not in value]
+        missing = [name for name in _required(kind) if name not in value]
         if missing:
             place = f"{at}." if at else ""
             raise RecordError(f"field {place}{missing[0]} expected in {where}, it is missing")
         return kind(
-            **{n: _build(k, value[n], where, f"{at}.{n}".strip(".")) for n, k in hints.items()}
+            **{
+                n: _build(k, value[n], where, f"{at}.{n}".strip("."))
+                for n, k in hints.items()
+                if n in value
+            }
         )
     if kind is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -287,3 +301,12 @@ def _build(kind: Any, value: Any, where: str, at: str) -> Any:
     if kind is str and not isinstance(value, str):
         raise refuse("text")
     return value
+
+
+def _required(kind: type) -> list[str]:
+    """Fields without a default: a record that lacks them is damaged, not merely older."""
+    return [
+        f.name
+        for f in dataclasses.fields(kind)
+        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    ]

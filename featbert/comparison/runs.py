@@ -153,7 +153,7 @@ def write_record(folder: Path, record: RunRecord) -> None:
         InputError: the record is another folder's.
         FeatbertError: the record could not be written; nothing is left behind.
     """
-    if record.name != folder.name:
+    if record.name != folder.name.removeprefix("."):  # a dot: written aside, moved when whole
         raise InputError(f"record of run {folder.name!r} expected, it names {record.name!r}")
     path = folder / RECORD_NAME
     temporary = folder / f"{RECORD_NAME}.tmp"

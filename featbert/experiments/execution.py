@@ -71,6 +71,7 @@ def plan_experiment(
             experiment.precision,
             experiment.name,
             tuple(experiment.vary),
+            experiment.reading,
         )
 
     if experiment.features is not None:

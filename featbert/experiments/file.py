@@ -86,7 +86,6 @@ class Experiment(_Table):
             command line.
         vary: signature keys whose difference is the experiment's point, not a mistake.
         store_dtype, precision, context, pooling, device: as on the command line.
-        store_layers: hidden states to keep in the store; all by default.
         features, finetune: the approaches; at least one.
     """
 

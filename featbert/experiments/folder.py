@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from torch import nn
@@ -10,6 +11,23 @@ from torch import nn
 from featbert.comparison.record import RECORD_NAME
 
 FILES = ("config.json", "history.jsonl", "dev.conll", "test.conll", "weights.safetensors")
+
+
+def working_folder(folder: Path) -> Path:
+    """Where a run is written: its own folder, or aside while a finished run stands there."""
+    finished = (folder / RECORD_NAME).is_file()
+    return folder.with_name(f".{folder.name}") if finished else folder
+
+
+def move_into_place(written: Path, folder: Path) -> None:
+    """Puts a finished run that was written aside in the place of the one before."""
+    if written == folder:
+        return
+    before = folder.with_name(f".{folder.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    os.replace(folder, before)
+    os.replace(written, folder)
+    shutil.rmtree(before)
 
 
 def clean_run_folder(folder: Path) -> None:
@@ -24,7 +42,14 @@ def write_text(path: Path, text: str) -> None:
     """Writes a file that appears whole or not at all."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text, "utf-8")
+    flush(temporary)
     os.replace(temporary, path)
+
+
+def flush(path: Path) -> None:
+    """Waits until a file is on the disk: a record must not outlive what it stands for."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def save_weights(path: Path, tagger: nn.Module) -> None:
@@ -33,4 +58,5 @@ def save_weights(path: Path, tagger: nn.Module) -> None:
 
     temporary = path.with_name(path.name + ".tmp")
     save_file({n: t.detach().cpu().contiguous() for n, t in tagger.state_dict().items()}, temporary)
+    flush(temporary)
     os.replace(temporary, path)

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 # Signature fields that say where and by which libraries a run was computed; they do not make
 # another run of it.
-SURROUNDINGS = ("source", "device", "device_name", "threads", "versions", "language")
+SURROUNDINGS = (
+    "source",
+    "device",
+    "device_name",
+    "extraction_device",
+    "threads",
+    "versions",
+    "language",
+)
 
 
 class CorpusError(InputError):
@@ -65,7 +73,7 @@ class Encoding:
     """How words became vectors: what a signature takes from a store, or from a trainable encoder.
 
     Attributes:
-        store_dtype: None where no store was used.
+        store_dtype, extraction_device: None where no store was used.
     """
 
     model: str
@@ -76,6 +84,8 @@ class Encoding:
     pooling: str
     encoder_precision: str
     store_dtype: str | None
+    encoder_files: str
+    extraction_device: str | None
 
     @classmethod
     def of_store(cls, m: Manifest) -> Encoding:
@@ -89,6 +99,8 @@ class Encoding:
             pooling=m.pooling,
             encoder_precision=m.precision,
             store_dtype=m.dtype,
+            encoder_files=m.encoder_files,
+            extraction_device=m.device_name,
         )
 
     @classmethod
@@ -105,8 +117,12 @@ class Encoding:
             encoder_hidden_size=source.hidden_size,
             context=context,
             pooling=pooling,
-            encoder_precision=precision,
+            # Fine-tuning keeps fp32 weights and casts their products: not the same states as
+            # those of an encoder whose weights were cast once, for a store.
+            encoder_precision=precision if precision == "fp32" else f"{precision}-autocast",
             store_dtype=None,
+            encoder_files=source.files_hash,
+            extraction_device=None,
         )
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from featbert.comparison import Run
-from featbert.comparison.record import RECORD_NAME, Approach, Signature, read_record
+from featbert.comparison.record import (
+    RECORD_NAME,
+    Approach,
+    RecordError,
+    Signature,
+    read_record,
+)
 from featbert.data.corpus import Corpus
 from featbert.experiments.identity import (
     Encoding,
@@ -34,6 +41,7 @@ class RunOptions:
         runs_dir: folder that its own folder is made in.
         precision: to compute in; "auto" asks the device.
         experiment, vary: what an experiment file declares; kept in the record.
+        reading: options the corpus was read with; kept in the record.
     """
 
     seed: int
@@ -43,6 +51,7 @@ class RunOptions:
     precision: str = "auto"
     experiment: str | None = None
     vary: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class PlannedRun:
         folder: where it will be, or already is.
         combination: layers it reads; None for fine-tuning.
         settings: those of its options that play a part, flat.
+        model_source: folder or name that finds the encoder again.
     """
 
     folder: Path
@@ -61,6 +71,7 @@ class PlannedRun:
     signature: Signature
     settings: dict[str, Any]
     options: RunOptions
+    model_source: str
 
     @property
     def seed(self) -> int:
@@ -74,10 +85,21 @@ class PlannedRun:
 
     @property
     def finished(self) -> Run | None:
-        """The run, where it is finished already."""
+        """The run, where it is finished already.
+
+        Raises:
+            RecordError: the folder of this name holds another run.
+        """
         if not (self.folder / RECORD_NAME).is_file():
             return None
-        return Run(self.folder, read_record(self.folder))
+        record = read_record(self.folder)
+        found = (record.layers, record.seed, record.settings, record.signature.splits)
+        if found != (self.layers, self.seed, self.settings, self.signature.splits):
+            raise RecordError(
+                f"the run that its name says expected in {self.folder}, it holds another; "
+                "the folder was renamed or its record changed, move it away"
+            )
+        return Run(self.folder, record)
 
 
 def plan_features_run(
@@ -91,7 +113,8 @@ def plan_features_run(
     combination = parse_layers(layers, manifest.num_layers)
     check_trainable(corpus)
     check_same_text(manifest, store_path, corpus)
-    return _named(corpus, Encoding.of_store(manifest), options, combination)
+    encoding = Encoding.of_store(manifest)
+    return _named(corpus, encoding, options, combination, manifest.model_source)
 
 
 def plan_finetune_run(
@@ -107,20 +130,26 @@ def plan_finetune_run(
         check_context(context, has_documents=split.has_documents)
     precision = find_precision(options.precision, options.device)
     encoding = Encoding.of_encoder(source, context=context, pooling=pooling, precision=precision)
-    return _named(corpus, encoding, options, None)
+    return _named(corpus, encoding, options, None, source.reference)
 
 
 def _named(
-    corpus: Corpus, encoding: Encoding, options: RunOptions, combination: LayerCombination | None
+    corpus: Corpus,
+    encoding: Encoding,
+    options: RunOptions,
+    combination: LayerCombination | None,
+    model_source: str,
 ) -> PlannedRun:
     """The run with its signature, and the name that follows from it."""
     approach: Approach = "finetune" if combination is None else "features"
     layers = None if combination is None else combination.name
     precision = find_precision(options.precision, options.device)
+    if combination is not None and options.device.kind == "cuda":
+        precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see BiLSTMTagger
     signature = make_signature(corpus, encoding, options.device, precision)
     weighted = combination is not None and combination.mode == "weighted"
     flat = run_settings(options.settings, approach, weighted=weighted)
     name = run_name(signature, approach, layers, flat, options.seed)
     return PlannedRun(
-        Path(options.runs_dir) / name, approach, combination, signature, flat, options
+        Path(options.runs_dir) / name, approach, combination, signature, flat, options, model_source
     )

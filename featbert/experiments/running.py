@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -28,7 +28,13 @@ from featbert.data.conll_write import write_conll
 from featbert.data.corpus import Split
 from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.evaluation.scores import PRF
-from featbert.experiments.folder import clean_run_folder, save_weights, write_text
+from featbert.experiments.folder import (
+    clean_run_folder,
+    move_into_place,
+    save_weights,
+    working_folder,
+    write_text,
+)
 from featbert.experiments.labels import label_ids, tags_by_sentence, train_labels
 from featbert.experiments.planning import (
     PlannedRun,
@@ -83,6 +89,7 @@ def train(
     layers: str = "concat_last4",
     *,
     corpus: Corpus | None = None,
+    reading: Mapping[str, Any] | None = None,
     seed: int = 1,
     settings: TrainingSettings | None = None,
     runs_dir: str | Path = RUNS_DIR,
@@ -101,6 +108,7 @@ def train(
     Args:
         layers: layer combination, such as "concat_last4", "last" or "weighted:0-6".
         corpus: the tagged text of the store; read from where the store says by default.
+        reading: options that `corpus` was read with, kept in the record; the store's by default.
         settings: defaults to `DEFAULTS["features"]`.
         experiment, vary: what an experiment file declares; kept in the record.
 
@@ -118,6 +126,7 @@ def train(
         precision,
         experiment,
         tuple(vary),
+        m.reading if reading is None else reading,
     )
     plan = plan_features_run(m, store.path, corpus, layers, options)
     if not overwrite and plan.finished is not None:
@@ -129,6 +138,7 @@ def finetune(
     corpus: Corpus,
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
+    reading: Mapping[str, Any] | None = None,
     seed: int = 1,
     settings: TrainingSettings | None = None,
     context: Context = "sentence",
@@ -151,6 +161,7 @@ def finetune(
         precision,
         experiment,
         tuple(vary),
+        reading or {},
     )
     plan = plan_finetune_run(source, corpus, options, context=context, pooling=pooling)
     if not overwrite and plan.finished is not None:
@@ -236,7 +247,7 @@ def _carry_out(
     settings, device = plan.options.settings, plan.options.device
     precision = cast(Precision, plan.signature.training_precision)
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    folder = plan.folder
+    folder = working_folder(plan.folder)
     clean_run_folder(folder)
     write_text(folder / "config.json", config_text(plan, labels))
     if listeners.on_start is not None:
@@ -280,7 +291,7 @@ def _carry_out(
     everything = sum(p.numel() for p in tagger.parameters())
     forward = {name: split.flops(tagger) for name, split in inputs.items()}
     record = RunRecord(
-        name=folder.name,
+        name=plan.folder.name,
         approach=plan.approach,
         layers=plan.layers,
         layer_indices=layer_indices(plan),
@@ -315,6 +326,10 @@ def _carry_out(
             "repaired_tags": sum(s.notes.repaired_tags for s in corpus.splits.values()),
         },
         started=started,
+        labels=list(labels),
+        model_source=plan.model_source,
+        reading=dict(plan.options.reading),
     )
     write_record(folder, record)
-    return Run(folder, record)
+    move_into_place(folder, plan.folder)
+    return Run(plan.folder, record)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import platform
 import resource
 import sys
@@ -52,6 +54,9 @@ def find_device(wanted: str = "auto") -> Device:
     if wanted not in DEVICES:
         raise DeviceError(f"device auto, cpu or cuda expected, found {wanted!r}")
     gpu = torch.cuda.is_available()
+    if gpu:  # fp32 means fp32, in the LSTM (cuDNN) as in the encoder
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
     if wanted == "cuda" and not gpu:
         raise DeviceError("a GPU expected for --device cuda, torch finds none; use auto or cpu")
     if gpu and wanted != "cpu":
@@ -63,7 +68,7 @@ def has_native_bf16(device: Device) -> bool:
     """Whether the hardware multiplies bfloat16 matrices itself; emulated it is slower than fp32."""
     if device.kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    capabilities = torch.cpu.get_capabilities()
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
 
@@ -95,9 +100,15 @@ def _processor() -> str:
 
 
 def reset_peak_memory(device: Device) -> None:
-    """Begins a new measurement of the highest memory, where the system can."""
+    """Begins a new measurement of the highest memory, where the system can.
+
+    What earlier work left to the allocator is given back first, so that it does not count.
+    """
+    gc.collect()
     if device.kind == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    with contextlib.suppress(OSError, AttributeError):  # glibc
+        ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError):  # Linux: sets VmHWM to the present size
         Path("/proc/self/clear_refs").write_text("5")
 

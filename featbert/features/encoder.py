@@ -6,6 +6,7 @@ differ in how a word becomes a vector.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -145,8 +146,8 @@ class Encoder(nn.Module):
             torch.from_numpy(sizes),
         )
 
-    def hidden_states(self, batch: PieceBatch) -> list[Tensor]:
-        """(W, H) for the embeddings and each layer 1..L, in the precision it computes in."""
+    def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
+        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default."""
         found = self.model(
             input_ids=batch.ids, attention_mask=batch.mask, output_hidden_states=True
         )
@@ -156,7 +157,8 @@ class Encoder(nn.Module):
                 f"{self.num_layers + 1} hidden states expected (embeddings and "
                 f"{self.num_layers} layers), the encoder gave {len(states)}"
             )
-        return [self._words(state, batch) for state in states]
+        wanted = range(len(states)) if layers is None else layers
+        return [self._words(states[layer], batch) for layer in wanted]
 
     def forward(self, batch: PieceBatch) -> Tensor:
         """(W, H) the last layer's word vectors."""

@@ -207,10 +207,9 @@ def _computed(
             lengths = alignment.window_lengths[inside]
             for rows in length_batches(lengths, manifest.token_budget):
                 batch = encoder.batch(alignment, inside[rows]).to(device.torch)
-                found = encoder.hidden_states(batch)
+                found = encoder.hidden_states(batch, manifest.layers)
                 places = torch.from_numpy(alignment.owned_words(inside[rows]) - int(words[k]))
-                for at, layer in enumerate(manifest.layers):
-                    states[at].index_copy_(0, places, found[layer].to(dtype).cpu())
+                states.index_copy_(1, places, torch.stack([s.to(dtype) for s in found]).cpu())
                 tell(len(places))
             yield name, k, states
 

@@ -135,7 +135,9 @@ def check_disk(plan: ExtractionPlan) -> None:
     folder = plan.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     partial = plan.path.with_name(plan.path.name + ".partial")
-    have = shutil.disk_usage(folder).free + (partial.stat().st_size if partial.exists() else 0)
+    have = shutil.disk_usage(folder).free + (
+        partial.stat().st_blocks * 512 if partial.exists() else 0
+    )
     need = plan.data_bytes + FRAME_BYTES
     if have < need:
         raise ExtractionError(

@@ -7,6 +7,7 @@ total; featbert reads it as 768 units per direction.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.features.layers import LayerCombination
-from featbert.tagging.combination import CombineLayers
+from featbert.tagging.combination import CombineLayers, full_precision
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,11 @@ class BiLSTMTagger(nn.Module):
         order = order.to(batch.states.device)
         # (W, D), time step by time step over the sentences that are still running
         vectors = self.dropout(self.combine(batch.states.index_select(1, order)))
-        states = self.lstm(PackedSequence(vectors, sizes))[0].data
-        logits: Tensor = self.classifier(self.dropout(states))
+        # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
+        with full_precision(vectors) if vectors.is_cuda else nullcontext():
+            states = self.lstm(PackedSequence(vectors, sizes))[0].data
+        with full_precision(states):
+            logits: Tensor = self.classifier(self.dropout(states.float()))
         return torch.empty_like(logits).index_copy(0, order, logits)
 
 

@@ -17,6 +17,11 @@ from torch import Tensor, nn
 from featbert.features.layers import LayerCombination
 
 
+def full_precision(tensor: Tensor) -> torch.autocast:
+    """No autocast on the tensor's device: logits of few bits would tie, and ties go to "O"."""
+    return torch.autocast(tensor.device.type, enabled=False)
+
+
 class ScalarMix(nn.Module):
     """gamma * sum_j softmax(s)_j h_j, beginning as the mean of the states."""
 

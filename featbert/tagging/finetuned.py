@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from featbert.features.encoder import Encoder, PieceBatch
+from featbert.tagging.combination import full_precision
 
 
 class FineTuneTagger(nn.Module):
@@ -22,5 +23,7 @@ class FineTuneTagger(nn.Module):
 
     def forward(self, batch: PieceBatch) -> Tensor:
         """(W, C) logits, one row for each word in the batch's order of sentences and words."""
-        logits: Tensor = self.classifier(self.dropout(self.encoder(batch)))
+        states = self.encoder(batch)
+        with full_precision(states):
+            logits: Tensor = self.classifier(self.dropout(states.float()))
         return logits

@@ -78,11 +78,15 @@ class PieceInputs:
         self.costs: Ints = self._costs()
 
     def flops(self, tagger: nn.Module) -> float:
-        """The encoder over all windows, and the classifier over all words."""
+        """The encoder over the windows each sentence reads, and the classifier over all words.
+
+        Where sentences share a window (document context) it counts for each of them: a batch of
+        single sentences reads it again.
+        """
         head = matrix_entries(tagger) - matrix_entries(self.encoder)
         return 2.0 * head * float(self.offsets[-1]) + encoder_flops(
             self.encoder,
-            self.alignment.window_lengths,
+            self.alignment.window_lengths[self._windows_read()],
             num_layers=self.encoder.num_layers,
             hidden_size=self.encoder.hidden_size,
         )
@@ -94,7 +98,16 @@ class PieceInputs:
     def _costs(self) -> Ints:
         """(S,) pieces of the windows that each sentence's words are read from."""
         before = np.concatenate([[0], np.cumsum(self.alignment.window_lengths)])
-        first = self.alignment.windows_of(self.offsets[:-1])
-        last = self.alignment.windows_of(self.offsets[1:] - 1)
+        first, last = self._first_and_last_windows()
         costs: Ints = before[last + 1] - before[first]
         return costs
+
+    def _windows_read(self) -> Ints:
+        """The windows of all sentences, one sentence after the other."""
+        first, last = self._first_and_last_windows()
+        return ranges(first, last - first + 1)
+
+    def _first_and_last_windows(self) -> tuple[Ints, Ints]:
+        """(S,) each: a sentence's words are read from consecutive windows."""
+        first = self.alignment.windows_of(self.offsets[:-1])
+        return first, self.alignment.windows_of(self.offsets[1:] - 1)

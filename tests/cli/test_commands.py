@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -275,10 +275,89 @@ def test_python_m_featbert() -> None:
     assert done.stdout.startswith("featbert 0.")
 
 
-def test_a_read_only_runs_folder_is_one_line(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_file_where_the_runs_folder_should_be_is_one_line(workspace: Workspace) -> None:
     assert workspace.extract().exit_code == 0
     workspace.runs.write_text("a file where the folder should be")
-    error_of(workspace.train("--layers", "last"))
+    result = workspace.train("--layers", "last", "--quiet")
+    assert "Not a directory" in error_of(result)
+
+
+def test_overwriting_keeps_the_finished_run_until_the_new_one_is_whole(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from featbert.experiments import running
+
+    assert workspace.extract().exit_code == 0
+    assert workspace.train("--layers", "last").exit_code == 0
+    (first,) = find_runs(workspace.runs)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "write_record", interrupted)
+        assert workspace.train("--layers", "last", "--overwrite").exit_code == 130
+    (kept,) = find_runs(workspace.runs)
+    assert kept.record == first.record
+    assert workspace.train("--layers", "last", "--overwrite").exit_code == 0
+    (second,) = find_runs(workspace.runs)
+    assert second.record.scores == first.record.scores
+    assert second.record.cost != first.record.cost
+    assert [p.name for p in workspace.runs.iterdir()] == [first.name]
+
+
+def test_another_tokenizer_makes_another_run(workspace: Workspace) -> None:
+    model = shutil.copytree(workspace.model, workspace.folder / "tiny-bert")
+    space = Workspace(workspace.folder, workspace.corpus, model)
+    assert space.extract().exit_code == 0
+    assert space.train("--layers", "last").exit_code == 0
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    (model / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.1}), "utf-8")
+    assert space.extract().exit_code == 0
+    stores = sorted(space.cache.glob("*.h5"))
+    assert len(stores) == 2
+    for store in stores:
+        assert space.train("--features", store, "--layers", "last").exit_code == 0
+    rows = json.loads(space.compare("--format", "json").stdout)["rows"]
+    assert [row["group"] for row in rows] == [1, 2]
+
+
+def test_tags_of_the_same_text_from_another_column(workspace: Workspace) -> None:
+    for path in workspace.corpus.iterdir():
+        lines = path.read_text("utf-8").split("\n")
+        wide = [f"{line} {line.split()[1]}" if line else "" for line in lines]
+        wide = [line[: line.rindex(" ")] + " O" if "B-MISC" in line else line for line in wide]
+        path.write_text("\n".join(wide), "utf-8")
+    assert workspace.extract("--tag-column", 2).exit_code == 0
+    again = workspace.extract("--tag-column", 3)
+    assert "same --data and column options" in again.stdout
+    assert workspace.train("--layers", "last").exit_code == 0
+    assert workspace.train("--layers", "last", "--tag-column", 3).exit_code == 0
+    types = {tuple(r.record.signature.entity_types) for r in find_runs(workspace.runs)}
+    assert types == {("LOC", "MISC", "ORG", "PER"), ("LOC", "ORG", "PER")}
+
+
+def test_a_saved_run_predicts_what_it_predicted(finished: Workspace) -> None:
+    from safetensors.torch import load_file
+
+    from featbert.data import load_corpus
+    from featbert.experiments.labels import tags_by_sentence
+    from featbert.features import find_device, parse_layers
+    from featbert.tagging import BiLSTMTagger
+    from featbert.training import DEFAULTS, predict
+    from featbert.training.inputs import FeatureInputs
+
+    run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
+    store = FeatureStore(next(finished.cache.glob("*.h5")))
+    combination = parse_layers("weighted_all", 4)
+    tagger = BiLSTMTagger(combination, 16, len(run.record.labels), lstm_size=8)
+    tagger.load_state_dict(load_file(run.folder / "weights.safetensors"))
+    device = find_device("cpu")
+    inputs = FeatureInputs(store, "dev", combination, device.torch)
+    ids = predict(tagger, inputs, DEFAULTS["features"], device=device)
+    found = tags_by_sentence(ids, tuple(run.record.labels), inputs.offsets)
+    assert found == run.predictions("dev").predicted
+    assert load_corpus(run.record.signature.source, **run.record.reading).name == "tiny"
 
 
 def test_at_a_terminal_train_asks_which_store(workspace: Workspace) -> None:

@@ -109,8 +109,12 @@ def test_layers_the_model_lacks_are_refused_before_any_work(
     assert not workspace.cache.exists()
 
 
-def test_the_quickstart_plans(workspace: Workspace) -> None:
-    quickstart = Path(__file__).parents[2] / "experiments" / "quickstart.toml"
-    result = run(workspace, quickstart, "--dry-run", "--set", f"model={workspace.model}")
+SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("shipped", SHIPPED, ids=lambda p: p.name)
+def test_every_shipped_file_plans(workspace: Workspace, shipped: Path) -> None:
+    result = run(workspace, shipped, "--dry-run", "--set", f"model={workspace.model}")
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("to train") == 4
+    assert result.stdout.count("to train") >= 4
+    assert not workspace.cache.exists()

@@ -280,7 +280,7 @@ def remanifest(file, change):
         (lambda f: f["train/offsets"].__setitem__(1, 2), "offsets do not match their checksum"),
         (lambda f: remanifest(f, lambda d: d.update(context="document")), "manifest or offsets"),
         (lambda f: remanifest(f, lambda d: d.update(format_version=2)), "format version 1 exp"),
-        (lambda f: remanifest(f, lambda d: d.update(colour="red")), "manifest expected"),
+        (lambda f: remanifest(f, lambda d: d.update(colour="red")), "do not match their checksum"),
         (lambda f: remanifest(f, lambda d: d.pop("layers")), "manifest expected"),
         (lambda f: f.attrs.__setitem__("manifest", "{"), "manifest expected"),
         (lambda f: f.attrs.__setitem__("manifest", "[]"), "manifest expected"),

@@ -147,7 +147,8 @@ def manifest_from_json(text: str, *, where: str) -> Manifest:
         if version == FORMAT_VERSION:
             data["splits"] = {k: StoredSplit(**v) for k, v in data["splits"].items()}
             data["layers"] = tuple(data["layers"])
-            return Manifest(**data)
+            known = {f.name for f in dataclasses.fields(Manifest)}
+            return Manifest(**{k: v for k, v in data.items() if k in known})
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ManifestError(f"a store's manifest expected, {where} has none: {error}") from None
     raise ManifestError(
