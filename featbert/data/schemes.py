@@ -20,12 +20,13 @@ Detection (`detect_scheme`) looks at all tags it is given, so give it a whole co
 2. Otherwise every entity begins with B- or with I-, except that B- right after a word of its
    own type begins one in both BIO and IOB1 and is no evidence. More beginnings with I- than
    with B-: IOB1; else BIO.
-3. Nothing but O: BIO.
+3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO, written with
+   bare types. The majority of O tells it from a column of other labels, such as parts of speech.
+4. Nothing but O: BIO.
 
 The ambiguous cases: a text with I- alone is IOB1 or IO. It is called IOB1, which gives the same
 entities. BIO and IOB1 give the same entities for any tags, so a wrong guess between the two can
-only change the count of repairs. IO is never detected, only given; then tags without any prefix
-(`PER`) are types too.
+only change the count of repairs.
 """
 
 from __future__ import annotations
@@ -74,23 +75,28 @@ def scheme_name(name: str) -> str:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme of tags (S sentences of T tags each): "BIOES", "IOB1" or "BIO".
+    """The scheme of tags (S sentences of T tags each): "BIOES", "IOB1", "BIO" or "IO".
 
     The rule is in the head of this module. Tags of no scheme are passed over here; `to_bio`
     refuses them.
     """
-    begun_b = begun_i = 0
+    begun_b = begun_i = prefixed = bare = outside = 0
     for tags in sentences:
         before = ""
         for tag in tags:
             match = _TAG.fullmatch(tag)
             prefix, type_ = match.groups() if match else ("", "")
+            outside += tag == "O"
+            prefixed += prefix != ""
+            bare += tag != "O" and match is None
             if prefix not in ("B", "I", ""):
                 return "BIOES"
             if type_ != before:
                 begun_b += prefix == "B"
                 begun_i += prefix == "I"
             before = type_
+    if bare and not prefixed and outside > bare:
+        return "IO"
     return "IOB1" if begun_i > begun_b else "BIO"
 
 

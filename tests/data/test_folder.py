@@ -93,7 +93,10 @@ def test_tags_of_no_scheme_say_where(folder):
 
 
 def test_tags_of_no_scheme_say_where_in_jsonl(folder):
-    first, third = '{"tokens": ["a"], "tags": ["O"]}', '{"tokens": ["a", "b"], "tags": ["O", "N"]}'
+    first, third = (
+        '{"tokens": ["a"], "tags": ["O"]}',
+        '{"tokens": ["a", "b"], "tags": ["B-PER", "N"]}',
+    )
     path = folder(train__jsonl=f"{first}\n\n{third}")
     with pytest.raises(InputError, match=r"found 'N', line 3 of .*train.jsonl \(word 'b'\)"):
         load_corpus(path)

@@ -207,3 +207,14 @@ def test_scheme_names():
     assert scheme_name("IOBES") == "BIOES"
     with pytest.raises(InputError, match="did you mean 'bioes'"):
         scheme_name("bioess")
+
+
+def test_bare_types_among_a_majority_of_o_are_io() -> None:
+    rows = [["PER", "PER", "O", "O"], ["O", "LOC", "O", "O"]]
+    assert detect_scheme(rows) == "IO"
+    assert to_bio(rows[0], "IO") == (("B-PER", "I-PER", "O", "O"), 0)
+
+
+@pytest.mark.parametrize("rows", [[["NNP", "VBZ", "O"]], [["PER", "O", "O", "B-LOC"]]])
+def test_other_labels_and_mixtures_are_not_io(rows: list[list[str]]) -> None:
+    assert detect_scheme(rows) != "IO"
