@@ -34,7 +34,8 @@ class OneLineErrors(TyperGroup):
             _refuse(ctx, error, f"not enough memory: {error}; fewer --layers or a smaller batch")
         except KeyboardInterrupt:
             sys.stderr.write(
-                "\ninterrupted; what was finished is kept, the same command goes on from there\n"
+                "\ninterrupted; finished runs and extracted blocks are kept, "
+                "the same command goes on from there\n"
             )
             raise typer.Exit(INTERRUPTED) from None
         except (typer.Exit, typer.Abort):

@@ -9,7 +9,7 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import app
-from featbert.cli.text import count, grid, printable_lines, share
+from featbert.cli.text import count, grid, printable, printable_lines, share
 
 if TYPE_CHECKING:
     from featbert.data import CorpusReport
@@ -31,11 +31,15 @@ def check(
     from featbert.data import check_corpus, load_corpus
 
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    report = check_corpus(load_corpus(data, **reading))
+    corpus = load_corpus(data, **reading)
+    report = check_corpus(corpus)
     if format == "json":
         typer.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False, default=str))
     else:
         typer.echo(_text(report), nl=False)
+        first = next(iter(corpus.splits.values())).sentences[0]
+        shown = [f"{w}/{t}" for w, t in zip(first.words[:12], first.tags or (), strict=False)]
+        typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
 
 
 def _text(report: CorpusReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sys
 from pathlib import Path
@@ -43,15 +44,18 @@ def compare(
     Without names, one table for each group of comparable runs: same text and tags, encoder,
     context and scorer. Runs that are named must fit together.
     """
-    from featbert.comparison import Run, compare_runs, find_runs, read_record
+    from featbert.comparison import Run, check_vary, compare_runs, find_runs, read_record
     from featbert.comparison import compare as compare_all
     from featbert.report import render
+    from featbert.training import TrainingSettings
 
+    freed = [name.strip() for given in vary or () for name in given.split(",")]
+    check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
     notes: tuple[str, ...] = ()
     if runs:
         folders = [_folder(name, runs_dir) for name in runs]
         found = [Run(folder, read_record(folder)) for folder in folders]
-        comparisons = [compare_runs(found, vary=vary or (), baseline=baseline)]
+        comparisons = [compare_runs(found, vary=freed, baseline=baseline)]
     else:
         everything = find_runs(runs_dir)
         if not everything.runs:
@@ -60,8 +64,8 @@ def compare(
                 f"finished runs expected in {runs_dir}, found none{': ' + told if told else ''}; "
                 "featbert train and featbert finetune make them"
             )
-        if vary:
-            comparisons = [compare_runs(everything.runs, vary=vary, baseline=baseline)]
+        if freed:
+            comparisons = [compare_runs(everything.runs, vary=freed, baseline=baseline)]
         else:
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes

@@ -55,6 +55,7 @@ def extract(
     A store costs words x (layers + 1) x hidden size x 2 bytes. One that exists is not computed
     again; an interrupted extraction goes on where it stopped.
     """
+    o.check_folder(cache_dir, "--cache-dir")
     from featbert.data import load_corpus
     from featbert.features.alignment import check_context
     from featbert.features.layers import parse_layers

@@ -41,6 +41,7 @@ def finetune(
 
     The same loop, batches, loss, selection on dev and scorer as `featbert train`.
     """
+    o.check_folder(runs_dir, "--runs-dir")
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_trainable
     from featbert.features.alignment import check_context

@@ -76,6 +76,15 @@ TableFormat = Annotated[
 ]
 
 
+def check_folder(path: Path, option: str) -> None:
+    """Raises InputError where a folder to write into is a file, or lies in one."""
+    for place in (path, *path.parents):
+        if place.exists():
+            if not place.is_dir():
+                raise InputError(f"a folder expected for {option}, {place} is a file; name another")
+            return
+
+
 def parse_seeds(text: str) -> list[int]:
     """Seeds of "1,2,3" or "1-5".
 

@@ -41,6 +41,8 @@ def run(
 
     Interrupted, the same command goes on; finished runs are not trained again.
     """
+    o.check_folder(cache_dir, "--cache-dir")
+    o.check_folder(runs_dir, "--runs-dir")
     from featbert.comparison import compare_runs
     from featbert.data import load_corpus
     from featbert.errors import InputError

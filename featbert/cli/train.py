@@ -69,6 +69,7 @@ def train(
     --data, --tag-column and so on read the tags of the same text from elsewhere. A run with the
     same settings that is finished already is shown, not trained again.
     """
+    o.check_folder(runs_dir, "--runs-dir")
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_same_text, check_trainable
     from featbert.features.layers import parse_layers

@@ -39,7 +39,7 @@ class Split:
     """The sentences of one split, in the file's order."""
 
     name: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[Sentence, ...] = field(repr=False)
     path: Path | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
 

@@ -58,5 +58,7 @@ def save_weights(path: Path, tagger: nn.Module) -> None:
 
     temporary = path.with_name(path.name + ".tmp")
     save_file({n: t.detach().cpu().contiguous() for n, t in tagger.state_dict().items()}, temporary)
+    # safetensors makes files for their owner alone; these are read like the others beside them
+    shutil.copymode(path.with_name("config.json"), temporary)
     flush(temporary)
     os.replace(temporary, path)

@@ -92,7 +92,10 @@ class PlannedRun:
         """
         if not (self.folder / RECORD_NAME).is_file():
             return None
-        record = read_record(self.folder)
+        try:
+            record = read_record(self.folder)
+        except RecordError as error:
+            raise RecordError(f"{error}; --overwrite trains the run again") from None
         found = (record.layers, record.seed, record.settings, record.signature.splits)
         if found != (self.layers, self.seed, self.settings, self.signature.splits):
             raise RecordError(

@@ -135,7 +135,7 @@ def train(
 
 
 def finetune(
-    corpus: Corpus,
+    corpus: Corpus | str,
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
     reading: Mapping[str, Any] | None = None,
@@ -152,6 +152,7 @@ def finetune(
     listeners: Listeners | None = None,
 ) -> Run:
     """The whole encoder fine-tuned with a linear classifier, scored and recorded; see `train`."""
+    corpus = load_corpus(corpus) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
     options = RunOptions(
         seed,

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featbert.data.corpus import Corpus
+from featbert.data import Corpus, load_corpus
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.batching import length_batches
 from featbert.features.device import (
@@ -49,7 +49,7 @@ Progress = Callable[[int, int], None]
 
 
 def extract(
-    corpus: Corpus,
+    corpus: Corpus | str,
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
     cache_dir: str | Path = "cache",
@@ -69,6 +69,7 @@ def extract(
     same plan goes on from its last finished block.
 
     Args:
+        corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
         layers: hidden states to keep, 0 being the embeddings; all by default. A layer costs
             words x H x 2 bytes (float16) on disk.
@@ -83,6 +84,7 @@ def extract(
     Raises:
         FeatbertError: every refusal, before or during the work; a partial store is kept.
     """
+    corpus = load_corpus(corpus) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
     where = find_device(device) if isinstance(device, str) else device
     plan = plan_extraction(

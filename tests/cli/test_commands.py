@@ -189,6 +189,7 @@ def test_inspect(finished: Workspace) -> None:
 def test_check(workspace: Workspace) -> None:
     text = workspace.call("check", workspace.corpus).stdout
     assert "longest sentence" in text
+    assert "first sentence as read: Jordan/B-PER Smith/I-PER of/O" in text
     report = json.loads(workspace.call("check", workspace.corpus, "--format", "json").stdout)
     assert report["splits"]["train"]["sentences"] == 24
     assert report["splits"]["dev"]["entities_by_type"] == {"LOC": 3, "MISC": 1, "ORG": 3, "PER": 3}
@@ -278,8 +279,40 @@ def test_python_m_featbert() -> None:
 def test_a_file_where_the_runs_folder_should_be_is_one_line(workspace: Workspace) -> None:
     assert workspace.extract().exit_code == 0
     workspace.runs.write_text("a file where the folder should be")
-    result = workspace.train("--layers", "last", "--quiet")
-    assert "Not a directory" in error_of(result)
+    assert "a folder expected for --runs-dir" in error_of(workspace.train("--layers", "last"))
+
+
+def test_a_text_file_is_no_store(workspace: Workspace) -> None:
+    gold = workspace.corpus / "train.conll"
+    message = error_of(workspace.call("inspect", gold))
+    assert "is no HDF5 file" in message
+    assert "delete" not in message
+
+
+def test_what_compare_may_vary_is_checked(finished: Workspace) -> None:
+    assert "did you mean 'context'?" in error_of(finished.compare("--vary", "contxt"))
+    assert finished.compare("--vary", "context,corpus").exit_code == 0
+
+
+def test_a_damaged_record_says_how_to_go_on(workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    assert workspace.train("--layers", "last").exit_code == 0
+    (run,) = find_runs(workspace.runs)
+    record = run.folder / "record.json"
+    record.write_text(record.read_text("utf-8")[:200], "utf-8")
+    assert "--overwrite trains the run again" in error_of(workspace.train("--layers", "last"))
+    assert workspace.train("--layers", "last", "--overwrite").exit_code == 0
+    assert [r.record.scores for r in find_runs(workspace.runs)] == [run.record.scores]
+
+
+def test_a_store_reads_by_the_name_of_a_combination(finished: Workspace) -> None:
+    store = FeatureStore(next(finished.cache.glob("*.h5")))
+    assert (store.read("dev", "concat_last4") == store.read("dev", [1, 2, 3, 4])).all()
+
+
+def test_all_files_of_a_run_are_readable_alike(finished: Workspace) -> None:
+    for run in find_runs(finished.runs):
+        assert len({p.stat().st_mode for p in run.folder.iterdir()}) == 1
 
 
 def test_overwriting_keeps_the_finished_run_until_the_new_one_is_whole(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.features.layers import parse_layers
 from featbert.features.store.manifest import (
     FORMAT_VERSION,
     Manifest,
@@ -62,6 +63,11 @@ class FeatureStore:
             raise StoreNotFoundError(
                 f"a feature store expected, {self.path} is no file; featbert extract makes one"
             )
+        if not h5py.is_hdf5(self.path):
+            raise StoreError(
+                f"a feature store expected, {self.path} is no HDF5 file; name a store that "
+                "featbert extract made"
+            )
         with self._open() as file:
             if not file.attrs.get("complete", False) or "manifest" not in file.attrs:
                 raise StoreError(
@@ -100,13 +106,18 @@ class FeatureStore:
         offsets: NDArray[np.int64] = self._offsets[self._known(split)]
         return offsets
 
+    def __repr__(self) -> str:
+        m = self.manifest
+        return f"FeatureStore({str(self.path)!r}: {m.words} words, layers {list(self.layers)})"
+
     def read(
-        self, split: str, layers: Sequence[int] | None = None, *, words: slice | None = None
+        self, split: str, layers: Sequence[int] | str | None = None, *, words: slice | None = None
     ) -> NDArray[Any]:
         """Hidden states in the stored precision; reads the named layers and nothing else.
 
         Args:
-            layers: (k,) hidden states in the order wanted; all that the store holds by default.
+            layers: (k,) hidden states in the order wanted, or the name of a combination (its
+                states, uncombined); all that the store holds by default.
             words: a contiguous run of words; all by default.
 
         Returns:
@@ -115,6 +126,8 @@ class FeatureStore:
         Raises:
             StoreError: a split or layer that the store lacks, or damage.
         """
+        if isinstance(layers, str):
+            layers = parse_layers(layers, self.manifest.num_layers).indices
         wanted = self.layers if layers is None else tuple(layers)
         self.require(wanted)
         n_words = self.manifest.splits[self._known(split)].words
