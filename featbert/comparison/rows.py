@@ -66,7 +66,10 @@ class RowCost:
         extraction_seconds: of the store that the newest run read; paid once, not by seed.
         extraction_words: words in that store.
         store_bytes: size of that store on disk.
-        prediction_words_per_second: all words predicted by all seconds, over the runs.
+        prediction_words_per_second: all words predicted by all seconds, over the runs; a
+            features run predicts from stored vectors.
+        text_words_per_second: the same from text to tags: for features the extraction's time
+            for as many words is added.
         peak_memory_bytes: highest of the runs.
         run_bytes: weights on disk, of the newest run.
         extraction_flops, training_flops, prediction_flops: estimated from shapes, newest run.
@@ -79,6 +82,7 @@ class RowCost:
     extraction_words: int | None
     store_bytes: int | None
     prediction_words_per_second: float | None
+    text_words_per_second: float | None
     peak_memory_bytes: int
     run_bytes: int
     extraction_flops: float | None
@@ -223,6 +227,11 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
     costs = [record.cost for record in records]
     seconds = sum(cost.prediction_seconds for cost in costs)
     words = sum(cost.prediction_words for cost in costs)
+    from_text = seconds + sum(
+        cost.extraction_seconds * cost.prediction_words / cost.extraction_words
+        for cost in costs
+        if cost.extraction_seconds and cost.extraction_words
+    )
     return RowCost(
         trained_parameters=newest.cost.trained_parameters,
         total_parameters=newest.cost.total_parameters,
@@ -231,6 +240,7 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
         extraction_words=newest.cost.extraction_words,
         store_bytes=newest.cost.store_bytes,
         prediction_words_per_second=words / seconds if seconds > 0 else None,
+        text_words_per_second=words / from_text if from_text > 0 else None,
         peak_memory_bytes=max(cost.peak_memory_bytes for cost in costs),
         run_bytes=newest.cost.run_bytes,
         extraction_flops=newest.cost.extraction_flops,

@@ -162,8 +162,8 @@ _COSTS: tuple[tuple[Column, Callable[[Row], float | None], Callable[[float | Non
         units.duration,
     ),
     (
-        Column("words/s", ("prediction (words/s)",), "cost"),
-        lambda row: row.cost.prediction_words_per_second,
+        Column("words/s", ("text to tags (words/s)",), "cost"),
+        lambda row: row.cost.text_words_per_second,
         units.rate,
     ),
     (Column("store", ("store (bytes)",), "cost"), lambda row: row.cost.store_bytes, units.size),
@@ -264,8 +264,8 @@ def _legend(comparison: Comparison) -> list[str]:
     legend.append("trained: parameters that training changed; training: mean wall time of a seed")
     if any(row.cost.extraction_seconds is not None for row in rows):
         legend.append("extraction, store: wall time and disk, paid once for all rows and seeds")
-    stored = ", features from the store" if any(r.approach == "features" for r in rows) else ""
     legend.append(
-        f"words/s: words predicted a second{stored}; memory: peak, the highest of the seeds"
+        "words/s: words tagged a second from text, extraction included; "
+        "memory: peak, the highest of the seeds"
     )
     return legend

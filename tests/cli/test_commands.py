@@ -279,7 +279,9 @@ def test_python_m_featbert() -> None:
 def test_a_file_where_the_runs_folder_should_be_is_one_line(workspace: Workspace) -> None:
     assert workspace.extract().exit_code == 0
     workspace.runs.write_text("a file where the folder should be")
-    assert "a folder expected for --runs-dir" in error_of(workspace.train("--layers", "last"))
+    assert "a folder expected for --runs-dir" in error_of(
+        workspace.train("--layers", "last", "--quiet")
+    )
 
 
 def test_a_text_file_is_no_store(workspace: Workspace) -> None:
@@ -300,7 +302,9 @@ def test_a_damaged_record_says_how_to_go_on(workspace: Workspace) -> None:
     (run,) = find_runs(workspace.runs)
     record = run.folder / "record.json"
     record.write_text(record.read_text("utf-8")[:200], "utf-8")
-    assert "--overwrite trains the run again" in error_of(workspace.train("--layers", "last"))
+    assert "--overwrite trains the run again" in error_of(
+        workspace.train("--layers", "last", "--quiet")
+    )
     assert workspace.train("--layers", "last", "--overwrite").exit_code == 0
     assert [r.record.scores for r in find_runs(workspace.runs)] == [run.record.scores]
 

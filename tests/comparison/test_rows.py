@@ -85,6 +85,8 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     )
     assert row.cost.training_seconds.values == (10.0, 20.0)
     assert row.cost.prediction_words_per_second == 50.0
+    extraction = (5.0 + 6.0) * 100 / 18_402  # each store's time for the words predicted
+    assert row.cost.text_words_per_second == pytest.approx(200 / (4.0 + extraction))
     assert row.cost.peak_memory_bytes == 9
     assert (row.cost.extraction_seconds, row.cost.store_bytes) == (6.0, 2)  # of the newer run
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
