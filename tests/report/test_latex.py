@@ -13,7 +13,7 @@ def test_a_table_with_booktabs():
     concat = next(line for line in lines if line.startswith("concat"))
     assert concat == (
         r"concat\_last4 & 3 & 63.50 $\pm$ 0.50 & 58.50 $\pm$ 0.50 & $-2.67$ & $-2.67$ & 13.4 M & "
-        r"41 s & 12 s & 12,800 & 99.0 MB & 1.3 GB \\"
+        r"41 s & 12 s & 1,320 & 99.0 MB & 1.3 GB \\"
     )
     tuned = next(line for line in lines if line.startswith("fine"))
     assert r"\textbf{66.17 $\pm$ 0.76}" in tuned
