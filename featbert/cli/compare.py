@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -24,10 +24,7 @@ def compare(
         typer.Argument(help="Run folders or names; by default all finished runs."),
     ] = None,
     runs_dir: o.RunsDir = Path("experiments/runs"),
-    format: Annotated[
-        Literal["text", "markdown", "latex", "csv", "json"],
-        typer.Option("--format", help="How to print the tables; json has every number unrounded."),
-    ] = "text",
+    format: o.ReportFormat = "text",
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", help="Name of the run whose row differences are taken from."),

@@ -71,6 +71,10 @@ TagColumn = Annotated[
     int | None, typer.Option("--tag-column", help="Column of the tags, from 1.", min=1)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+ReportFormat = Annotated[
+    Literal["text", "markdown", "latex", "csv", "json"],
+    typer.Option("--format", help="How to print the tables; json has every number unrounded."),
+]
 TableFormat = Annotated[
     Literal["text", "json"], typer.Option("--format", help="How to print the result.")
 ]

@@ -32,9 +32,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; do nothing.")] = False,
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
-    format: Annotated[
-        str, typer.Option("--format", help="Of the comparison: text, markdown, latex, csv, json.")
-    ] = "text",
+    format: o.ReportFormat = "text",
     quiet: o.Quiet = False,
 ) -> None:
     """Carry out an experiment file: extract once, train what is missing, compare.
@@ -45,15 +43,12 @@ def run(
     o.check_folder(runs_dir, "--runs-dir")
     from featbert.comparison import compare_runs
     from featbert.data import load_corpus
-    from featbert.errors import InputError
     from featbert.experiments.file import read_experiment
     from featbert.experiments.identity import check_trainable
     from featbert.features.layers import parse_layers
     from featbert.features.source import find_encoder
-    from featbert.report import FORMATS, render
+    from featbert.report import render
 
-    if format not in FORMATS:
-        raise InputError(f"format {', '.join(FORMATS)} expected, found {format!r}")
     experiment = read_experiment(file, changes or [])
     check_trainable(load_corpus(experiment.data, **experiment.reading))
     source = find_encoder(experiment.model)
