@@ -4,7 +4,7 @@
     python -m benchmarks.defaults --data FOLDER --approach finetune
     python -m benchmarks.defaults --report                            # the table
 
-First three learning rates at 6 epochs, then, at the rate with the best mean dev F1, 3 and 12
+First four learning rates at 6 epochs, then, at the rate with the best mean dev F1, 3 and 12
 epochs; three seeds each; everything else is the approach's default. Dev decides, test is not
 looked at. The runs' records are kept in `benchmarks/defaults/`; a run whose record lies there is
 not trained again. `--seeds` shares the work among processes.
@@ -21,7 +21,10 @@ from pathlib import Path
 from featbert.comparison import RunRecord, record_from_json, record_to_json
 
 RECORDS = Path(__file__).parent / "defaults"
-LEARNING_RATES = {"features": (1e-3, 5e-4, 2e-3), "finetune": (1e-4, 2e-4, 5e-5)}
+LEARNING_RATES = {
+    "features": (1e-3, 5e-4, 2e-3, 4e-3),
+    "finetune": (1e-4, 2e-4, 5e-5, 4e-4),
+}
 FIRST_EPOCHS = 6
 OTHER_EPOCHS = (12, 3)
 SEEDS = (1, 2, 3)
