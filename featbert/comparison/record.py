@@ -185,7 +185,12 @@ class RunRecord:
 
 def record_to_json(record: RunRecord) -> str:
     """The record as JSON text with a final newline, encodable as UTF-8 whatever it holds."""
-    text = json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n"
+    return json_text(dataclasses.asdict(record))
+
+
+def json_text(data: Any) -> str:
+    """Plain data as JSON text with a final newline, encodable as UTF-8 whatever it holds."""
+    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     # A path that is not UTF-8 reaches Python as lone surrogates, which UTF-8 cannot hold.
     return re.sub("[\ud800-\udfff]", lambda m: f"\\u{ord(m[0]):04x}", text)
 
@@ -210,7 +215,7 @@ def record_from_json(text: str, *, where: str) -> RunRecord:
             f"run record of format version {FORMAT_VERSION} expected, {where} has {version!r}; "
             "read it with the featbert version that wrote it, or train the run again"
         )
-    record = _build(RunRecord, data, where, "")
+    record = build_checked(RunRecord, data, where=where)
     assert isinstance(record, RunRecord)
     return record
 
@@ -233,6 +238,11 @@ def read_record(folder: Path) -> RunRecord:
     except (OSError, ValueError) as error:
         raise RecordError(f"run record expected, {path} cannot be read: {error}") from None
     return record_from_json(text, where=str(path))
+
+
+def build_checked(kind: type, data: Any, *, where: str) -> Any:
+    """The dataclass `kind` from plain data, every field's type checked; raises RecordError."""
+    return _build(kind, data, where, "")
 
 
 @functools.cache
