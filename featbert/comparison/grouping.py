@@ -19,6 +19,7 @@ EVALUATED = ("dev", "test")
 
 # What `vary` can free, and the parts of the comparable key that each name frees.
 VARYABLE: dict[str, tuple[str, ...]] = {
+    "casing": ("casing",),
     "context": ("context",),
     "corpus": ("dev.text", "dev.tags", "test.text", "test.tags"),
     "model": ("encoder_weights", "encoder_files"),
@@ -45,9 +46,13 @@ class IncomparableError(InputError):
 
 
 def comparable_key(record: RunRecord) -> dict[str, str]:
-    """What must agree, by name: splits, fingerprints by split, encoder_weights, context, scorer."""
+    """What must agree, by name: splits, fingerprints by split, encoder, context, casing, scorer.
+
+    A split that was trained on counts as one of the table's splits: its cell says so.
+    """
     signature = record.signature
-    evaluated = [split for split in EVALUATED if split in record.scores]
+    trained_on = [split for split in record.trained_on if split in signature.splits]
+    evaluated = [s for s in EVALUATED if s in record.scores or s in trained_on]
     key = {"splits": ", ".join(evaluated)}
     for split in evaluated:
         identity = signature.splits.get(split)
@@ -56,6 +61,7 @@ def comparable_key(record: RunRecord) -> dict[str, str]:
     key["encoder_weights"] = signature.encoder_weights
     key["encoder_files"] = signature.encoder_files
     key["context"] = signature.context
+    key["casing"] = signature.casing
     key["scorer"] = signature.scorer
     return key
 

@@ -21,6 +21,7 @@ _VARIED_COLUMNS = {
     "corpus": ("dev.text", "dev.tags", "test.text", "test.tags"),
     "model": ("encoder_weights",),
     "context": ("context",),
+    "casing": ("casing",),
     "scorer": ("scorer",),
 }
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from featbert.errors import InputError, MissingError
 from featbert.evaluation.scores import SplitScores
 from featbert.training.history import Epoch
+from featbert.training.settings import with_later_settings
 
 FORMAT_VERSION = 1
 RECORD_NAME = "record.json"
@@ -50,7 +51,8 @@ class Signature:
         source: where it was read: "sample" or a path.
         language: BCP 47 code or None.
         splits: identity by split name.
-        tag_scheme: scheme of the labels that the tagger was trained on: "bio".
+        tag_scheme: scheme of the labels that the tagger was trained on: "bio" or "iob1"; scores
+            are always of the entities.
         entity_types: types of the corpus, sorted.
         model: encoder as the user named it.
         encoder_weights: SHA-256 over the encoder's weights.
@@ -68,6 +70,7 @@ class Signature:
         versions: library versions by name.
         encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.
+        casing: "original", or "truecased": sentences in capitals were read in another casing.
     """
 
     corpus: str
@@ -92,6 +95,7 @@ class Signature:
     versions: dict[str, str]
     encoder_files: str = ""
     extraction_device: str | None = None
+    casing: str = "original"
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,11 @@ class RunRecord:
         labels: tags by label number, as the weights have them.
         model_source: folder or name that finds the encoder again.
         reading: options that the corpus was read with.
+        trained_on: splits that the tagger learned from; such a split has no scores.
+        epochs_from: name of the run on train alone whose best epoch said how many epochs to
+            train, where train and dev were trained on together.
+        configurations_tried: settings that were tried on dev before these were chosen, itself
+            included; 1 where nothing was searched.
     """
 
     name: str
@@ -180,6 +189,9 @@ class RunRecord:
     labels: list[str] = field(default_factory=list)
     model_source: str = ""
     reading: dict[str, Any] = field(default_factory=dict)
+    trained_on: list[str] = field(default_factory=lambda: ["train"])
+    epochs_from: str | None = None
+    configurations_tried: int = 1
     format_version: int = field(default=FORMAT_VERSION)
 
 
@@ -217,7 +229,8 @@ def record_from_json(text: str, *, where: str) -> RunRecord:
         )
     record = build_checked(RunRecord, data, where=where)
     assert isinstance(record, RunRecord)
-    return record
+    settings = with_later_settings(record.settings, record.approach)
+    return dataclasses.replace(record, settings=settings)
 
 
 def read_record(folder: Path) -> RunRecord:

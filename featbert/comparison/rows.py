@@ -106,6 +106,7 @@ class Row:
         varied: what the comparison's rows differ in by declaration, by name (`model`,
             `corpus`, `context`, `scorer`), as it is shown.
         settings: settings of its runs, which all share.
+        trained_on: splits that its runs learned from; such a split has no scores.
         differing: the settings and conditions in the label, by name, as they are shown.
         runs: its runs in the order of their seeds: the source of every number of the row.
         left_out: runs of a seed that a newer run of the row has.
@@ -129,6 +130,7 @@ class Row:
     context: str
     varied: Mapping[str, str]
     settings: Mapping[str, Any]
+    trained_on: tuple[str, ...]
     differing: Mapping[str, str]
     runs: tuple[Run, ...]
     left_out: tuple[Run, ...]
@@ -175,6 +177,7 @@ def build_row(
         context=record.signature.context,
         varied=varied,
         settings=record.settings,
+        trained_on=tuple(record.trained_on),
         differing=differing,
         runs=tuple(kept),
         left_out=tuple(left_out),

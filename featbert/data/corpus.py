@@ -6,6 +6,7 @@ each by split: SHA-256 over words and document boundaries, and SHA-256 over tags
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,6 +82,22 @@ class Split:
     def tag_fingerprint(self) -> str:
         """SHA-256 (hex) over the BIO tags, sentence by sentence."""
         return _fingerprint((s.tags or (), None) for s in self.sentences)
+
+
+def joined(splits: Sequence[Split]) -> Split:
+    """Splits one after the other as one; a document of one never goes on in the next."""
+    if len(splits) == 1:
+        return splits[0]
+    sentences: list[Sentence] = []
+    first = 0  # number that the next split's documents begin from
+    for split in splits:
+        numbers = [s.document for s in split if s.document is not None]
+        sentences += [
+            s if s.document is None else dataclasses.replace(s, document=first + s.document)
+            for s in split
+        ]
+        first += max(numbers, default=-1) + 1
+    return Split("+".join(split.name for split in splits), tuple(sentences))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
+    from featbert.experiments.carrying_out import Listeners
     from featbert.experiments.execution import run_experiment
     from featbert.experiments.file import Experiment, read_experiment
-    from featbert.experiments.running import Listeners, finetune, train
+    from featbert.experiments.running import finetune, train
 
 __all__ = [
     "Experiment",
@@ -23,7 +24,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Experiment": "featbert.experiments.file",
-        "Listeners": "featbert.experiments.running",
+        "Listeners": "featbert.experiments.carrying_out",
         "finetune": "featbert.experiments.running",
         "read_experiment": "featbert.experiments.file",
         "run_experiment": "featbert.experiments.execution",

@@ -12,6 +12,7 @@ from pathlib import Path
 from featbert.comparison import Comparison, Run, compare_runs
 from featbert.comparison.record import Approach
 from featbert.data import Corpus, load_corpus
+from featbert.experiments.carrying_out import Listeners, run_features, run_finetune
 from featbert.experiments.file import Experiment
 from featbert.experiments.planning import (
     PlannedRun,
@@ -19,7 +20,7 @@ from featbert.experiments.planning import (
     plan_features_run,
     plan_finetune_run,
 )
-from featbert.experiments.running import RUNS_DIR, Listeners, run_features, run_finetune
+from featbert.experiments.running import RUNS_DIR
 from featbert.features.device import Device, find_device
 from featbert.features.extraction import Progress, run_extraction
 from featbert.features.extraction_plan import ExtractionPlan, plan_extraction

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.comparison.record import Approach, Signature, SplitIdentity
 from featbert.data.corpus import SPLITS, Corpus
-from featbert.errors import InputError
+from featbert.errors import InputError, nearest
 from featbert.evaluation.scorer import SCORER_NAME
 from featbert.features.source import EncoderSource
 from featbert.features.store import Manifest
-from featbert.training.settings import TrainingSettings
+from featbert.training.settings import TrainingSettings, named_settings
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ SURROUNDINGS = (
 )
 
 
+# Schemes that the labels a tagger learns can be in.
+TAG_SCHEMES = ("bio", "iob1")
+
+
 class CorpusError(InputError):
     """A corpus that a tagger cannot be trained on, or that is not the store's."""
 
@@ -54,6 +58,24 @@ def check_trainable(corpus: Corpus) -> None:
     for name, split in corpus.splits.items():
         if not split.is_tagged:
             raise CorpusError(f"tags expected in {split.path or name}, it has words alone")
+
+
+def check_trained_splits(corpus: Corpus, settings: TrainingSettings) -> None:
+    """Raises CorpusError where training on dev too would leave nothing to score."""
+    if settings.train_on != "train" and "test" not in corpus:
+        raise CorpusError(
+            f"a test split expected to score a tagger that learned from {settings.train_on}, "
+            f"{corpus.source or corpus.name} has {', '.join(corpus.splits)}; train on train"
+        )
+
+
+def check_tag_scheme(scheme: str) -> None:
+    """Raises InputError for a scheme that labels cannot be in."""
+    if scheme not in TAG_SCHEMES:
+        raise InputError(
+            f"tag scheme {' or '.join(TAG_SCHEMES)} expected, found {scheme!r}"
+            f"{nearest(scheme, TAG_SCHEMES)}"
+        )
 
 
 def check_same_text(manifest: Manifest, where: Path, corpus: Corpus) -> None:
@@ -86,6 +108,7 @@ class Encoding:
     store_dtype: str | None
     encoder_files: str
     extraction_device: str | None
+    casing: str
 
     @classmethod
     def of_store(cls, m: Manifest) -> Encoding:
@@ -101,11 +124,12 @@ class Encoding:
             store_dtype=m.dtype,
             encoder_files=m.encoder_files,
             extraction_device=m.device_name,
+            casing=m.casing,
         )
 
     @classmethod
     def of_encoder(
-        cls, source: EncoderSource, *, context: str, pooling: str, precision: str
+        cls, source: EncoderSource, *, context: str, casing: str, pooling: str, precision: str
     ) -> Encoding:
         """The encoding that fine-tuning begins with."""
         if source.num_layers is None or source.hidden_size is None:
@@ -123,11 +147,17 @@ class Encoding:
             store_dtype=None,
             encoder_files=source.files_hash,
             extraction_device=None,
+            casing=casing,
         )
 
 
 def make_signature(
-    corpus: Corpus, encoding: Encoding, device: Device, training_precision: str
+    corpus: Corpus,
+    encoding: Encoding,
+    device: Device,
+    *,
+    training_precision: str,
+    tag_scheme: str,
 ) -> Signature:
     """Signature of a run, of either approach."""
     return Signature(
@@ -135,7 +165,7 @@ def make_signature(
         source=corpus.source,
         language=corpus.language,
         splits=_splits(corpus),
-        tag_scheme="bio",
+        tag_scheme=tag_scheme,
         entity_types=list(corpus.entity_types),
         training_precision=training_precision,
         scorer=SCORER_NAME,
@@ -147,18 +177,6 @@ def make_signature(
     )
 
 
-def run_settings(
-    settings: TrainingSettings, approach: Approach, *, weighted: bool = False
-) -> dict[str, Any]:
-    """The settings that play a part in such a run, flat."""
-    unused = set()
-    if approach == "finetune":
-        unused = {"lstm_size", "lstm_layers", "mix_learning_rate"}
-    elif not weighted:
-        unused = {"mix_learning_rate"}
-    return {k: v for k, v in dataclasses.asdict(settings).items() if k not in unused}
-
-
 def run_name(
     signature: Signature,
     approach: Approach,
@@ -167,10 +185,13 @@ def run_name(
     seed: int,
 ) -> str:
     """<corpus>--<encoder>--<approach or layers>--seed<n>--<8 hex of all that identifies it>"""
-    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS} | {
+    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
+    if same["casing"] == "original":
+        del same["casing"]  # runs from before there was a choice keep their names
+    same |= {
         "approach": approach,
         "layers": layers,
-        "settings": settings,
+        "settings": named_settings(settings),
         "seed": seed,
     }
     short = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +20,20 @@ from featbert.data.corpus import Corpus
 from featbert.experiments.identity import (
     Encoding,
     check_same_text,
+    check_tag_scheme,
     check_trainable,
+    check_trained_splits,
     make_signature,
     run_name,
-    run_settings,
 )
 from featbert.features.alignment import check_context
 from featbert.features.device import Device, find_precision
+from featbert.features.extraction_plan import check_casing_of
 from featbert.features.layers import LayerCombination, parse_layers
 from featbert.features.source import EncoderSource
 from featbert.features.store import Manifest
-from featbert.training.settings import TrainingSettings
+from featbert.training.freezing import check_layers
+from featbert.training.settings import TrainingSettings, used_settings
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class RunOptions:
         settings: of tagger and training.
         runs_dir: folder that its own folder is made in.
         precision: to compute in; "auto" asks the device.
+        tag_scheme: of the labels that the tagger learns: "bio" or "iob1".
+        configurations_tried: how many settings a search on dev chooses these from.
         experiment, vary: what an experiment file declares; kept in the record.
         reading: options the corpus was read with; kept in the record.
     """
@@ -52,6 +58,8 @@ class RunOptions:
     experiment: str | None = None
     vary: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    tag_scheme: str = "bio"
+    configurations_tried: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,8 @@ class PlannedRun:
         combination: layers it reads; None for fine-tuning.
         settings: those of its options that play a part, flat.
         model_source: folder or name that finds the encoder again.
+        base: the same run on train alone, whose best epoch says how many epochs to train; None
+            where the run is on train alone itself.
     """
 
     folder: Path
@@ -72,6 +82,7 @@ class PlannedRun:
     settings: dict[str, Any]
     options: RunOptions
     model_source: str
+    base: PlannedRun | None = None
 
     @property
     def seed(self) -> int:
@@ -121,18 +132,29 @@ def plan_features_run(
 
 
 def plan_finetune_run(
-    source: EncoderSource, corpus: Corpus, options: RunOptions, *, context: str, pooling: str
+    source: EncoderSource,
+    corpus: Corpus,
+    options: RunOptions,
+    *,
+    context: str,
+    pooling: str,
+    casing: str = "original",
 ) -> PlannedRun:
     """A fine-tuned run.
 
     Raises:
-        FeatbertError: an untrainable corpus, or document context without documents.
+        FeatbertError: an untrainable corpus, document context without documents, truecasing for
+            an uncased encoder, or layers to freeze that the encoder lacks.
     """
     check_trainable(corpus)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
+    check_casing_of(source, casing, corpus)
     precision = find_precision(options.precision, options.device)
-    encoding = Encoding.of_encoder(source, context=context, pooling=pooling, precision=precision)
+    encoding = Encoding.of_encoder(
+        source, context=context, casing=casing, pooling=pooling, precision=precision
+    )
+    check_layers(options.settings, encoding.encoder_layers)
     return _named(corpus, encoding, options, None, source.reference)
 
 
@@ -149,10 +171,30 @@ def _named(
     precision = find_precision(options.precision, options.device)
     if combination is not None and options.device.kind == "cuda":
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see BiLSTMTagger
-    signature = make_signature(corpus, encoding, options.device, precision)
+    check_tag_scheme(options.tag_scheme)
+    check_trained_splits(corpus, options.settings)
+    signature = make_signature(
+        corpus,
+        encoding,
+        options.device,
+        training_precision=precision,
+        tag_scheme=options.tag_scheme,
+    )
     weighted = combination is not None and combination.mode == "weighted"
-    flat = run_settings(options.settings, approach, weighted=weighted)
+    flat = used_settings(options.settings, approach, weighted=weighted)
     name = run_name(signature, approach, layers, flat, options.seed)
+    base = None
+    if options.settings.train_on != "train":
+        on_train = dataclasses.replace(options.settings, train_on="train")
+        base_options = dataclasses.replace(options, settings=on_train)
+        base = _named(corpus, encoding, base_options, combination, model_source)
     return PlannedRun(
-        Path(options.runs_dir) / name, approach, combination, signature, flat, options, model_source
+        Path(options.runs_dir) / name,
+        approach,
+        combination,
+        signature,
+        flat,
+        options,
+        model_source,
+        base,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from featbert.errors import InputError
 from featbert.features.alignment import Alignment, ranges
+from featbert.features.depth import parameter_depths
 from featbert.features.source import EncoderSource
 from featbert.features.wordpieces import WordPieces, load_wordpieces
 
@@ -164,6 +166,22 @@ class Encoder(nn.Module):
         """(W, H) the last layer's word vectors."""
         found = self.model(input_ids=batch.ids, attention_mask=batch.mask)
         return self._words(found.last_hidden_state, batch)
+
+    @cached_property
+    def parameter_depths(self) -> dict[str, int]:
+        """Depth by parameter name: 0 the embeddings, 1..L the layers."""
+        return parameter_depths(self.model, self.num_layers)
+
+    @property
+    def trained_share(self) -> float:
+        """Share of the layers that gradients pass through: those above what is frozen below."""
+        if all(p.requires_grad for p in self.model.parameters()):
+            return 1.0
+        depths = self.parameter_depths
+        trained = [depths[n] for n, p in self.model.named_parameters() if p.requires_grad]
+        if not trained:
+            return 0.0
+        return (self.num_layers - max(0, min(trained) - 1)) / self.num_layers
 
     def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
         """(R, longest, H) -> (W, H) by the pooling."""

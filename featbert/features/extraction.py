@@ -22,6 +22,7 @@ from torch import Tensor
 from featbert.data import Corpus, load_corpus
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.batching import length_batches
+from featbert.features.casing import Casing, Reading
 from featbert.features.device import (
     DTYPES,
     Device,
@@ -55,6 +56,7 @@ def extract(
     cache_dir: str | Path = "cache",
     layers: Sequence[int] | None = None,
     context: Context = "sentence",
+    casing: Casing = "original",
     pooling: Pooling = "first",
     precision: str = "auto",
     dtype: str = "float16",
@@ -74,6 +76,7 @@ def extract(
         layers: hidden states to keep, 0 being the embeddings; all by default. A layer costs
             words x H x 2 bytes (float16) on disk.
         context: what a word sees: its sentence or its document.
+        casing: "truecased" gives sentences in capitals the casing of the training split.
         pooling: the piece that stands for a word: "first", "last", or the "mean" of all.
         precision: "fp32", "bf16", "fp16", or "auto" (bf16 where the hardware has it).
         dtype: "float16" or "float32", how vectors are kept.
@@ -93,6 +96,7 @@ def extract(
         cache_dir=cache_dir,
         layers=layers,
         context=context,
+        casing=casing,
         pooling=pooling,
         precision=precision,
         dtype=dtype,
@@ -122,9 +126,10 @@ def run_extraction(
     ).to(device.torch)
     if (encoder.num_layers, encoder.hidden_size) != (manifest.num_layers, manifest.hidden_size):
         raise ExtractionError(f"the encoder {source.name} does not have the shape of its config")
+    read = Reading(corpus, manifest.casing)
     alignments = {
         name: align(
-            split.sentences,
+            read(split.sentences),
             encoder.wordpieces,
             positions=encoder.positions,
             context=cast(Context, manifest.context),

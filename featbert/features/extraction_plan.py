@@ -12,12 +12,14 @@ from typing import Any
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.alignment import Context, check_context
+from featbert.features.casing import Casing, check_casing
 from featbert.features.device import Device, find_device, find_precision
 from featbert.features.encoder import Pooling
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreError
 from featbert.features.store.manifest import DTYPE_BYTES
+from featbert.features.wordpieces import load_wordpieces
 from featbert.versions import library_versions
 
 # Padded tokens of a batch: large enough for full matrix speed on two cores, small in memory.
@@ -58,6 +60,7 @@ def plan_extraction(
     cache_dir: str | Path = "cache",
     layers: Sequence[int] | None = None,
     context: Context = "sentence",
+    casing: Casing = "original",
     pooling: Pooling = "first",
     precision: str = "auto",
     dtype: str = "float16",
@@ -72,6 +75,7 @@ def plan_extraction(
         raise ExtractionError(f"store dtype {', '.join(DTYPE_BYTES)} expected, found {dtype!r}")
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
+    check_casing_of(source, casing, corpus)
     num_layers, hidden_size = source.num_layers, source.hidden_size
     if num_layers is None or hidden_size is None:
         raise ExtractionError(
@@ -101,6 +105,7 @@ def plan_extraction(
         hidden_size=hidden_size,
         layers=held,
         context=context,
+        casing=casing,
         pooling=pooling,
         precision=find_precision(precision, where),
         dtype=dtype,
@@ -116,7 +121,7 @@ def plan_extraction(
     if path.is_file():
         store = FeatureStore(path)
         theirs = store.manifest.identity
-        differ = [key for key, value in manifest.identity.items() if theirs[key] != value]
+        differ = [key for key, value in manifest.identity.items() if theirs.get(key) != value]
         if differ:
             raise StoreError(
                 f"a store with the same {', '.join(differ)} expected, {path} is of another "
@@ -128,6 +133,17 @@ def plan_extraction(
             union = tuple(sorted({*held, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
     return ExtractionPlan(path, manifest, hit)
+
+
+def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
+    """Refuses truecasing for an encoder that lowercases; see `check_casing`.
+
+    Raises:
+        CasingError: see `check_casing`.
+        TokenizerError: see `load_wordpieces`.
+    """
+    uncased = casing != "original" and load_wordpieces(source).lowercases
+    check_casing(casing, corpus, uncased=uncased, model=source.name)
 
 
 def check_disk(plan: ExtractionPlan) -> None:

@@ -3,7 +3,8 @@
 A multiply-add counts as two. Only matrix products count: a matrix of parameters costs 2 for each
 of its entries and each token it is applied to; attention costs 4 n^2 H for a window of n tokens
 and each layer (scores, and the weighted sum of values). Padding is not counted, as it is no work
-that anybody asked for. Training costs three forward passes: one forward, two backward.
+that anybody asked for. Training costs three forward passes, one forward and two backward; layers
+below the lowest one that is trained have the forward pass alone.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
-
-TRAINING_FACTOR = 3
 
 
 def matrix_entries(module: nn.Module) -> int:

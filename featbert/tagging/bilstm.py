@@ -51,22 +51,33 @@ class BiLSTMTagger(nn.Module):
             hidden_size: H of the encoder.
             num_labels: C.
             lstm_size: units per direction.
+            lstm_layers: layers of the BiLSTM; 0 is a linear probe: the classifier reads the
+                combined vectors.
             dropout: of the word vectors, between the LSTM layers and before the classifier.
         """
         super().__init__()
         self.combine = CombineLayers(combination, hidden_size)
         self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(
-            self.combine.width,
-            lstm_size,
-            num_layers=lstm_layers,
-            dropout=dropout if lstm_layers > 1 else 0.0,
-            bidirectional=True,
+        self.lstm: nn.LSTM | None = None
+        if lstm_layers:
+            self.lstm = nn.LSTM(
+                self.combine.width,
+                lstm_size,
+                num_layers=lstm_layers,
+                dropout=dropout if lstm_layers > 1 else 0.0,
+                bidirectional=True,
+            )
+        self.classifier = nn.Linear(
+            2 * lstm_size if lstm_layers else self.combine.width, num_labels
         )
-        self.classifier = nn.Linear(2 * lstm_size, num_labels)
 
     def forward(self, batch: FeatureBatch) -> Tensor:
         """(W, C) logits, one row for each word in the batch's order of sentences and words."""
+        if self.lstm is None:
+            vectors = self.dropout(self.combine(batch.states))
+            with full_precision(vectors):
+                probed: Tensor = self.classifier(vectors.float())
+            return probed
         order, sizes = packing(batch.lengths)
         order = order.to(batch.states.device)
         # (W, D), time step by time step over the sentences that are still running

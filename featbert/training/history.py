@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ParameterGroup:
-    """One optimiser group in one epoch: its parameters and the rate they ended the epoch with."""
+    """What learns at one rate in one epoch.
+
+    Attributes:
+        name: "matrices", "vectors", "scalar_mix", or "embeddings", "layer 7", "classifier".
+        parameters: how many are trained in this epoch.
+        learning_rate: highest of the epoch.
+    """
 
     name: str
     parameters: int

@@ -1,11 +1,12 @@
 """What the loop draws batches from: one shape for both approaches.
 
-A batch is a set of sentence ids; an `Inputs` turns it into what its tagger's forward takes, and
-knows what each sentence costs, so that the loop can cut a batch under a token budget.
+A batch is a set of sentence ids; an `Inputs` cuts it under a token budget into parts that can be
+computed one after the other, and turns a part into what its tagger's forward takes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
+from featbert.features.batching import length_batches
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
@@ -24,90 +26,142 @@ Ints = NDArray[np.int64]
 
 
 class Inputs(Protocol):
-    """One split, ready to be batched.
+    """Sentences of one text, ready to be batched.
 
     Attributes:
         offsets: (S + 1,) words before each sentence.
-        costs: (S,) tokens each sentence costs, for the token budget.
     """
 
     offsets: Ints
-    costs: Ints
 
-    def flops(self, tagger: nn.Module) -> float:
-        """Operations of one forward pass of the tagger over the whole split."""
+    def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
+        """The sentences, each once, in parts of at most `token_budget` padded tokens.
+
+        A sentence that costs more is a part of its own.
+        """
 
     def batch(self, sentences: Ints) -> Any:
         """The tagger's input for whole sentences, in this order."""
 
+    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
+        """Operations of a part: forward, and backward through what is trained."""
+
 
 class FeatureInputs:
-    """Frozen vectors of one split, the selected layers in memory once, in stored precision."""
+    """Frozen vectors of one or more splits, the selected layers in memory once, as stored."""
 
     def __init__(
         self,
         store: FeatureStore,
-        split: str,
+        splits: str | Sequence[str],
         combination: LayerCombination,
         device: torch.device,
     ) -> None:
-        self.offsets: Ints = store.offsets(split)
-        self.costs: Ints = np.diff(self.offsets)
+        """Several splits follow one another as if they were one."""
+        names = [splits] if isinstance(splits, str) else splits
+        self.lengths: Ints = np.concatenate([np.diff(store.offsets(name)) for name in names])
+        self.offsets: Ints = np.concatenate([[0], np.cumsum(self.lengths)])
+        parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
         # (k, N, H)
-        self.states: Tensor = torch.from_numpy(store.read(split, combination.indices)).to(device)
+        states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        self.states: Tensor = states.to(device)
 
-    def flops(self, tagger: nn.Module) -> float:
-        """Every matrix of the tagger meets every word once."""
-        return 2.0 * matrix_entries(tagger) * float(self.offsets[-1])
+    def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
+        """Length buckets: a sentence costs its words."""
+        for part in length_batches(self.lengths[sentences], token_budget):
+            yield sentences[part]
 
     def batch(self, sentences: Ints) -> FeatureBatch:
         """The sentences' vectors, gathered by word index."""
-        lengths = self.costs[sentences]
+        lengths = self.lengths[sentences]
         words = torch.from_numpy(ranges(self.offsets[sentences], lengths))
         return FeatureBatch(self.states.index_select(1, words.to(self.states.device)), lengths)
 
+    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
+        """Every matrix of the tagger meets every word once."""
+        words = float(self.lengths[sentences].sum())
+        return 2.0 * matrix_entries(tagger) * words * (3 if training else 1)
+
 
 class PieceInputs:
-    """Wordpieces of one split for the trainable encoder."""
+    """Wordpieces of one text for the trainable encoder."""
 
     def __init__(self, alignment: Alignment, encoder: Encoder, device: torch.device) -> None:
         self.offsets: Ints = alignment.sentences
         self.alignment = alignment
         self.encoder = encoder
         self.device = device
-        self.costs: Ints = self._costs()
+        # (S,) each: a sentence's words are read from consecutive windows.
+        self.first: Ints = alignment.windows_of(self.offsets[:-1])
+        self.last: Ints = alignment.windows_of(self.offsets[1:] - 1)
 
-    def flops(self, tagger: nn.Module) -> float:
-        """The encoder over the windows each sentence reads, and the classifier over all words.
+    def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
+        """Sentences that share windows stay together, so that a window is computed once.
 
-        Where sentences share a window (document context) it counts for each of them: a batch of
-        single sentences reads it again.
+        Where their windows exceed the budget they are parted, and a window between is read twice.
         """
-        head = matrix_entries(tagger) - matrix_entries(self.encoder)
-        return 2.0 * head * float(self.offsets[-1]) + encoder_flops(
-            self.encoder,
-            self.alignment.window_lengths[self._windows_read()],
-            num_layers=self.encoder.num_layers,
-            hidden_size=self.encoder.hidden_size,
-        )
+        clusters = [
+            cluster
+            for together in self._sharing(sentences)
+            for cluster in self._within(together, token_budget)
+        ]
+        sizes = [self._size(cluster) for cluster in clusters]
+        by_longest = sorted(range(len(clusters)), key=lambda i: -sizes[i][1])
+        part: list[Ints] = []
+        rows = longest = 0
+        for i in by_longest:
+            if part and (rows + sizes[i][0]) * longest > token_budget:
+                yield np.concatenate(part)
+                part, rows = [], 0
+            if not part:
+                longest = sizes[i][1]
+            part.append(clusters[i])
+            rows += sizes[i][0]
+        if part:
+            yield np.concatenate(part)
 
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""
         return self.encoder.sentence_batch(self.alignment, sentences).to(self.device)
 
-    def _costs(self) -> Ints:
-        """(S,) pieces of the windows that each sentence's words are read from."""
-        before = np.concatenate([[0], np.cumsum(self.alignment.window_lengths)])
-        first, last = self._first_and_last_windows()
-        costs: Ints = before[last + 1] - before[first]
-        return costs
+    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
+        """The encoder over the windows that are read, and the classifier over the words.
 
-    def _windows_read(self) -> Ints:
-        """The windows of all sentences, one sentence after the other."""
-        first, last = self._first_and_last_windows()
-        return ranges(first, last - first + 1)
+        What is frozen has no backward pass, below the lowest layer that is trained.
+        """
+        sizes = self.last[sentences] - self.first[sentences] + 1
+        windows = np.unique(ranges(self.first[sentences], sizes))
+        words = float(np.diff(self.offsets)[sentences].sum())
+        head = 2.0 * (matrix_entries(tagger) - matrix_entries(self.encoder)) * words
+        body = encoder_flops(
+            self.encoder,
+            self.alignment.window_lengths[windows],
+            num_layers=self.encoder.num_layers,
+            hidden_size=self.encoder.hidden_size,
+        )
+        if not training:
+            return head + body
+        return 3 * head + body * (1 + 2 * self.encoder.trained_share)
 
-    def _first_and_last_windows(self) -> tuple[Ints, Ints]:
-        """(S,) each: a sentence's words are read from consecutive windows."""
-        first = self.alignment.windows_of(self.offsets[:-1])
-        return first, self.alignment.windows_of(self.offsets[1:] - 1)
+    def _sharing(self, sentences: Ints) -> list[Ints]:
+        """The sentences, in text order, parted wherever neighbours share no window."""
+        if not len(sentences):
+            return []
+        order = sentences[np.lexsort((sentences, self.first[sentences]))]
+        parted = np.flatnonzero(self.first[order[1:]] > self.last[order[:-1]]) + 1
+        return np.split(order, parted)
+
+    def _within(self, together: Ints, token_budget: int) -> Iterator[Ints]:
+        """Neighbours that share windows, cut where their windows exceed the budget."""
+        start = 0
+        for end in range(1, len(together) + 1):
+            rows, longest = self._size(together[start:end])
+            if rows * longest > token_budget and end - start > 1:
+                yield together[start : end - 1]
+                start = end - 1
+        yield together[start:]
+
+    def _size(self, cluster: Ints) -> tuple[int, int]:
+        """Windows that a cluster reads, and the longest of them."""
+        first, last = int(self.first[cluster[0]]), int(self.last[cluster[-1]])
+        return last - first + 1, int(self.alignment.window_lengths[first : last + 1].max())

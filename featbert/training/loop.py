@@ -9,7 +9,7 @@ on dev are kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -18,17 +18,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.optim import AdamW
+from torch.optim import Optimizer
 
 from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
-from featbert.features.batching import length_batches
 from featbert.features.device import Device, Precision
+from featbert.training.freezing import freeze_for_epoch
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
-from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
-from featbert.training.sampler import epoch_batches
+from featbert.training.optimizer import (
+    describe_groups,
+    make_optimizer,
+    make_schedule,
+    rate_share,
+)
+from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.settings import TrainingSettings
 
 Ints = NDArray[np.int64]
@@ -46,13 +51,17 @@ class Fitted:
 
     Attributes:
         history: one row an epoch.
-        best_epoch: from 1.
+        best_epoch: from 1; the last one where dev was not scored.
         seconds: wall time of all epochs, dev scoring included.
+        trained_parameters: parameters that training changed, in any epoch.
+        flops: of training, dev scoring not included, estimated from shapes.
     """
 
     history: list[Epoch]
     best_epoch: int
     seconds: float
+    trained_parameters: int
+    flops: float
 
 
 def fit(
@@ -62,7 +71,8 @@ def fit(
     settings: TrainingSettings,
     *,
     seed: int,
-    score_dev: Callable[[], PRF],
+    score_dev: Callable[[], PRF] | None,
+    documents: Ints | None = None,
     device: Device,
     precision: Precision = "fp32",
     on_step: Callable[[int, int], None] | None = None,
@@ -72,7 +82,9 @@ def fit(
 
     Args:
         labels: (N,) label of each word of the split.
-        score_dev: entity scores of dev with the tagger as it stands; F1 chooses the epoch.
+        score_dev: entity scores of dev with the tagger as it stands; F1 chooses the epoch. None:
+            all epochs are trained and the last weights kept.
+        documents: (S,) document of each sentence where batches are drawn by document.
         on_step: called with steps done and steps in all.
         on_epoch: called with the history row of each epoch.
 
@@ -81,25 +93,29 @@ def fit(
     """
     torch.manual_seed(seed)
     lengths = np.diff(inputs.offsets)
-    steps_an_epoch = -(-len(lengths) // settings.batch_size)
-    total = steps_an_epoch * settings.epochs
+    draw = {"batch_size": settings.batch_size, "seed": seed, "documents": documents}
+    steps = count_steps(lengths, epochs=settings.epochs, **draw)  # type: ignore[arg-type]
+    total = sum(steps)
     optimizer = make_optimizer(tagger, settings)
-    schedule = make_schedule(optimizer, total=total, warmup=settings.warmup)
+    schedule = make_schedule(optimizer, settings, total=total)
     scaler = torch.amp.GradScaler(device.kind, enabled=precision == "fp16")
     targets = torch.from_numpy(labels).to(device.torch)
     history: list[Epoch] = []
     best: tuple[float, int, dict[str, Tensor]] | None = None
+    flops = 0.0
+    step = 0
     started = time.perf_counter()
     for epoch in range(1, settings.epochs + 1):
         epoch_started = time.perf_counter()
         tagger.train()
+        freeze_for_epoch(tagger, settings, epoch)
         loss_sum = torch.zeros((), device=device.torch)
-        batches = epoch_batches(lengths, settings.batch_size, seed=seed, epoch=epoch)
-        for step, sentences in enumerate(batches, start=(epoch - 1) * steps_an_epoch + 1):
+        first_step = step
+        batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
+        for sentences in batches:
             n_words = int(lengths[sentences].sum())
             optimizer.zero_grad(set_to_none=True)
-            for part in length_batches(inputs.costs[sentences], settings.token_budget):
-                ids = sentences[part]
+            for ids in inputs.parts(sentences, settings.token_budget):
                 words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
                 with _autocast(device, precision):
                     logits = tagger(inputs.batch(ids))
@@ -108,8 +124,10 @@ def fit(
                 )
                 scaler.scale(loss / n_words).backward()  # type: ignore[no-untyped-call]
                 loss_sum += loss.detach()
+                flops += inputs.flops(tagger, ids, training=True)
             _step(tagger, optimizer, scaler, settings.clip_norm)
             schedule.step()
+            step += 1
             if on_step is not None:
                 on_step(step, total)
         mean_loss = float(loss_sum) / len(labels)
@@ -118,27 +136,39 @@ def fit(
                 f"a finite loss expected, found {mean_loss} in epoch {epoch}; "
                 "lower --learning-rate, or use --precision fp32"
             )
-        dev = score_dev()
+        dev = None if score_dev is None else score_dev()
+        share = max(
+            rate_share(s, total=total, warmup=settings.warmup, schedule=settings.schedule)
+            for s in range(first_step, step)
+        )
         row = Epoch(
             epoch=epoch,
             train_loss=mean_loss,
-            dev_f1=dev.f1,
-            dev_precision=dev.precision,
-            dev_recall=dev.recall,
+            dev_f1=None if dev is None else dev.f1,
+            dev_precision=None if dev is None else dev.precision,
+            dev_recall=None if dev is None else dev.recall,
             seconds=time.perf_counter() - epoch_started,
-            groups=describe_groups(optimizer),
+            groups=describe_groups(optimizer, share),
         )
         history.append(row)
         if on_epoch is not None:
             on_epoch(row)
+        if dev is None:
+            continue
         if best is None or dev.f1 > best[0]:
             best = (dev.f1, epoch, {n: t.clone() for n, t in tagger.state_dict().items()})
         elif settings.patience is not None and epoch - best[1] >= settings.patience:
             break
-    assert best is not None
-    tagger.load_state_dict(best[2])
+    if best is not None:
+        tagger.load_state_dict(best[2])
     tagger.eval()
-    return Fitted(history, best[1], time.perf_counter() - started)
+    return Fitted(
+        history,
+        settings.epochs if best is None else best[1],
+        time.perf_counter() - started,
+        trained_parameters=sum(p.numel() for g in optimizer.param_groups for p in g["params"]),
+        flops=flops,
+    )
 
 
 def predict(
@@ -149,21 +179,31 @@ def predict(
     device: Device,
     precision: Precision = "fp32",
 ) -> Ints:
-    """(N,) the most probable label of each word of a split, in the split's order."""
+    """(N,) the most probable label of each word, in the text's order."""
     tagger.eval()
     lengths = np.diff(inputs.offsets)
     found = torch.empty(int(inputs.offsets[-1]), dtype=torch.int64, device=device.torch)
-    budget = settings.token_budget * PREDICTION_FACTOR
     with torch.inference_mode(), _autocast(device, precision):
-        for ids in length_batches(inputs.costs, budget):
+        for ids in _prediction_parts(inputs, settings):
             words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
             found[words.to(device.torch)] = tagger(inputs.batch(ids)).argmax(1)
     result: Ints = found.cpu().numpy()
     return result
 
 
+def prediction_flops(tagger: nn.Module, inputs: Inputs, settings: TrainingSettings) -> float:
+    """Operations of `predict` over the whole text, estimated from shapes."""
+    parts = _prediction_parts(inputs, settings)
+    return sum(inputs.flops(tagger, ids, training=False) for ids in parts)
+
+
+def _prediction_parts(inputs: Inputs, settings: TrainingSettings) -> Iterator[Ints]:
+    everything = np.arange(len(inputs.offsets) - 1)
+    return inputs.parts(everything, settings.token_budget * PREDICTION_FACTOR)
+
+
 def _step(
-    tagger: nn.Module, optimizer: AdamW, scaler: torch.amp.GradScaler, clip_norm: float
+    tagger: nn.Module, optimizer: Optimizer, scaler: torch.amp.GradScaler, clip_norm: float
 ) -> None:
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(tagger.parameters(), clip_norm)

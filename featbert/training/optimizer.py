@@ -1,4 +1,4 @@
-"""AdamW with BERT's habits: no decay on vectors, linear warmup and decay of the rate.
+"""AdamW with BERT's habits: no decay on vectors, a warmup, rates by layer where asked.
 
 Devlin et al. 2019, appendix A.2: Adam with decoupled decay 0.01, epsilon 1e-6, warmup and
 linear decay. Whether a parameter decays is decided by its shape: vectors (biases, LayerNorm)
@@ -7,68 +7,130 @@ and scalars do not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from torch import nn
-from torch.optim import AdamW
+from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from featbert.tagging.combination import ScalarMix
+from featbert.training.bert_adam import BertAdam
+from featbert.training.freezing import as_layered, lowest_trained
 from featbert.training.history import ParameterGroup
 from featbert.training.settings import TrainingSettings
 
+BETAS = (0.9, 0.999)
+EPSILON = 1e-6
 
-def make_optimizer(tagger: nn.Module, settings: TrainingSettings) -> AdamW:
-    """AdamW over the trainable parameters in named groups: matrices, vectors, scalar_mix."""
+
+def make_optimizer(tagger: nn.Module, settings: TrainingSettings) -> Optimizer:
+    """The optimiser over all parameters that are ever trained, in named groups.
+
+    Groups are matrices, vectors and scalar_mix; where layers have rates of their own or are
+    unfrozen one after the other: embeddings, layer 1, ..., classifier, in matrices and vectors.
+    """
+    groups = _groups_by_layer(tagger, settings) or _groups_by_shape(tagger, settings)
+    if not settings.bias_correction:
+        return BertAdam(groups, betas=BETAS, eps=EPSILON)
+    return AdamW(groups, betas=BETAS, eps=EPSILON, fused=True)
+
+
+def _groups_by_shape(tagger: nn.Module, settings: TrainingSettings) -> list[dict[str, Any]]:
     mixes = [m for m in tagger.modules() if isinstance(m, ScalarMix)]
     mixed = {id(p) for m in mixes for p in m.parameters()}
     trained = [p for p in tagger.parameters() if p.requires_grad]
     rest = [p for p in trained if id(p) not in mixed]
-    groups = [
-        ("matrices", [p for p in rest if p.dim() > 1], settings.learning_rate, True),
-        ("vectors", [p for p in rest if p.dim() <= 1], settings.learning_rate, False),
-        (
-            "scalar_mix",
-            [p for p in trained if id(p) in mixed],
-            settings.mix_learning_rate,
-            False,
-        ),
+    rate = settings.learning_rate
+    return [
+        *_split_by_shape("", rest, rate, settings),
+        *_group("scalar_mix", [p for p in trained if id(p) in mixed], settings.mix_learning_rate),
     ]
-    return AdamW(
-        [
-            {
-                "name": name,
-                "params": parameters,
-                "lr": rate,
-                "weight_decay": settings.weight_decay if decays else 0.0,
-            }
-            for name, parameters, rate, decays in groups
-            if parameters
-        ],
-        betas=(0.9, 0.999),
-        eps=1e-6,
-        fused=True,
-    )
 
 
-def rate_share(step: int, *, total: int, warmup: float) -> float:
+def _groups_by_layer(tagger: nn.Module, settings: TrainingSettings) -> list[dict[str, Any]]:
+    if settings.discriminative == 1 and settings.unfreeze is None and settings.freeze_to is None:
+        return []
+    layered = as_layered(tagger)
+    depths, top = layered.parameter_depths(), layered.num_layers + 1
+    lowest = lowest_trained(settings, layered.num_layers, settings.epochs)
+    by_depth: dict[int, list[nn.Parameter]] = {depth: [] for depth in range(lowest, top + 1)}
+    for name, parameter in tagger.named_parameters():
+        if depths[name] >= lowest:
+            by_depth[depths[name]].append(parameter)
+    return [
+        group
+        for depth, parameters in by_depth.items()
+        for group in _split_by_shape(
+            _depth_name(depth, top) + " ",
+            parameters,
+            settings.learning_rate / settings.discriminative ** (top - depth),
+            settings,
+        )
+    ]
+
+
+def _depth_name(depth: int, top: int) -> str:
+    return {0: "embeddings", top: "classifier"}.get(depth, f"layer {depth}")
+
+
+def _split_by_shape(
+    prefix: str, parameters: Iterable[nn.Parameter], rate: float, settings: TrainingSettings
+) -> list[dict[str, Any]]:
+    parameters = list(parameters)
+    matrices = [p for p in parameters if p.dim() > 1]
+    vectors = [p for p in parameters if p.dim() <= 1]
+    return [
+        *_group(f"{prefix}matrices", matrices, rate, settings.weight_decay),
+        *_group(f"{prefix}vectors", vectors, rate),
+    ]
+
+
+def _group(
+    name: str, parameters: list[nn.Parameter], rate: float, decay: float = 0.0
+) -> list[dict[str, Any]]:
+    if not parameters:
+        return []
+    return [{"name": name, "params": parameters, "lr": rate, "weight_decay": decay}]
+
+
+def rate_share(step: int, *, total: int, warmup: float, schedule: str = "linear") -> float:
     """Share of the highest rate that step `step` (from 0) of `total` is taken with.
 
     Rises linearly over the first `warmup` share of the steps, so that the first step is not
-    lost at rate 0, then falls linearly and reaches 0 after the last step.
+    lost at rate 0; then it stays there ("constant"), or falls linearly and reaches 0 after the
+    last step ("linear").
     """
     rising = round(total * warmup)
     if step < rising:
         return (step + 1) / (rising + 1)
+    if schedule == "constant":
+        return 1.0
     return max(0.0, (total - step) / max(1, total - rising))
 
 
-def make_schedule(optimizer: AdamW, *, total: int, warmup: float) -> LambdaLR:
+def make_schedule(optimizer: Optimizer, settings: TrainingSettings, *, total: int) -> LambdaLR:
     """The schedule of `rate_share` over all groups."""
-    return LambdaLR(optimizer, lambda step: rate_share(step, total=total, warmup=warmup))
+    return LambdaLR(
+        optimizer,
+        lambda step: rate_share(
+            step, total=total, warmup=settings.warmup, schedule=settings.schedule
+        ),
+    )
 
 
-def describe_groups(optimizer: AdamW) -> list[ParameterGroup]:
-    """Name, number of parameters and present rate of each group."""
-    return [
-        ParameterGroup(g["name"], sum(p.numel() for p in g["params"]), float(g["lr"]))
-        for g in optimizer.param_groups
-    ]
+def describe_groups(optimizer: Optimizer, share: float) -> list[ParameterGroup]:
+    """What was trained at `share` of the highest rate: name, parameters and rate of each group.
+
+    Matrices and vectors of one layer are told together; a layer that is frozen is left out.
+    """
+    told: dict[str, ParameterGroup] = {}
+    for group in optimizer.param_groups:
+        count = sum(p.numel() for p in group["params"] if p.requires_grad)
+        if not count:
+            continue
+        name, _, kind = group["name"].rpartition(" ")
+        name = name or kind
+        before = told[name].parameters if name in told else 0
+        told[name] = ParameterGroup(name, before + count, float(group["initial_lr"]) * share)
+    return list(told.values())

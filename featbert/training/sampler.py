@@ -1,7 +1,12 @@
-"""Which sentences make a step: shuffled length buckets, equal for both approaches.
+"""Which sentences make a step, equal for both approaches.
 
-The batches depend on sentence lengths in words, the batch size, the seed and the epoch alone;
-nothing of the approach enters, so both see the same sentences in the same steps.
+The batches depend on sentence lengths in words, documents, the batch size, the seed and the epoch
+alone; nothing of the approach enters, so both see the same sentences in the same steps.
+
+In sentence context a batch is a length bucket of shuffled sentences. In document context sentences
+are drawn by document: fine-tuning must compute whole windows, and sentences of one batch that
+share a window share its cost. A document of more sentences than a batch is cut into runs of
+neighbouring sentences.
 """
 
 from __future__ import annotations
@@ -9,32 +14,92 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+
 # Sentences are sorted by length within pools of this many batches, after shuffling.
 POOL_BATCHES = 16
+# Batches that wait to be filled with further documents.
+OPEN_BATCHES = 16
 
 
 def epoch_batches(
-    lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
-) -> list[NDArray[np.int64]]:
+    lengths: Ints,
+    batch_size: int,
+    *,
+    seed: int,
+    epoch: int,
+    documents: Ints | None = None,
+) -> list[Ints]:
     """Sentence ids of each step of an epoch; every sentence once.
 
     Args:
         lengths: (S,) words of each sentence.
+        batch_size: sentences of a step; with documents the most there are.
         epoch: from 1.
+        documents: (S,) document of each sentence, neighbours together; None draws sentences one
+            by one.
     """
     random = np.random.default_rng([seed, epoch])
-    shuffled = random.permutation(len(lengths))
+    if documents is None:
+        batches = _length_buckets(random.permutation(len(lengths)), lengths, batch_size)
+    else:
+        runs = _document_runs(documents, batch_size)
+        batches = _packed([runs[i] for i in random.permutation(len(runs))], batch_size)
+    return [batches[i] for i in random.permutation(len(batches))]
+
+
+def count_steps(
+    lengths: Ints, batch_size: int, *, seed: int, epochs: int, documents: Ints | None = None
+) -> list[int]:
+    """Steps of each epoch, from the first; where documents are packed they may differ."""
+    if documents is None:
+        return [-(-len(lengths) // batch_size)] * epochs
+    return [
+        len(epoch_batches(lengths, batch_size, seed=seed, epoch=epoch, documents=documents))
+        for epoch in range(1, epochs + 1)
+    ]
+
+
+def _length_buckets(shuffled: Ints, lengths: Ints, batch_size: int) -> list[Ints]:
     pool = POOL_BATCHES * batch_size
-    batches = [
+    return [
         part
         for start in range(0, len(shuffled), pool)
         for part in _cut(shuffled[start : start + pool], lengths, batch_size)
     ]
-    return [batches[i] for i in random.permutation(len(batches))]
 
 
-def _cut(
-    pool: NDArray[np.int64], lengths: NDArray[np.int64], batch_size: int
-) -> list[NDArray[np.int64]]:
+def _cut(pool: Ints, lengths: Ints, batch_size: int) -> list[Ints]:
     by_length = pool[np.argsort(lengths[pool], kind="stable")]
     return [by_length[i : i + batch_size] for i in range(0, len(by_length), batch_size)]
+
+
+def _document_runs(documents: Ints, batch_size: int) -> list[Ints]:
+    """Runs of neighbouring sentences of one document, nearly equal, none above a batch."""
+    edges = np.flatnonzero(np.diff(documents)) + 1
+    return [
+        run
+        for document in np.split(np.arange(len(documents)), edges)
+        for run in np.array_split(document, -(-len(document) // batch_size))
+        if len(run)
+    ]
+
+
+def _packed(runs: list[Ints], batch_size: int) -> list[Ints]:
+    """Whole runs put together to batches: each into the first open one that has room for it."""
+    closed: list[list[Ints]] = []
+    waiting: list[tuple[int, list[Ints]]] = []  # sentences so far, runs
+    for run in runs:
+        for place, (size, batch) in enumerate(waiting):
+            if size + len(run) <= batch_size:
+                batch.append(run)
+                waiting[place] = (size + len(run), batch)
+                break
+        else:
+            waiting.append((len(run), [run]))
+        full = [i for i, (size, _) in enumerate(waiting) if size == batch_size]
+        closed += [waiting.pop(i)[1] for i in reversed(full)]
+        if len(waiting) > OPEN_BATCHES:
+            fullest = max(range(len(waiting)), key=lambda i: waiting[i][0])
+            closed.append(waiting.pop(fullest)[1])
+    return [np.concatenate(batch) for batch in [*closed, *(batch for _, batch in waiting)]]

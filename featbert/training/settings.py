@@ -8,9 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from featbert.errors import InputError
+
+SCHEDULES = ("linear", "constant")
+TRAIN_ON = ("train", "train+dev")
+# Settings of the BiLSTM and of the encoder's training, which the other approach does not have.
+FEATURES_ONLY = ("lstm_size", "lstm_layers", "mix_learning_rate")
+FINETUNE_ONLY = ("discriminative", "unfreeze", "freeze_to")
+# What records older than a setting were trained with; a run at these values keeps the name that
+# it had before there was the setting.
+LATER_SETTINGS: dict[str, Any] = {
+    "schedule": "linear",
+    "bias_correction": True,
+    "train_on": "train",
+    "discriminative": 1.0,
+    "unfreeze": None,
+    "freeze_to": None,
+}
 
 
 class SettingsError(InputError):
@@ -26,13 +42,25 @@ class TrainingSettings:
         batch_size: sentences of a step, the same sentences for both approaches.
         learning_rate: highest rate of AdamW, reached at the end of the warmup.
         mix_learning_rate: the same for scalar-mix weights, which are few and slow to move.
-        warmup: share of the steps in which the rate rises from 0; then it falls to 0, linearly.
+        warmup: share of the steps in which the rate rises from 0, linearly.
+        schedule: what follows the warmup: "linear", down to 0 (slanted triangular), or "constant".
+        bias_correction: Adam's correction of its means in the first steps; the optimiser that was
+            published with BERT has none.
         weight_decay: decoupled decay of matrices; vectors (biases, LayerNorm) get none.
         clip_norm: largest norm of a step's gradients.
         patience: epochs without a better dev F1 after which training stops; None: never.
         token_budget: padded tokens computed at once; a larger batch is split, its loss is not.
         dropout: of the tagger.
-        lstm_size, lstm_layers: units per direction and layers of the BiLSTM (features only).
+        train_on: "train", or "train+dev": then epochs are the best ones of the same run on train
+            alone, and the last weights are kept.
+        lstm_size, lstm_layers: units per direction and layers of the BiLSTM (features only); no
+            layer at all is a linear probe.
+        discriminative: delta of Howard and Ruder 2018: each layer learns by that factor slower
+            than the one above it (fine-tuning only).
+        unfreeze: layers that each epoch unfreezes from the top, after a first epoch of the
+            classifier alone; the embeddings come with the lowest layers (fine-tuning only).
+        freeze_to: embeddings and layers up to this one are never trained; 0: the embeddings
+            alone; None: everything is trained (fine-tuning only).
     """
 
     epochs: int
@@ -47,6 +75,12 @@ class TrainingSettings:
     token_budget: int = 4096
     lstm_size: int = 768
     lstm_layers: int = 2
+    schedule: Literal["linear", "constant"] = "linear"
+    bias_correction: bool = True
+    train_on: Literal["train", "train+dev"] = "train"
+    discriminative: float = 1.0
+    unfreeze: int | None = None
+    freeze_to: int | None = None
 
     def __post_init__(self) -> None:
         """Raises SettingsError naming every setting that is out of range."""
@@ -64,16 +98,54 @@ class TrainingSettings:
                 ("patience", self.patience is None or self.patience >= 1, "of at least 1"),
                 ("token_budget", self.token_budget >= 1, "of at least 1"),
                 ("lstm_size", self.lstm_size >= 1, "of at least 1"),
-                ("lstm_layers", self.lstm_layers >= 1, "of at least 1"),
+                ("lstm_layers", self.lstm_layers >= 0, "of at least 0"),
+                ("schedule", self.schedule in SCHEDULES, " or ".join(SCHEDULES)),
+                ("train_on", self.train_on in TRAIN_ON, " or ".join(TRAIN_ON)),
+                ("discriminative", 1 <= self.discriminative < 100, "from 1 to below 100"),
+                ("unfreeze", self.unfreeze is None or self.unfreeze >= 1, "of at least 1"),
+                ("freeze_to", self.freeze_to is None or self.freeze_to >= 0, "of at least 0"),
             )
             if not fits
         ]
         if wrong:
             raise SettingsError("; ".join(wrong))
 
+    @property
+    def trained_splits(self) -> tuple[str, ...]:
+        """Splits that the tagger learns from."""
+        return ("train", "dev") if self.train_on == "train+dev" else ("train",)
+
     def but(self, **given: Any) -> TrainingSettings:
         """These settings with those of `given` that are not None instead."""
         return dataclasses.replace(self, **{k: v for k, v in given.items() if v is not None})
+
+
+def used_settings(
+    settings: TrainingSettings, approach: str, *, weighted: bool = False
+) -> dict[str, Any]:
+    """The settings that play a part in a run of this approach, flat.
+
+    Args:
+        weighted: whether the layer combination has a scalar mix.
+    """
+    unused = set(FEATURES_ONLY if approach == "finetune" else FINETUNE_ONLY)
+    if not weighted:
+        unused.add("mix_learning_rate")
+    if not settings.lstm_layers:
+        unused.add("lstm_size")
+    return {k: v for k, v in dataclasses.asdict(settings).items() if k not in unused}
+
+
+def with_later_settings(settings: dict[str, Any], approach: str) -> dict[str, Any]:
+    """A record's settings with those that came after it, at what it was trained with."""
+    used = used_settings(DEFAULTS[approach], approach)
+    later = {k: v for k, v in LATER_SETTINGS.items() if k in used and k not in settings}
+    return settings | later
+
+
+def named_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a run's name is made of: later ones only where they are not as before."""
+    return {k: v for k, v in settings.items() if k not in LATER_SETTINGS or v != LATER_SETTINGS[k]}
 
 
 DEFAULTS = {

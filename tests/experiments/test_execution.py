@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from featbert.comparison import find_runs
-from featbert.experiments import running
+from featbert.experiments import carrying_out
 from tests.workspace import Workspace
 
 TEXT = """
@@ -65,7 +65,7 @@ def test_an_interrupted_experiment_goes_on(
     workspace: Workspace, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    write_record = running.write_record
+    write_record = carrying_out.write_record
 
     def interrupted(folder: Path, record: object) -> None:
         if len(calls) == 3:
@@ -73,7 +73,7 @@ def test_an_interrupted_experiment_goes_on(
         calls.append(folder.name)
         write_record(folder, record)
 
-    monkeypatch.setattr(running, "write_record", interrupted)
+    monkeypatch.setattr(carrying_out, "write_record", interrupted)
     stopped = run(workspace, file)
     assert stopped.exit_code == 130
     assert "the same command goes on" in stopped.stderr

@@ -28,7 +28,27 @@ def test_the_fine_tuned_tagger_against_torch_s_counter(tiny_bert: Path) -> None:
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             tagger(inputs.batch(np.array([sentence])))
         counted += counter.get_total_flops()
-    assert inputs.flops(tagger) == pytest.approx(counted, rel=1e-6)
+    everything = np.arange(len(text))
+    assert inputs.flops(tagger, everything, training=False) == pytest.approx(counted, rel=1e-6)
+
+
+@pytest.mark.parametrize("frozen_below", [0, 1, 2, 3, 4])
+def test_training_with_frozen_layers_against_torch_s_counter(tiny_bert, frozen_below) -> None:
+    """Layers below the lowest one that is trained cost their forward pass alone."""
+    encoder = load_encoder(find_encoder(str(tiny_bert)))
+    encoder.model.set_attn_implementation("eager")
+    tagger = FineTuneTagger(encoder, 5).train()
+    tagger.freeze_below(frozen_below)
+    text = [Sentence(("The", "quick", "Hamilton", "fox"))]
+    alignment = align(text, encoder.wordpieces, positions=encoder.positions)
+    inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
+    with FlopCounterMode(display=False) as counter:
+        tagger(inputs.batch(np.array([0]))).sum().backward()
+    counted = counter.get_total_flops()
+    # The lowest trained layer and the classifier need no gradients of what comes in.
+    found = inputs.flops(tagger, np.array([0]), training=True)
+    assert found == pytest.approx(counted, rel=0.12)
+    assert found >= counted
 
 
 def test_the_bilstm_by_hand() -> None:

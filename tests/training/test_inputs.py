@@ -41,7 +41,7 @@ def encoder(source):
 @pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1]])
 def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
     inputs = FeatureInputs(store, "train", parse_layers("concat:3,1", 3), CPU)
-    assert inputs.costs.tolist() == LENGTHS
+    assert inputs.lengths.tolist() == LENGTHS
     batch = inputs.batch(np.array(sentences))
     held, offsets = store.read("train"), store.offsets("train")
     expected = np.concatenate([held[::-1, offsets[s] : offsets[s + 1]] for s in sentences], axis=1)
@@ -55,24 +55,68 @@ def test_layers_that_the_store_lacks_are_refused(store):
         FeatureInputs(store, "train", parse_layers("layer:2", 3), CPU)
 
 
+def test_several_splits_follow_one_another(store):
+    inputs = FeatureInputs(store, ["train", "dev"], parse_layers("layer:1", 3), CPU)
+    assert inputs.lengths.tolist() == [*LENGTHS, *LENGTHS[:2]]
+    batch = inputs.batch(np.array([5, 0]))
+    dev, train = store.read("dev", [1]), store.read("train", [1])
+    expected = np.concatenate([dev[:, 4:5], train[:, :4]], axis=1)
+    np.testing.assert_array_equal(batch.states.numpy(), expected)
+
+
+def windows_of(alignment, s) -> set[int]:
+    """Brute force: the windows that own a word of sentence s."""
+    words = range(alignment.sentences[s], alignment.sentences[s + 1])
+    return {
+        v
+        for v in range(len(alignment.windows))
+        for w in words
+        if alignment.owned[v] <= w < alignment.owned[v + 1]
+    }
+
+
+def long_alignment(encoder, context="document"):
+    """Three documents: of one window, of many, and of one sentence longer than a window."""
+    random = np.random.default_rng(8)
+    words = ["The", "quick", "fox", "Jordan", "Hamilton", "rejects", "unaffordable", "."]
+    texts = [" ".join(random.choice(words, size=n)) for n in (3, 4, *[6] * 20, 60, 2)]
+    documents = [0, 0, *[1] * 20, 2, 3]
+    sentences = sentences_of(texts, documents)
+    return align(sentences, encoder.wordpieces, positions=40, context=context)
+
+
 @pytest.mark.parametrize("context", ["sentence", "document"])
-def test_costs_are_the_pieces_of_the_windows_that_a_sentence_is_read_from(encoder, context):
-    sentences = sentences_of(TEXTS, [0, 0, 0, 1])
-    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, context=context)
+@pytest.mark.parametrize("budget", [1, 45, 100, 300, 10_000])
+def test_parts_hold_each_sentence_once_within_the_budget(encoder, context, budget):
+    alignment = long_alignment(encoder, context)
     inputs = PieceInputs(alignment, encoder, CPU)
-    assert inputs.offsets.tolist() == np.cumsum([0, *LENGTHS]).tolist()
-    for s in range(4):
-        words = range(inputs.offsets[s], inputs.offsets[s + 1])
-        windows = {
-            v for v in range(len(alignment.windows)) for w in words
-            if alignment.owned[v] <= w < alignment.owned[v + 1]
-        }  # fmt: skip
-        assert inputs.costs[s] == sum(
-            alignment.windows[v, 1] - alignment.windows[v, 0] + 2 for v in windows
-        )
-        batch = inputs.batch(np.array([s]))
+    asked = np.random.default_rng(1).permutation(24)[:20]
+    parts = list(inputs.parts(asked, budget))
+    assert sorted(np.concatenate(parts).tolist()) == sorted(asked.tolist())
+    for part in parts:
+        windows = set().union(*(windows_of(alignment, s) for s in part))
+        batch = inputs.batch(part)
         assert len(batch.ids) == len(windows)  # no window is read that gives no word
-        assert batch.n_words == LENGTHS[s]
+        assert batch.n_words == sum(alignment.sentence_lengths[s] for s in part)
+        assert batch.ids.numel() <= budget or len(part) == 1
+
+
+def test_sentences_that_share_windows_stay_together(encoder):
+    """With room for them, a pass over a document computes each of its windows once."""
+    alignment = long_alignment(encoder)
+    inputs = PieceInputs(alignment, encoder, CPU)
+    parts = list(inputs.parts(np.arange(24), 10_000))
+    read = sum(len(inputs.batch(part).ids) for part in parts)
+    assert read == len(alignment.windows)
+    one_by_one = sum(len(windows_of(alignment, s)) for s in range(24))
+    assert one_by_one > 1.3 * len(alignment.windows)
+
+
+def test_no_sentences_give_no_parts(encoder, store):
+    nothing = np.zeros(0, dtype=np.int64)
+    assert list(PieceInputs(long_alignment(encoder), encoder, CPU).parts(nothing, 100)) == []
+    features = FeatureInputs(store, "train", parse_layers("layer:1", 3), CPU)
+    assert list(features.parts(nothing, 100)) == []
 
 
 def test_a_window_that_two_sentences_share_is_read_once(encoder):

@@ -12,6 +12,7 @@ from torch import nn
 
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import align, ranges
+from featbert.features.batching import length_batches
 from featbert.features.device import Device
 from featbert.features.encoder import load_encoder
 from featbert.features.layers import parse_layers
@@ -47,6 +48,13 @@ class VectorInputs:
         self.costs = lengths
         self.states = states  # (k, N, H)
         self.drawn: list[list[int]] = []
+
+    def parts(self, sentences, token_budget):
+        for part in length_batches(self.costs[sentences], token_budget):
+            yield sentences[part]
+
+    def flops(self, tagger, sentences, *, training) -> float:
+        return float(self.costs[sentences].sum()) * (3 if training else 1)
 
     def batch(self, sentences) -> FeatureBatch:
         self.drawn.append(sentences.tolist())
@@ -244,9 +252,35 @@ def test_the_history(task):
     assert all(row.seconds > 0 for row in rows)
     assert fitted.seconds >= sum(row.seconds for row in rows)
     assert [g.name for g in rows[0].groups] == ["matrices", "vectors", "scalar_mix"]
-    assert rows[-1].groups[0].learning_rate == 0  # the rate falls to 0 after the last step
-    rates = [row.groups[0].learning_rate for row in rows]
-    assert rates == sorted(rates, reverse=True)
+    # Nine steps, one of warmup: the highest rate of an epoch is that of its first full step.
+    rates = [row.groups[0].learning_rate / SETTINGS.learning_rate for row in rows]
+    assert rates == pytest.approx([1, 6 / 8, 3 / 8])
+    assert fitted.flops == 3 * 3 * N_WORDS  # as the inputs count them, each part once
+    assert fitted.trained_parameters == sum(p.numel() for p in tagger.parameters())
+
+
+def test_without_dev_all_epochs_are_trained_and_the_last_weights_kept(task):
+    tagger = task.tagger()
+    settings = dataclasses.replace(SETTINGS, patience=1)
+    fitted = fit(tagger, task.inputs, task.labels, settings, seed=1, score_dev=None, device=CPU)
+    last = task.tagger()
+    run(task, last)  # dev rises, so its best weights are the last ones
+    assert equal(weights(tagger), weights(last))
+    assert fitted.best_epoch == 3
+    assert [row.dev_f1 for row in fitted.history] == [None] * 3
+
+
+def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(task):
+    """The number of steps may differ by epoch; the schedule still ends with the last step."""
+    documents = np.repeat([0, 1, 2, 3], [3, 11, 1, 9])
+    steps = []
+    fit(
+        task.tagger(), task.inputs, task.labels, SETTINGS, seed=1, score_dev=None, device=CPU,
+        documents=documents, on_step=lambda done, total: steps.append((done, total)),
+    )  # fmt: skip
+    assert steps == [(i + 1, len(steps)) for i in range(len(steps))]
+    drawn = sorted(s for batch in task.inputs.drawn for s in batch)
+    assert drawn == sorted(list(range(24)) * 3)
 
 
 def test_the_loss_is_the_mean_over_words(task):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -121,17 +123,25 @@ def test_no_step_is_lost_and_the_rate_rises_then_falls(total, warmup):
 def test_the_schedule_moves_all_groups_and_groups_are_described():
     tagger = BiLSTMTagger(parse_layers("weighted:0-3", 3), 16, 5, lstm_size=8, lstm_layers=1)
     optimizer = make_optimizer(tagger, SETTINGS)
-    schedule = make_schedule(optimizer, total=4, warmup=0.5)
+    schedule = make_schedule(optimizer, dataclasses.replace(SETTINGS, warmup=0.5), total=4)
     rates = []
     for _ in range(4):
-        rates.append({g.name: g.learning_rate for g in describe_groups(optimizer)})
+        rates.append({g["name"]: g["lr"] for g in optimizer.param_groups})
         optimizer.step()
         schedule.step()
     for rate, share in zip(rates, [1 / 3, 2 / 3, 1, 1 / 2], strict=True):
         assert rate == pytest.approx(
             {"matrices": 1e-3 * share, "vectors": 1e-3 * share, "scalar_mix": 5e-2 * share}
         )
-    sizes = {g.name: g.parameters for g in describe_groups(optimizer)}
+    assert [g["lr"] for g in optimizer.param_groups] == [0, 0, 0]
+    told = describe_groups(optimizer, 0.5)
+    sizes = {g.name: g.parameters for g in told}
     matrices = 2 * (4 * 8 * 16 + 4 * 8 * 8) + 16 * 5
     assert sizes == {"matrices": matrices, "vectors": 2 * 2 * 4 * 8 + 5, "scalar_mix": 4 + 1}
-    assert [g.learning_rate for g in describe_groups(optimizer)] == [0, 0, 0]
+    assert [g.learning_rate for g in told] == [5e-4, 5e-4, 2.5e-2]
+
+
+def test_a_constant_rate_stays_after_the_warmup():
+    shares = [rate_share(s, total=10, warmup=0.2, schedule="constant") for s in range(10)]
+    np.testing.assert_allclose(shares, [1 / 3, 2 / 3, *[1] * 8])
+    assert {rate_share(s, total=10, warmup=0.0, schedule="constant") for s in range(10)} == {1.0}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.training.sampler import POOL_BATCHES, epoch_batches
+from featbert.training.sampler import POOL_BATCHES, count_steps, epoch_batches
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=200).map(np.array)
 
@@ -63,3 +63,45 @@ def test_pinned():
 def test_one_sentence_a_step_and_all_in_one(size):
     found = batches(list(range(1, 101)), size)
     assert len(found) == (100 if size == 1 else 1)
+
+
+DOCUMENTS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
+    lambda sizes: np.repeat(np.arange(len(sizes)), sizes)
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(DOCUMENTS, st.integers(1, 20), st.integers(0, 2**31))
+def test_by_document_every_sentence_once_in_runs_of_neighbours(documents, size, seed):
+    lengths = np.ones(len(documents), dtype=np.int64)
+    found = epoch_batches(lengths, size, seed=seed, epoch=2, documents=documents)
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(documents)))
+    assert all(1 <= len(batch) <= size for batch in found)
+    runs = 1 + sum(int((np.diff(batch) != 1).sum()) for batch in found) + len(found) - 1
+    whole = sum(-(-n // size) for n in np.bincount(documents))
+    assert runs <= whole  # no document is cut more often than a batch's size demands
+    steps = count_steps(lengths, size, seed=seed, epochs=2, documents=documents)
+    assert steps[1] == len(found)
+
+
+def test_by_document_batches_are_nearly_full_and_change_by_epoch():
+    random = np.random.default_rng(3)
+    documents = np.repeat(np.arange(300), random.integers(1, 25, size=300))
+    lengths = np.ones(len(documents), dtype=np.int64)
+    draws = [
+        epoch_batches(lengths, 16, seed=1, epoch=epoch, documents=documents) for epoch in (1, 2)
+    ]
+    assert len(draws[0]) < 1.3 * len(documents) / 16  # documents of 9 to 16 stand alone
+    mates = [{tuple(sorted(batch.tolist())) for batch in draw} for draw in draws]
+    assert len(mates[0] & mates[1]) < 0.7 * len(mates[0])
+
+
+def test_a_document_s_number_may_come_back_in_another_place():
+    """Only neighbours make a document."""
+    documents = np.array([0, 0, 1, 1, 0, 0])
+    found = epoch_batches(np.ones(6, dtype=np.int64), 2, seed=1, epoch=1, documents=documents)
+    assert sorted(b.tolist() for b in found) == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_without_documents_steps_are_counted_without_drawing():
+    assert count_steps(np.ones(10, dtype=np.int64), 4, seed=1, epochs=3) == [3, 3, 3]

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.training.settings import DEFAULTS, SettingsError, TrainingSettings
+from featbert.training.settings import (
+    DEFAULTS,
+    LATER_SETTINGS,
+    SettingsError,
+    TrainingSettings,
+    named_settings,
+    used_settings,
+    with_later_settings,
+)
 
 GOOD = {"epochs": 1, "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.1}
 BAD = {
@@ -24,7 +32,12 @@ BAD = {
     "patience": [0, -1],
     "token_budget": [0],
     "lstm_size": [0],
-    "lstm_layers": [0],
+    "lstm_layers": [-1],
+    "schedule": ["cosine"],
+    "train_on": ["dev"],
+    "discriminative": [0.5, 100.0, math.nan],
+    "unfreeze": [0],
+    "freeze_to": [-1],
 }
 
 
@@ -38,7 +51,8 @@ def test_out_of_range(name, value):
 
 
 def test_every_setting_has_a_range():
-    assert set(BAD) == {f.name for f in dataclasses.fields(TrainingSettings)}
+    names = {f.name for f in dataclasses.fields(TrainingSettings)}
+    assert set(BAD) == names - {"bias_correction"}  # on or off
 
 
 @given(st.sets(st.sampled_from(sorted(BAD)), min_size=1))
@@ -64,3 +78,27 @@ def test_the_approaches_differ_by_default_only_where_they_are_meant_to():
     differ = {name for name in features if features[name] != finetune[name]}
     assert differ <= {"learning_rate", "epochs", "batch_size", "dropout"}
     assert set(DEFAULTS) == {"features", "finetune"}
+
+
+def test_a_run_at_the_former_ways_keeps_its_name():
+    """Settings that came later are named only where they are not as runs were before."""
+    plain = used_settings(DEFAULTS["finetune"], "finetune")
+    assert named_settings(plain).keys() == plain.keys() - LATER_SETTINGS.keys()
+    slower = dataclasses.replace(DEFAULTS["finetune"], discriminative=2.6)
+    assert named_settings(used_settings(slower, "finetune"))["discriminative"] == 2.6
+
+
+@pytest.mark.parametrize("approach", ["features", "finetune"])
+def test_an_older_record_is_read_with_what_it_was_trained_with(approach):
+    now = used_settings(DEFAULTS[approach], approach)
+    older = {k: v for k, v in now.items() if k not in LATER_SETTINGS}
+    assert with_later_settings(older, approach) == now
+    assert with_later_settings(now | {"schedule": "constant"}, approach)["schedule"] == "constant"
+
+
+def test_settings_that_play_no_part_are_not_told():
+    assert "freeze_to" not in used_settings(DEFAULTS["features"], "features")
+    assert "lstm_size" not in used_settings(DEFAULTS["finetune"], "finetune")
+    probe = dataclasses.replace(DEFAULTS["features"], lstm_layers=0)
+    assert "lstm_size" not in used_settings(probe, "features")
+    assert "mix_learning_rate" in used_settings(probe, "features", weighted=True)

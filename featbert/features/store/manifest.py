@@ -48,7 +48,7 @@ class Manifest:
         uncased: whether the tokenizer lowercases.
         num_layers, hidden_size: L, H of the encoder.
         layers: hidden states the store holds, rising; 0 is the embeddings.
-        context, pooling, precision, dtype: how the vectors were computed and are kept.
+        context, casing, pooling, precision, dtype: how the vectors were computed and are kept.
         token_budget, block_words: how batches were formed; they follow from these.
         device, device_name, threads, versions: where it was computed.
         seconds: wall time of the extraction, interruptions not counted.
@@ -86,11 +86,13 @@ class Manifest:
     encoder_parameters: int = 0
     flops: float = 0.0
     created: str = ""
+    casing: str = "original"
 
     @property
     def identity(self) -> dict[str, Any]:
         """What two stores must share to hold the same vectors."""
-        return {
+        casing = {} if self.casing == "original" else {"casing": self.casing}
+        return casing | {
             "format_version": FORMAT_VERSION,
             "text": {name: split.text for name, split in self.splits.items()},
             "encoder_weights": self.encoder_weights,

@@ -1,0 +1,91 @@
+"""Truecasing: sentences in capitals get the casing that the training split writes their words in.
+
+A cased encoder reads "LEICESTERSHIRE TAKE OVER" as other words than "Leicestershire take over";
+truecasing is one of the known differences between reproductions of BERT on CoNLL-2003.
+
+The rule, in full:
+
+1. A sentence is in capitals when it has a word of two letters or more and none of its letters is
+   lower case. Other sentences are left as they are, word for word.
+2. In such a sentence each word is written in the form that the training split most often has it
+   in, forms being counted without regard to case in sentences that are not in capitals, and not at
+   a sentence's first word, whose capital says nothing. Of equally frequent forms the one that
+   comes first in code point order is taken, so capitals before small letters.
+3. A word that was not counted gets a capital and small letters; capitals inside a word are not
+   guessed. A word without letters stays as it is.
+4. The sentence's first letter is a capital.
+5. Words keep their number and order, and their length in letters: a form that is longer or shorter
+   in another case (the German sharp s) is not taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from featbert.data.sentence import Sentence
+
+
+class Truecaser:
+    """The counts of a training split; see the head of this module."""
+
+    def __init__(self, forms: Mapping[str, str]) -> None:
+        """
+        Args:
+            forms: most frequent form of each word, by the word in small letters.
+        """
+        self.forms = forms
+
+    @classmethod
+    def from_sentences(cls, train: Iterable[Sentence]) -> Truecaser:
+        """Counts the forms of a training split, one pass."""
+        counts: dict[str, Counter[str]] = {}
+        for sentence in train:
+            if in_capitals(sentence.words):
+                continue
+            for word in sentence.words[1:]:
+                counts.setdefault(word.lower(), Counter())[word] += 1
+        forms = {
+            lower: min(forms, key=lambda form: (-forms[form], form))
+            for lower, forms in counts.items()
+        }
+        return cls(forms)
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The words (T,) of one sentence, truecased if they are in capitals."""
+        if not in_capitals(words):
+            return tuple(words)
+        cased = [self._word(word) for word in words]
+        first = next(i for i, word in enumerate(cased) if any(c.isalpha() for c in word))
+        cased[first] = _same_length(_capital(cased[first]), cased[first])
+        return tuple(cased)
+
+    def sentences(self, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+        """The sentences with truecased words; tags and documents as they are."""
+        return tuple(dataclasses.replace(s, words=self.words(s.words)) for s in sentences)
+
+    def _word(self, word: str) -> str:
+        if not any(c.isalpha() for c in word):
+            return word
+        lower = word.lower()
+        return _same_length(self.forms.get(lower, _capital(lower)), word)
+
+
+def in_capitals(words: Sequence[str]) -> bool:
+    """Whether a sentence is written in capitals (rule 1)."""
+    if any(c.islower() for word in words for c in word):
+        return False
+    return any(sum(c.isupper() for c in word) >= 2 for word in words)
+
+
+def _capital(word: str) -> str:
+    """The word with its first letter as a capital."""
+    for i, c in enumerate(word):
+        if c.isalpha():
+            return word[:i] + c.upper() + word[i + 1 :]
+    return word
+
+
+def _same_length(form: str, word: str) -> str:
+    return form if len(form) == len(word) else word

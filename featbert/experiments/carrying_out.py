@@ -1,0 +1,219 @@
+"""One planned run of either approach: the same steps from a tagger to a record.
+
+tagger, inputs ─▶ fit ─▶ best weights ─▶ predict dev and test once ─▶ scores ─▶ record
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from featbert.comparison import Run
+from featbert.comparison.record import Cost, RunRecord
+from featbert.comparison.runs import write_record
+from featbert.data import Corpus
+from featbert.data.conll_write import write_conll
+from featbert.data.corpus import Split
+from featbert.errors import MissingError
+from featbert.evaluation.scorer import entity_counts, prf, score
+from featbert.evaluation.scores import PRF
+from featbert.experiments.folder import (
+    clean_run_folder,
+    move_into_place,
+    save_weights,
+    working_folder,
+    write_text,
+)
+from featbert.experiments.labels import label_ids, tags_by_sentence
+from featbert.experiments.planning import PlannedRun
+from featbert.experiments.preparing import (
+    Prepared,
+    evaluated_splits,
+    prepare_features,
+    prepare_finetune,
+)
+from featbert.experiments.recording import config_text, layer_indices, learned_mix
+from featbert.features.device import Precision, peak_memory, reset_peak_memory
+from featbert.features.source import EncoderSource
+from featbert.features.store import FeatureStore
+from featbert.training.history import Epoch
+from featbert.training.loop import Fitted, fit, predict, prediction_flops
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who wants to hear how a run goes on.
+
+    Attributes:
+        on_start: the run is not finished yet and begins.
+        on_step: steps done, steps in all.
+        on_epoch: each history row.
+    """
+
+    on_start: Callable[[], None] | None = None
+    on_step: Callable[[int, int], None] | None = None
+    on_epoch: Callable[[Epoch], None] | None = None
+
+
+def run_features(
+    plan: PlannedRun, store: FeatureStore, corpus: Corpus, listeners: Listeners | None = None
+) -> Run:
+    """Carries out a planned run on frozen features; a run that it builds on must be finished."""
+    epochs = _epochs(plan)
+    reset_peak_memory(plan.options.device)
+    prepared = prepare_features(plan, store, corpus)
+    return _carry_out(plan, prepared, corpus, epochs, listeners or Listeners())
+
+
+def run_finetune(
+    plan: PlannedRun, source: EncoderSource, corpus: Corpus, listeners: Listeners | None = None
+) -> Run:
+    """Carries out a planned fine-tuned run; a run that it builds on must be finished."""
+    epochs = _epochs(plan)
+    reset_peak_memory(plan.options.device)
+    prepared = prepare_finetune(plan, source, corpus)
+    return _carry_out(plan, prepared, corpus, epochs, listeners or Listeners())
+
+
+def _epochs(plan: PlannedRun) -> int:
+    """Epochs to train: those asked for, or the best one of the run on train alone."""
+    if plan.base is None:
+        return plan.options.settings.epochs
+    base = plan.base.finished
+    if base is None:
+        raise MissingError(
+            f"the run on train alone expected finished at {plan.base.folder}, whose best epoch "
+            "says how many to train on train and dev; train it first"
+        )
+    return base.record.best_epoch
+
+
+def _carry_out(
+    plan: PlannedRun, prepared: Prepared, corpus: Corpus, epochs: int, listeners: Listeners
+) -> Run:
+    """Trains, predicts, scores and records; the record is written last."""
+    device = plan.options.device
+    settings = dataclasses.replace(plan.options.settings, epochs=epochs)
+    precision = cast(Precision, plan.signature.training_precision)
+    scheme = plan.signature.tag_scheme
+    tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels
+    evaluated = evaluated_splits(plan, corpus)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    folder = working_folder(plan.folder)
+    clean_run_folder(folder)
+    write_text(folder / "config.json", config_text(plan, labels))
+    if listeners.on_start is not None:
+        listeners.on_start()
+    history = (folder / "history.jsonl").open("w", encoding="utf-8")
+
+    def on_epoch(row: Epoch) -> None:
+        history.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        history.flush()
+        if listeners.on_epoch is not None:
+            listeners.on_epoch(row)
+
+    def tags_of(split: Split) -> list[list[str]]:
+        ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
+        return tags_by_sentence(ids, labels, inputs[split.name].offsets, scheme)
+
+    def score_dev() -> PRF:
+        return prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
+
+    learns_dev = "dev" in settings.trained_splits
+    with history:
+        fitted = fit(
+            tagger,
+            inputs["train"],
+            label_ids(prepared.train, labels, scheme),
+            settings,
+            seed=plan.seed,
+            score_dev=None if learns_dev else score_dev,
+            documents=_documents(plan, prepared.train),
+            device=device,
+            precision=precision,
+            on_step=listeners.on_step,
+            on_epoch=on_epoch,
+        )
+    clock = time.perf_counter()
+    predicted = {split.name: tags_of(split) for split in evaluated}
+    prediction_seconds = time.perf_counter() - clock
+    for split in evaluated:
+        write_conll(folder / f"{split.name}.conll", split.sentences, predicted[split.name])
+    save_weights(folder / "weights.safetensors", tagger)
+    record = RunRecord(
+        name=plan.folder.name,
+        approach=plan.approach,
+        layers=plan.layers,
+        layer_indices=layer_indices(plan),
+        seed=plan.seed,
+        experiment=plan.options.experiment,
+        vary=list(plan.options.vary),
+        settings=plan.settings,
+        signature=plan.signature,
+        scores={s.name: score(s.tags, predicted[s.name]) for s in evaluated},
+        history=fitted.history,
+        best_epoch=fitted.best_epoch,
+        mix=learned_mix(tagger, layer_indices(plan)),
+        cost=_cost(plan, prepared, fitted, evaluated, folder, prediction_seconds),
+        counts={
+            **prepared.counts,
+            "repaired_tags": sum(s.notes.repaired_tags for s in corpus.splits.values()),
+        },
+        started=started,
+        labels=list(labels),
+        model_source=plan.model_source,
+        reading=dict(plan.options.reading),
+        trained_on=list(settings.trained_splits),
+        epochs_from=None if plan.base is None else plan.base.folder.name,
+        configurations_tried=plan.options.configurations_tried,
+    )
+    write_record(folder, record)
+    move_into_place(folder, plan.folder)
+    return Run(plan.folder, record)
+
+
+def _documents(plan: PlannedRun, train: Split) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """(S,) document of each sentence, where words see their whole document."""
+    if plan.signature.context != "document":
+        return None
+    return np.array([s.document for s in train], dtype=np.int64)
+
+
+def _cost(
+    plan: PlannedRun,
+    prepared: Prepared,
+    fitted: Fitted,
+    evaluated: list[Split],
+    folder: Path,
+    prediction_seconds: float,
+) -> Cost:
+    """What the run cost; operations from shapes, the rest as measured."""
+    tagger, manifest = prepared.tagger, None
+    if prepared.store is not None:
+        manifest = prepared.store.manifest
+    settings = plan.options.settings
+    flops = {s.name: prediction_flops(tagger, prepared.inputs[s.name], settings) for s in evaluated}
+    encoder = 0 if manifest is None else manifest.encoder_parameters
+    return Cost(
+        extraction_seconds=None if manifest is None else manifest.seconds,
+        extraction_words=None if manifest is None else manifest.words,
+        store_bytes=None if prepared.store is None else prepared.store.file_bytes,
+        training_seconds=fitted.seconds,
+        prediction_seconds=prediction_seconds,
+        prediction_words=sum(s.n_words for s in evaluated),
+        peak_memory_bytes=peak_memory(plan.options.device),
+        trained_parameters=fitted.trained_parameters,
+        total_parameters=sum(p.numel() for p in tagger.parameters()) + encoder,
+        run_bytes=(folder / "weights.safetensors").stat().st_size,
+        extraction_flops=None if manifest is None else manifest.flops,
+        training_flops=fitted.flops + len(fitted.history) * flops.get("dev", 0.0),
+        prediction_flops=sum(flops.values()),
+    )

@@ -1,0 +1,122 @@
+"""A run's tagger with its inputs: all that the two approaches do not share.
+
+features   store of the corpus ─▶ FeatureInputs ─▶ BiLSTMTagger
+finetune   words of the corpus ─▶ PieceInputs   ─▶ FineTuneTagger
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import nn
+
+from featbert.data import Corpus
+from featbert.data.corpus import Split, joined
+from featbert.experiments.labels import train_labels
+from featbert.experiments.planning import PlannedRun
+from featbert.experiments.recording import summed_counts
+from featbert.features.alignment import Alignment, Context, align
+from featbert.features.casing import Reading
+from featbert.features.encoder import Pooling, load_encoder
+from featbert.features.source import EncoderSource
+from featbert.features.store import FeatureStore
+from featbert.tagging.bilstm import BiLSTMTagger
+from featbert.tagging.finetuned import FineTuneTagger
+from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run trains and on what.
+
+    Attributes:
+        tagger: on its device, weights as the seed gives them.
+        train: what it learns from: one split, or train and dev as one.
+        labels: that it learns, "O" first.
+        inputs: "train" for what it learns from, and by name the splits it is scored on.
+        counts: what was unusual in the text, by name.
+        store: the features it reads, None for fine-tuning.
+    """
+
+    tagger: nn.Module
+    train: Split
+    labels: tuple[str, ...]
+    inputs: Mapping[str, Inputs]
+    counts: dict[str, int]
+    store: FeatureStore | None
+
+
+def evaluated_splits(plan: PlannedRun, corpus: Corpus) -> list[Split]:
+    """Dev and test, those that exist and are not learned from."""
+    learned = plan.options.settings.trained_splits
+    return [corpus[name] for name in ("dev", "test") if name in corpus and name not in learned]
+
+
+def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> Prepared:
+    """The tagger and inputs of a run on frozen features.
+
+    Raises:
+        StoreError: the store lacks a layer that the run reads.
+    """
+    combination, device = plan.combination, plan.options.device
+    assert combination is not None
+    store.require(combination.indices)
+    settings = plan.options.settings
+    train = joined([corpus[name] for name in settings.trained_splits])
+    labels = train_labels(train, plan.signature.tag_scheme)
+    torch.manual_seed(plan.seed)
+    tagger = BiLSTMTagger(
+        combination,
+        store.manifest.hidden_size,
+        len(labels),
+        lstm_size=settings.lstm_size,
+        lstm_layers=settings.lstm_layers,
+        dropout=settings.dropout,
+    )
+
+    def read(*splits: str) -> FeatureInputs:
+        return FeatureInputs(store, splits, combination, device.torch)
+
+    return Prepared(
+        tagger.to(device.torch),
+        train,
+        labels,
+        {"train": read(*settings.trained_splits)}
+        | {split.name: read(split.name) for split in evaluated_splits(plan, corpus)},
+        summed_counts(s.counts for s in store.manifest.splits.values()),
+        store,
+    )
+
+
+def prepare_finetune(plan: PlannedRun, source: EncoderSource, corpus: Corpus) -> Prepared:
+    """The tagger and inputs of a fine-tuned run."""
+    signature, device = plan.signature, plan.options.device
+    settings = plan.options.settings
+    train = joined([corpus[name] for name in settings.trained_splits])
+    labels = train_labels(train, signature.tag_scheme)
+    torch.manual_seed(plan.seed)
+    encoder = load_encoder(source, pooling=cast(Pooling, signature.pooling))
+    tagger = FineTuneTagger(encoder, len(labels), dropout=settings.dropout).to(device.torch)
+    reading = Reading(corpus, signature.casing)
+
+    def aligned(split: Split) -> Alignment:
+        return align(
+            reading(split.sentences),
+            encoder.wordpieces,
+            positions=encoder.positions,
+            context=cast(Context, signature.context),
+        )
+
+    alignments = {"train": aligned(train)}
+    alignments |= {split.name: aligned(split) for split in evaluated_splits(plan, corpus)}
+    return Prepared(
+        tagger,
+        train,
+        labels,
+        {name: PieceInputs(a, encoder, device.torch) for name, a in alignments.items()},
+        summed_counts(a.counts for a in alignments.values()),
+        None,
+    )
