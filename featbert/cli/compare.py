@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,18 @@ def compare(
         str | None,
         typer.Option("--baseline", help="Name of the run whose row differences are taken from."),
     ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--show", help="Scores beside entity F1: word_f1, strict_f1, word_accuracy, ..."
+        ),
+    ] = None,
+    published: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--published", help="Published table to set beside it, such as devlin2019-table7."
+        ),
+    ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,7 +54,15 @@ def compare(
     Without names, one table for each group of comparable runs: same text and tags, encoder,
     context and scorer. Runs that are named must fit together.
     """
-    from featbert.comparison import Run, check_vary, compare_runs, find_runs, read_record
+    from featbert.comparison import (
+        Run,
+        check_vary,
+        compare_runs,
+        find_runs,
+        published_table,
+        read_record,
+        reproduce,
+    )
     from featbert.comparison import compare as compare_all
     from featbert.report import render
     from featbert.training import TrainingSettings
@@ -66,17 +87,30 @@ def compare(
         else:
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
-    typer.echo(render_for_terminal(render, comparisons, format, notes), nl=False)
+    tables = [published_table(name) for name in published or ()]
+    comparisons = [
+        dataclasses.replace(c, reproductions=tuple(reproduce(c, table) for table in tables))
+        for c in comparisons
+    ]
+    text = render_for_terminal(render, comparisons, format, notes, show=show or ())
+    typer.echo(text, nl=False)
 
 
-def render_for_terminal(render: object, comparisons: object, format: str, notes: object) -> str:
+def render_for_terminal(
+    render: object,
+    comparisons: object,
+    format: str,
+    notes: object,
+    *,
+    show: Sequence[str] = (),
+) -> str:
     """The tables, as wide as the terminal where there is one, and coloured there."""
     assert callable(render)
     if format == "text" and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
-        text = render(comparisons, format, width=width, color=True, notes=notes)
+        text = render(comparisons, format, width=width, color=True, notes=notes, show=show)
     else:
-        text = render(comparisons, format, notes=notes)
+        text = render(comparisons, format, notes=notes, show=show)
     assert isinstance(text, str)
     return text
 

@@ -28,6 +28,7 @@ def extract(
         ),
     ] = "all",
     context: o.Context = "sentence",
+    truecase: o.Truecase = False,
     pooling: o.Pooling = "first",
     precision: o.Precision = "auto",
     store_dtype: Annotated[
@@ -83,6 +84,7 @@ def extract(
         cache_dir=cache_dir,
         layers=held,
         context=context,
+        casing="truecased" if truecase else "original",
         pooling=pooling,
         precision=precision,
         dtype=store_dtype,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -10,6 +11,7 @@ from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
 from featbert.cli.text import run_line
+from featbert.errors import InputError
 
 
 @app.command(
@@ -23,8 +25,39 @@ def finetune(
     batch_size: o.BatchSize = None,
     learning_rate: o.LearningRate = None,
     dropout: o.Dropout = None,
+    warmup: o.Warmup = None,
+    schedule: o.Schedule = None,
+    bias_correction: o.BiasCorrection = None,
     patience: o.Patience = None,
+    discriminative: Annotated[
+        float | None,
+        typer.Option(
+            "--discriminative",
+            metavar="DELTA",
+            help="Each layer learns by this factor slower than the one above it, such as 2.6.",
+        ),
+    ] = None,
+    unfreeze: Annotated[
+        int | None,
+        typer.Option(
+            "--unfreeze",
+            metavar="K",
+            help="Unfreeze K layers an epoch from the top, after one of the classifier alone.",
+            min=1,
+        ),
+    ] = None,
+    freeze_to: Annotated[
+        str | None,
+        typer.Option(
+            "--freeze-to",
+            metavar="LAYER",
+            help="Never train the embeddings (0) and the layers up to LAYER; or all.",
+        ),
+    ] = None,
+    tag_scheme: o.TagScheme = "bio",
+    train_on: o.TrainOn = "train",
     context: o.Context = "sentence",
+    truecase: o.Truecase = False,
     pooling: o.Pooling = "first",
     runs_dir: o.RunsDir = Path("experiments/runs"),
     device: o.Device = "auto",
@@ -43,23 +76,32 @@ def finetune(
     """
     o.check_folder(runs_dir, "--runs-dir")
     from featbert.data import load_corpus
-    from featbert.experiments.identity import check_trainable
+    from featbert.experiments.identity import check_trainable, check_trained_splits
     from featbert.features.alignment import check_context
     from featbert.features.source import find_encoder
-    from featbert.training.settings import DEFAULTS
+    from featbert.training.settings import DEFAULTS, check_layers
 
     numbers = o.parse_seeds(seeds)
+    source = find_encoder(model)
     settings = DEFAULTS["finetune"].but(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
         dropout=dropout,
+        warmup=warmup,
+        schedule=schedule,
+        bias_correction=bias_correction,
         patience=patience,
+        train_on=train_on,
+        discriminative=discriminative,
+        unfreeze=unfreeze,
+        freeze_to=_layer(freeze_to, source.num_layers or 0),
     )
-    source = find_encoder(model)
+    check_layers(settings, source.num_layers or 0)
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
     check_trainable(corpus)
+    check_trained_splits(corpus, settings)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
     meter = Meter(quiet=quiet)
@@ -79,6 +121,8 @@ def finetune(
                 seed=seed,
                 settings=settings,
                 context=context,
+                casing="truecased" if truecase else "original",
+                tag_scheme=tag_scheme,
                 pooling=pooling,
                 runs_dir=runs_dir,
                 device=device,
@@ -88,3 +132,16 @@ def finetune(
             )
         typer.echo(run_line(run, was_there=not watch.began))
     meter.say("featbert compare sets all finished runs side by side")
+
+
+def _layer(text: str | None, num_layers: int) -> int | None:
+    """The layer that --freeze-to names; `all` is the last one."""
+    if text is None or text == "none":
+        return None
+    if text == "all":
+        return num_layers
+    if not text.isascii() or not text.isdigit():
+        raise InputError(
+            f"a layer from 0 to {num_layers}, none or all expected for --freeze-to, found {text!r}"
+        )
+    return int(text)

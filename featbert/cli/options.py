@@ -49,6 +49,39 @@ LearningRate = Annotated[
     float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")
 ]
 Dropout = Annotated[float | None, typer.Option("--dropout", help="Dropout of the tagger.")]
+Warmup = Annotated[
+    float | None,
+    typer.Option("--warmup", help="Share of the steps in which the rate rises from 0."),
+]
+Schedule = Annotated[
+    Literal["linear", "constant"] | None,
+    typer.Option("--schedule", help="The rate after the warmup: down to 0, or constant."),
+]
+BiasCorrection = Annotated[
+    bool | None,
+    typer.Option(
+        "--bias-correction/--no-bias-correction",
+        help="Adam's bias correction; the optimiser published with BERT has none.",
+    ),
+]
+TagScheme = Annotated[
+    Literal["bio", "iob1"],
+    typer.Option("--tag-scheme", help="Scheme of the labels that the tagger learns."),
+]
+TrainOn = Annotated[
+    Literal["train", "train+dev"],
+    typer.Option(
+        "--train-on",
+        help="With train+dev: as many epochs as were best with train alone, which is run first.",
+    ),
+]
+Truecase = Annotated[
+    bool,
+    typer.Option(
+        "--truecase",
+        help="Give sentences in capitals the casing of the training split (cased encoders).",
+    ),
+]
 Patience = Annotated[
     int | None,
     typer.Option("--patience", help="Stop after so many epochs without a better dev F1.", min=1),

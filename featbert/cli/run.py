@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
-from featbert.cli.text import count, run_line
-from featbert.report.units import size
+from featbert.cli.text import count, printable, run_line
+from featbert.errors import InputError
+from featbert.report.units import percent, size
 
 if TYPE_CHECKING:
-    from featbert.experiments.execution import ExperimentPlan
+    from featbert.comparison import Comparison
+    from featbert.experiments.execution import Outcome, Watchers
+    from featbert.experiments.plan import ExperimentPlan, Job, Search
 
 
 @app.command(
@@ -30,6 +34,12 @@ def run(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; do nothing.")] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", help="Runs at a time, each a process with its share of the cores.", min=1
+        ),
+    ] = 1,
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
@@ -37,67 +47,146 @@ def run(
 ) -> None:
     """Carry out an experiment file: extract once, train what is missing, compare.
 
-    Interrupted, the same command goes on; finished runs are not trained again.
+    Interrupted, the same command goes on; finished runs are not trained again. A run that fails
+    does not stop the others.
     """
     o.check_folder(cache_dir, "--cache-dir")
     o.check_folder(runs_dir, "--runs-dir")
-    from featbert.comparison import compare_runs
-    from featbert.data import load_corpus
     from featbert.experiments.file import read_experiment
     from featbert.experiments.identity import check_trainable
+    from featbert.experiments.resources import Resources
     from featbert.features.layers import parse_layers
-    from featbert.features.source import find_encoder
     from featbert.report import render
 
     experiment = read_experiment(file, changes or [])
-    check_trainable(load_corpus(experiment.data, **experiment.reading))
-    source = find_encoder(experiment.model)
-    for spec in experiment.features.layers if experiment.features else []:
-        parse_layers(spec, source.num_layers)
+    resources = Resources()
+    for arm in experiment.arms:
+        check_trainable(resources.corpus(arm))
+        num_layers = resources.encoder(arm.model).num_layers or 0
+        for spec in arm.features.specs(num_layers) if arm.features else []:
+            parse_layers(spec, num_layers)
     meter = Meter(quiet=quiet)
 
     from featbert.cli.compare import render_for_terminal
-    from featbert.experiments.execution import carry_out, plan_experiment
+    from featbert.experiments.execution import carry_out
+    from featbert.experiments.plan import plan_experiment
 
-    plan = plan_experiment(experiment, cache_dir=cache_dir, runs_dir=runs_dir)
+    where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
+    plan = plan_experiment(experiment, **where)
     if dry_run:
         typer.echo(_describe(plan))
         return
-    meter.say(
-        f"{experiment.name}: {count(len(plan.missing))} of {count(len(plan.runs))} runs to train"
-    )
-    runs = []
+    missing, known = count(len(plan.missing)), count(len(plan.jobs))
+    meter.say(f"{experiment.name}: {missing} of {known} runs to train{_later(plan)}")
     with ExitStack() as stack:
-        bar = stack.enter_context(meter.measure("extracting", "words"))
-        on_extraction = bar.update
-
-        def on_run(planned: object, number: int, total: int) -> object:
-            stack.close()
-            layers = getattr(planned, "layers", None) or "fine-tuning"
-            what = f"{number}/{total} {layers}, seed {getattr(planned, 'seed', '')}"
-            return stack.enter_context(meter.training(what)).listeners
-
-        runs = carry_out(
-            plan,
-            on_extraction=on_extraction,
-            on_run=on_run,  # type: ignore[arg-type]
+        watchers = _watchers(meter, stack)
+        outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
+    comparison = _with_notes(outcome)
+    text = render_for_terminal(render, [comparison], format, (), show=experiment.show)
+    typer.echo(text, nl=False)
+    if outcome.failures:
+        for name, reason in outcome.failures.items():
+            meter.say(printable(f"failed: {name}: {reason}"))
+        raise InputError(
+            f"{count(len(outcome.failures))} of {count(len(outcome.plan.jobs))} runs failed, the "
+            "others are finished; the same command tries the failed ones again"
         )
-    comparison = compare_runs(runs, vary=experiment.vary)
-    typer.echo(render_for_terminal(render, [comparison], format, ()), nl=False)
+
+
+def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
+    """A bar at a time: over the extraction, then over each run; a line for each run that ended."""
+    from featbert.experiments import Listeners
+    from featbert.experiments.execution import Watchers
+
+    bars: dict[str, Any] = {}
+
+    def on_extraction(done: int, total: int) -> None:
+        if "extraction" not in bars:
+            stack.close()
+            bars["extraction"] = stack.enter_context(meter.measure("extracting", "words"))
+        bars["extraction"].update(done, total)
+
+    def on_run(job: Job, number: int, total: int) -> Listeners:
+        stack.close()
+        bars.clear()
+        return stack.enter_context(meter.training(f"{number}/{total} {_called(job)}")).listeners
+
+    def on_end(ended: Any) -> None:
+        stack.close()
+        bars.clear()
+        if ended.reason is not None:
+            meter.say(printable(f"{_called(ended.job)} failed: {ended.reason}"))
+        elif (done := ended.job.run.finished) is not None:
+            meter.say(run_line(done, was_there=False))
+
+    return Watchers(on_extraction=on_extraction, on_run=on_run, on_end=on_end)
+
+
+def _called(job: Job) -> str:
+    return f"{job.run.layers or 'fine-tuning'}, seed {job.run.seed}"
+
+
+def _with_notes(outcome: Outcome) -> Comparison:
+    """The comparison with what the experiment says of it: searches, published figures."""
+    from featbert.comparison import published_table, reproduce
+
+    comparison = outcome.comparison
+    notes = [_search_line(search) for search in outcome.plan.searches]
+    reproductions = []
+    for name in outcome.plan.experiment.published:
+        try:
+            reproductions.append(reproduce(comparison, published_table(name)))
+        except InputError as error:
+            notes.append(f"{name}: {error}")
+    return dataclasses.replace(
+        comparison,
+        notes=(*comparison.notes, *notes),
+        reproductions=tuple(reproductions),
+    )
+
+
+def _search_line(search: Search) -> str:
+    """What a grid search chose, and among how many."""
+    what = search.layers or "fine-tuning"
+    if search.chosen is None:
+        done = sum(score is not None for score in search.scores)
+        return f"{what}: {done} of {len(search.arms)} configurations tried so far"
+    score = search.scores[search.chosen]
+    assert score is not None
+    return (
+        f"{what}: {_differing(search)} chosen on dev (F1 {percent(score)}) among "
+        f"{len(search.arms)} configurations"
+    )
+
+
+def _differing(search: Search) -> str:
+    """The chosen settings that the search tried others of."""
+    settings = [arm.settings(search.approach) for arm in search.arms]
+    chosen = settings[search.chosen or 0]
+    names = [
+        f.name
+        for f in dataclasses.fields(chosen)
+        if len({getattr(s, f.name) for s in settings}) > 1
+    ]
+    return ", ".join(f"{name}={getattr(chosen, name)}" for name in names)
+
+
+def _later(plan: ExperimentPlan) -> str:
+    """What is not known before the searches have ended."""
+    n = len(plan.open_searches)
+    return f"; {count(n)} grid searches decide on further runs" if n else ""
 
 
 def _describe(plan: ExperimentPlan) -> str:
-    """The plan as text: the store and every run with its state."""
-    lines = [f"{plan.experiment.name}: {plan.corpus.name}, {plan.source.name}, {plan.device.name}"]
-    if plan.extraction is not None:
-        m = plan.extraction.manifest
-        state = (
-            "exists" if plan.extraction.hit else f"to extract, {size(plan.extraction.data_bytes)}"
-        )
-        lines.append(f"store  {state}  {count(m.words)} words  {plan.extraction.path}")
-    for planned in plan.runs:
-        done = planned.finished
-        state = "to train" if done is None else run_line(done, was_there=True)
-        name = f"{planned.layers or 'fine-tuning'}  seed {planned.seed}"
-        lines.append(f"run    {name}  {state}" if done is None else f"run    {state}")
-    return "\n".join(lines)
+    """The plan as text: the stores and every run with its state."""
+    lines = [f"{plan.experiment.name}: {count(len(plan.jobs))} runs{_later(plan)}"]
+    stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
+    for path, extraction in stores.items():
+        state = "exists" if extraction.hit else f"to extract, {size(extraction.data_bytes)}"
+        lines.append(f"store  {state}  {count(extraction.manifest.words)} words  {path}")
+    for job in plan.jobs:
+        done = job.run.finished
+        line = "to train  " + job.name if done is None else run_line(done, was_there=True)
+        lines.append(f"run    {line}")
+    lines += [f"grid   {_search_line(search)}" for search in plan.searches]
+    return "\n".join(printable(line) for line in lines)

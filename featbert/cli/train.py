@@ -40,12 +40,18 @@ def train(
     batch_size: o.BatchSize = None,
     learning_rate: o.LearningRate = None,
     dropout: o.Dropout = None,
+    warmup: o.Warmup = None,
+    schedule: o.Schedule = None,
+    bias_correction: o.BiasCorrection = None,
     patience: o.Patience = None,
+    tag_scheme: o.TagScheme = "bio",
+    train_on: o.TrainOn = "train",
     hidden_size: Annotated[
         int | None, typer.Option("--hidden-size", help="BiLSTM units per direction.", min=1)
     ] = None,
     layers_lstm: Annotated[
-        int | None, typer.Option("--layers-lstm", help="Layers of the BiLSTM.", min=1)
+        int | None,
+        typer.Option("--layers-lstm", help="Layers of the BiLSTM; 0: a linear probe.", min=0),
     ] = None,
     data: Annotated[
         str | None,
@@ -71,7 +77,11 @@ def train(
     """
     o.check_folder(runs_dir, "--runs-dir")
     from featbert.data import load_corpus
-    from featbert.experiments.identity import check_same_text, check_trainable
+    from featbert.experiments.identity import (
+        check_same_text,
+        check_trainable,
+        check_trained_splits,
+    )
     from featbert.features.layers import parse_layers
     from featbert.training.settings import DEFAULTS
 
@@ -82,7 +92,11 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         dropout=dropout,
+        warmup=warmup,
+        schedule=schedule,
+        bias_correction=bias_correction,
         patience=patience,
+        train_on=train_on,
         lstm_size=hidden_size,
         lstm_layers=layers_lstm,
     )
@@ -93,6 +107,7 @@ def train(
     reading = store.manifest.reading | given
     corpus = load_corpus(data or store.manifest.source, **reading)
     check_trainable(corpus)
+    check_trained_splits(corpus, settings)
     check_same_text(store.manifest, store.path, corpus)
     meter = Meter(quiet=quiet)
     meter.say(f"{corpus.name}: {corpus.source}, entities {', '.join(corpus.entity_types)}")
@@ -111,6 +126,7 @@ def train(
                     reading=reading,
                     seed=seed,
                     settings=settings,
+                    tag_scheme=tag_scheme,
                     runs_dir=runs_dir,
                     device=device,
                     precision=precision,

@@ -46,12 +46,19 @@ if TYPE_CHECKING:
         published_table,
         published_tables,
     )
+    from featbert.comparison.reproduction import (
+        Figure,
+        ReproducedRow,
+        Reproduction,
+        reproduce,
+    )
 
 __all__ = [
     "RECORD_NAME",
     "VARYABLE",
     "Comparison",
     "Cost",
+    "Figure",
     "FoundRuns",
     "IncomparableError",
     "Mix",
@@ -61,6 +68,8 @@ __all__ = [
     "PublishedRow",
     "PublishedTable",
     "RecordError",
+    "ReproducedRow",
+    "Reproduction",
     "Row",
     "RowCost",
     "Run",
@@ -80,11 +89,13 @@ __all__ = [
     "read_record",
     "record_from_json",
     "record_to_json",
+    "reproduce",
     "write_record",
 ]
 
 # Checked by pydantic, which a comparison of runs need not wait for.
 _PUBLISHED = "featbert.comparison.published"
+_REPRODUCTION = "featbert.comparison.reproduction"
 __getattr__, __dir__ = attach(
     __name__,
     {
@@ -92,5 +103,9 @@ __getattr__, __dir__ = attach(
         "PublishedTable": _PUBLISHED,
         "published_table": _PUBLISHED,
         "published_tables": _PUBLISHED,
+        "Figure": _REPRODUCTION,
+        "ReproducedRow": _REPRODUCTION,
+        "Reproduction": _REPRODUCTION,
+        "reproduce": _REPRODUCTION,
     },
 )

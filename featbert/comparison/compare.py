@@ -11,6 +11,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from featbert.comparison.grouping import (
     EVALUATED,
@@ -25,6 +26,9 @@ from featbert.comparison.labels import Naming, name_rows, row_key
 from featbert.comparison.rows import Row, build_row
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError, nearest
+
+if TYPE_CHECKING:
+    from featbert.comparison.reproduction import Reproduction
 
 # The paper's rows, shallow to deep; other combinations follow by name.
 LAYER_ORDER = (
@@ -53,6 +57,7 @@ class Comparison:
         key: parts of the comparable key that all rows share.
         varied: names of what rows differ in by declaration: keys of every row's `varied`.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
+        reproductions: published tables set beside it, as `reproduce` does; none unless asked for.
     """
 
     rows: tuple[Row, ...]
@@ -65,6 +70,7 @@ class Comparison:
     key: Mapping[str, str]
     varied: tuple[str, ...]
     notes: tuple[str, ...]
+    reproductions: tuple[Reproduction, ...] = ()
 
 
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:
@@ -134,9 +140,9 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
         rows.append(_row(group, naming, {part: key[part] for part in key if part in freed}))
     rows = _with_differences(sorted(rows, key=_place), baseline)
     first = comparable_key(runs[0].record)
-    splits = tuple(s for s in EVALUATED if s in runs[0].record.scores)
+    splits = tuple(s for s in EVALUATED if any(s in run.record.scores for run in runs))
     shared_texts = [s for s in splits if _agree(runs, f"{s}.text")]
-    scores = runs[0].record.scores
+    scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     return Comparison(
         rows=tuple(rows),
         splits=splits,
@@ -188,20 +194,26 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
         return row
     if base is row:
         return dataclasses.replace(row, baseline=row.label, is_baseline=True)
-    difference = {s: row.splits[s].f1.mean - base.splits[s].f1.mean for s in row.splits}
+    difference = {
+        s: row.splits[s].f1.mean - base.splits[s].f1.mean for s in row.splits if s in base.splits
+    }
     return dataclasses.replace(row, baseline=base.label, difference=difference)
 
 
 def _same_data(one: Row, other: Row) -> bool:
     """Whether two rows were scored on one text with one scorer; encoder and context may differ."""
-    parts = {part for part in one.cell if part not in ("encoder_weights", "context")}
+    parts = {p for p in one.cell if p == "scorer" or p.endswith((".text", ".tags"))}
     return all(one.cell[part] == other.cell[part] for part in parts)
 
 
 def _best_finetuned(rows: Sequence[Row]) -> Row | None:
-    """The fine-tuned row with the best mean dev F1, or test F1 where only test was scored."""
-    tuned = [row for row in rows if row.approach == "finetune" and row.splits]
-    return max(tuned, key=lambda row: next(iter(row.splits.values())).f1.mean, default=None)
+    """The fine-tuned row with the best mean dev F1, or test F1 where none was scored on dev."""
+    tuned = [row for row in rows if row.approach == "finetune"]
+    for split in EVALUATED:
+        scored = [row for row in tuned if split in row.splits]
+        if scored:
+            return max(scored, key=lambda row: row.splits[split].f1.mean)
+    return None
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:

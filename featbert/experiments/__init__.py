@@ -8,12 +8,13 @@ from featbert.lazy import attach
 
 if TYPE_CHECKING:
     from featbert.experiments.carrying_out import Listeners
-    from featbert.experiments.execution import run_experiment
+    from featbert.experiments.execution import FailedRunsError, run_experiment
     from featbert.experiments.file import Experiment, read_experiment
     from featbert.experiments.running import finetune, train
 
 __all__ = [
     "Experiment",
+    "FailedRunsError",
     "Listeners",
     "finetune",
     "read_experiment",
@@ -24,6 +25,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Experiment": "featbert.experiments.file",
+        "FailedRunsError": "featbert.experiments.execution",
         "Listeners": "featbert.experiments.carrying_out",
         "finetune": "featbert.experiments.running",
         "read_experiment": "featbert.experiments.file",

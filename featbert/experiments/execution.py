@@ -1,111 +1,75 @@
-"""Carrying out an experiment: one extraction, its runs, and the comparison at the end.
+"""Carrying out an experiment: extract once, train what is missing, compare.
 
-What is finished is skipped, so that the same command goes on after an interruption.
+What is finished is skipped, so that the same command goes on after an interruption. A run that
+fails does not stop the others; it is told at the end, and the same command tries it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from featbert.comparison import Comparison, Run, compare_runs
-from featbert.comparison.record import Approach
-from featbert.data import Corpus, load_corpus
-from featbert.experiments.carrying_out import Listeners, run_features, run_finetune
+from featbert.errors import FeatbertError
+from featbert.experiments.carrying_out import Listeners
 from featbert.experiments.file import Experiment
-from featbert.experiments.planning import (
-    PlannedRun,
-    RunOptions,
-    plan_features_run,
-    plan_finetune_run,
-)
-from featbert.experiments.running import RUNS_DIR
-from featbert.features.device import Device, find_device
+from featbert.experiments.plan import RUNS_DIR, ExperimentPlan, Job, plan_experiment
+from featbert.experiments.resources import Resources
+from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_in_workers
+from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
-from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
-from featbert.features.source import EncoderSource, find_encoder
+from featbert.training.history import Epoch
+
+
+class FailedRunsError(FeatbertError):
+    """Runs of an experiment that failed; the message tells each with its reason."""
 
 
 @dataclass(frozen=True)
-class ExperimentPlan:
-    """What an experiment will do, known before any work.
+class Watchers:
+    """Who wants to hear how an experiment goes on.
 
     Attributes:
-        extraction: the store its features runs read; None without features runs.
-        runs: in the order they will be trained; `finished` tells which are done.
+        on_extraction: words done, words in all.
+        on_run: before each run that is carried out in this process, with its number among those
+            missing now and their count; gives who listens to it.
+        on_epoch: each epoch of the runs that are carried out by workers.
+        on_end: each run when it has ended.
     """
 
-    experiment: Experiment
-    corpus: Corpus
-    source: EncoderSource
-    device: Device
-    extraction: ExtractionPlan | None
-    runs: tuple[PlannedRun, ...]
+    on_extraction: Progress | None = None
+    on_run: Callable[[Job, int, int], Listeners] | None = None
+    on_epoch: Callable[[Job, Epoch], None] | None = None
+    on_end: Callable[[Ended], None] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an experiment.
+
+    Attributes:
+        plan: as it stands now.
+        runs: finished runs of its rows.
+        failures: reasons by the name of the run that failed.
+    """
+
+    plan: ExperimentPlan
+    runs: tuple[Run, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def missing(self) -> tuple[PlannedRun, ...]:
-        """Runs that are not finished."""
-        return tuple(run for run in self.runs if run.finished is None)
+    def comparison(self) -> Comparison:
+        """The rows side by side.
 
-
-def plan_experiment(
-    experiment: Experiment, *, cache_dir: str | Path = "cache", runs_dir: str | Path = RUNS_DIR
-) -> ExperimentPlan:
-    """Checks everything that can be checked and names every run; nothing is written.
-
-    Raises:
-        FeatbertError: the corpus, the encoder or a combination of options cannot be used.
-    """
-    corpus = load_corpus(experiment.data, **experiment.reading)
-    source = find_encoder(experiment.model)
-    device = find_device(experiment.device)
-    extraction = None
-    runs: list[PlannedRun] = []
-
-    def options(approach: Approach, seed: int) -> RunOptions:
-        return RunOptions(
-            seed,
-            experiment.settings(approach),
-            Path(runs_dir),
-            device,
-            experiment.precision,
-            experiment.name,
-            tuple(experiment.vary),
-            experiment.reading,
-        )
-
-    if experiment.features is not None:
-        extraction = plan_extraction(
-            corpus,
-            source,
-            cache_dir=cache_dir,
-            context=experiment.context,
-            pooling=experiment.pooling,
-            precision=experiment.precision,
-            dtype=experiment.store_dtype,
-            device=device,
-            reading=experiment.reading,
-        )
-        store = extraction.hit
-        manifest = extraction.manifest if store is None else store.manifest
-        runs += [
-            plan_features_run(manifest, extraction.path, corpus, layers, options("features", seed))
-            for layers in experiment.features.layers
-            for seed in experiment.seeds
-        ]
-    if experiment.finetune is not None:
-        runs += [
-            plan_finetune_run(
-                source,
-                corpus,
-                options("finetune", seed),
-                context=experiment.context,
-                pooling=experiment.pooling,
-            )
-            for seed in experiment.seeds
-        ]
-    return ExperimentPlan(experiment, corpus, source, device, extraction, tuple(runs))
+        Raises:
+            FailedRunsError: no run of a row was finished.
+        """
+        if not self.runs:
+            told = "; ".join(f"{name}: {reason}" for name, reason in self.failures.items())
+            raise FailedRunsError(f"finished runs to compare expected, all failed: {told}")
+        return compare_runs(self.runs, vary=self.plan.experiment.vary)
 
 
 def run_experiment(
@@ -113,45 +77,111 @@ def run_experiment(
     *,
     cache_dir: str | Path = "cache",
     runs_dir: str | Path = RUNS_DIR,
-    on_extraction: Progress | None = None,
-    on_run: Callable[[PlannedRun, int, int], Listeners] | None = None,
+    jobs: int = 1,
+    watchers: Watchers | None = None,
 ) -> Comparison:
     """Extracts once, trains what is missing, and compares all runs of the experiment.
 
     Args:
-        on_extraction: words done, words in all.
-        on_run: called before each missing run with its number and their count; gives who
-            listens to it.
+        jobs: runs at a time, each in a process of its own.
+
+    Raises:
+        FailedRunsError: runs failed; the others are finished and are not trained again.
     """
-    plan = plan_experiment(experiment, cache_dir=cache_dir, runs_dir=runs_dir)
-    runs = carry_out(plan, on_extraction=on_extraction, on_run=on_run)
-    return compare_runs(runs, vary=experiment.vary)
+    outcome = carry_out(
+        experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs, watchers=watchers
+    )
+    if outcome.failures:
+        told = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
+        raise FailedRunsError(f"{len(outcome.failures)} runs failed: {told}")
+    return outcome.comparison
 
 
 def carry_out(
-    plan: ExperimentPlan,
+    experiment: Experiment,
     *,
-    on_extraction: Progress | None = None,
-    on_run: Callable[[PlannedRun, int, int], Listeners] | None = None,
-) -> list[Run]:
-    """All runs of a plan, finished ones as they are."""
-    missing = plan.missing
-    store = None
-    if plan.extraction is not None and any(r.approach == "features" for r in missing):
-        store = plan.extraction.hit or run_extraction(
-            plan.extraction, plan.corpus, plan.source, plan.device, on_progress=on_extraction
+    cache_dir: str | Path = "cache",
+    runs_dir: str | Path = RUNS_DIR,
+    jobs: int = 1,
+    watchers: Watchers | None = None,
+    resources: Resources | None = None,
+) -> Outcome:
+    """All runs of an experiment, finished ones as they are; failures are kept, not raised."""
+    watchers = watchers or Watchers()
+    resources = resources or Resources()
+    failures: dict[str, str] = {}
+    while True:
+        plan = plan_experiment(
+            experiment, cache_dir=cache_dir, runs_dir=runs_dir, resources=resources
         )
-    runs: list[Run] = []
-    for planned in plan.runs:
-        finished = planned.finished
-        if finished is not None:
-            runs.append(finished)
+        ready = [job for job in plan.missing if job.name not in failures and _is_ready(job)]
+        if not ready:
+            break
+        _extract_missing(ready, resources, watchers, failures)
+        ready = [job for job in ready if job.name not in failures]
+        failures |= _train(ready, jobs, resources, watchers)
+    rows = [job.run.finished for job in plan.rows]
+    return Outcome(plan, tuple(run for run in rows if run is not None), failures)
+
+
+def _is_ready(job: Job) -> bool:
+    return job.run.base is None or job.run.base.finished is not None
+
+
+def _extract_missing(
+    ready: Sequence[Job], resources: Resources, watchers: Watchers, failures: dict[str, str]
+) -> None:
+    """Each store that is read by one of the jobs, once."""
+    for path in dict.fromkeys(j.extraction.path for j in ready if j.extraction is not None):
+        readers = [j for j in ready if j.extraction is not None and j.extraction.path == path]
+        extraction, arm = readers[0].extraction, readers[0].arm
+        assert extraction is not None
+        if extraction.hit is not None:
             continue
-        listeners = None
-        if on_run is not None:
-            listeners = on_run(planned, missing.index(planned) + 1, len(missing))
-        if store is not None and planned.approach == "features":
-            runs.append(run_features(planned, store, plan.corpus, listeners))
+        try:
+            run_extraction(
+                extraction,
+                resources.corpus(arm),
+                resources.encoder(arm.model),
+                find_device(arm.device),
+                on_progress=watchers.on_extraction,
+            )
+        except Exception as error:
+            failures |= dict.fromkeys((j.name for j in readers), failure_of(error))
+
+
+def _train(
+    ready: Sequence[Job], jobs: int, resources: Resources, watchers: Watchers
+) -> dict[str, str]:
+    """Reasons of those that failed, by name."""
+    failures: dict[str, str] = {}
+
+    def note(ended: Ended) -> None:
+        if ended.reason is not None:
+            failures[ended.job.name] = ended.reason
+        if watchers.on_end is not None:
+            watchers.on_end(ended)
+
+    if jobs > 1 and len(ready) > 1:
+        threads = max(1, _cores() // min(jobs, len(ready)))
+        for ended in run_in_workers(
+            ready, processes=jobs, threads=threads, on_epoch=watchers.on_epoch
+        ):
+            note(ended)
+        return failures
+    for number, job in enumerate(ready, 1):
+        listeners = watchers.on_run(job, number, len(ready)) if watchers.on_run else None
+        store = None if job.extraction is None else job.extraction.path
+        try:
+            carry_out_job(job.arm, job.run, store, resources, listeners)
+        except Exception as error:
+            note(Ended(job, failure_of(error)))
         else:
-            runs.append(run_finetune(planned, plan.source, plan.corpus, listeners))
-    return runs
+            note(Ended(job, None))
+    return failures
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

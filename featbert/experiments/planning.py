@@ -32,8 +32,7 @@ from featbert.features.extraction_plan import check_casing_of
 from featbert.features.layers import LayerCombination, parse_layers
 from featbert.features.source import EncoderSource
 from featbert.features.store import Manifest
-from featbert.training.freezing import check_layers
-from featbert.training.settings import TrainingSettings, used_settings
+from featbert.training.settings import TrainingSettings, check_layers, used_settings
 
 
 @dataclass(frozen=True)

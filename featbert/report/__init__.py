@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from featbert.report.latex import latex_report
     from featbert.report.markdown import markdown_report
     from featbert.report.rendering import FORMATS, render
+    from featbert.report.table import SHOWABLE
     from featbert.report.text import text_report
 
 __all__ = [
     "FORMATS",
+    "SHOWABLE",
     "csv_report",
     "json_report",
     "latex_report",
@@ -27,6 +29,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "FORMATS": "featbert.report.rendering",
+        "SHOWABLE": "featbert.report.table",
         "csv_report": "featbert.report.csv_table",
         "json_report": "featbert.report.json_table",
         "latex_report": "featbert.report.latex",

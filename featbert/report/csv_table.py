@@ -1,4 +1,4 @@
-"""Comparisons as one CSV table, a line a row, for spreadsheets.
+"""Comparisons, and published figures beside them, as one CSV table, a line a row, for spreadsheets.
 
 Numbers are those of the other tables without their units, which the headings name: F1 in percent
 with two decimals, seconds, bytes. Unrounded numbers are in the JSON report.
@@ -17,18 +17,23 @@ from featbert.report.table import tables
 def csv_report(comparisons: Sequence[Comparison]) -> str:
     """A heading line, then the rows of all comparisons, their comparison's number first.
 
-    There is no place for notes in it; the caller shows them elsewhere. Without comparisons the
-    text is empty.
+    Below a comparison's rows stand those of its published tables, told by `published in`, with
+    columns of their own; what was reproduced is in the columns of a comparison's F1. There is no
+    place for notes in it; the caller shows them elsewhere. Without comparisons the text is empty.
     """
     drawn = tables(comparisons)
     if not drawn:
         return ""
+    fields = dict.fromkeys(f for table in drawn for column in table.columns for f in column.fields)
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["comparison", *(f for column in drawn[0].columns for f in column.fields)])
-    for number, table in enumerate(drawn, 1):
+    writer = csv.DictWriter(out, ["comparison", *fields], restval="", lineterminator="\n")
+    writer.writeheader()
+    for table in drawn:
         for row in table.rows:
-            writer.writerow([number, *(harmless(value) for cell in row for value in cell.data)])
+            written = {"comparison": str(table.number)}
+            for column, cell in zip(table.columns, row, strict=True):
+                written |= zip(column.fields, map(harmless, cell.data), strict=True)
+            writer.writerow(written)
     return out.getvalue()
 
 

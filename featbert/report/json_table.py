@@ -6,24 +6,40 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from featbert.comparison.compare import Comparison
 from featbert.comparison.grouping import EVALUATED
 from featbert.comparison.rows import Row
 
+if TYPE_CHECKING:
+    from featbert.comparison.reproduction import Figure, ReproducedRow, Reproduction
+
 
 def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ()) -> str:
-    """One object with `comparisons[]`, `rows[]` and `notes[]`; ASCII, with a final newline.
+    """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
+    final newline.
 
-    A row's `group` is the `number` of its comparison. `dev` and `test` hold `f1`, `precision`,
-    `recall`, `strict_f1`, `word_f1`, `word_accuracy`, each with `mean`, `sd`, `n`, `values`;
-    they are null where the split was not evaluated. `values` are in the order of `seeds` and
-    `runs`. A number that is not finite is null.
+    The `group` of a row or a reproduction is the `number` of its comparison.
+
+    A row's `dev` and `test` hold `f1`, `precision`, `recall`, `strict_f1`, `word_f1`,
+    `word_accuracy`, each with `mean`, `sd`, `n`, `values`; they are null where the split was not
+    evaluated, as one in `trained_on` never is. `values` are in the order of `seeds` and `runs`. A
+    number that is not finite is null.
+
+    A reproduction is a published table with a row for each published one. Its `dev` and `test`
+    hold `published`, `published_sd`, `reproduced` and `difference`, the reproduced mean less the
+    published figure, all in [0, 1]; `reproduced_by` is the label of the comparison row, null for
+    none.
     """
     report = {
         "comparisons": [_comparison(c, number) for number, c in enumerate(comparisons, 1)],
         "rows": [_row(row, number) for number, c in enumerate(comparisons, 1) for row in c.rows],
+        "reproductions": [
+            _reproduction(reproduction, number)
+            for number, c in enumerate(comparisons, 1)
+            for reproduction in c.reproductions
+        ],
         "notes": list(notes),
     }
     return json.dumps(_finite(report), indent=1, allow_nan=False) + "\n"
@@ -64,6 +80,7 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "varied": row.varied,
         "differing": row.differing,
         "settings": row.settings,
+        "trained_on": row.trained_on,
         "seeds": row.seeds,
         "runs": [run.name for run in row.runs],
         "left_out": [run.name for run in row.left_out],
@@ -74,6 +91,44 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "cost": dataclasses.asdict(row.cost),
         "signature": row.signature,
         "mixed": row.mixed,
+    }
+
+
+def _reproduction(reproduction: Reproduction, number: int) -> dict[str, Any]:
+    table = reproduction.table
+    return {
+        "group": number,
+        "table": table.id,
+        "title": table.title,
+        "source": table.source,
+        "verified": table.verified,
+        "rows": [_reproduced(row) for row in reproduction.rows],
+        "not_published": reproduction.unpublished,
+        "protocol": reproduction.protocol,
+        "notes": reproduction.notes,
+    }
+
+
+def _reproduced(row: ReproducedRow) -> dict[str, Any]:
+    figures = {"dev", "test", "sd", "finetune", "features"}
+    return {
+        "label": row.label,
+        "published": row.published.model_dump(exclude_none=True, exclude=figures),
+        "reproduced_by": row.row.label if row.row else None,
+        "runs": [run.name for run in row.row.runs] if row.row else [],
+        **{
+            split: _figure(row.figures[split]) if split in row.figures else None
+            for split in EVALUATED
+        },
+    }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "published": figure.published,
+        "published_sd": figure.published_sd,
+        "reproduced": dataclasses.asdict(figure.reproduced) if figure.reproduced else None,
+        "difference": figure.difference,
     }
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from featbert.comparison.compare import Comparison
-from featbert.report.table import Cell, Table, tables
+from featbert.report.cells import Cell, Table
+from featbert.report.table import tables
 from featbert.report.units import visible
 
 _SPECIAL = {
@@ -36,16 +37,22 @@ _SPECIAL = {
 }
 
 
-def latex_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ()) -> str:
+def latex_report(
+    comparisons: Sequence[Comparison], *, notes: Sequence[str] = (), show: Sequence[str] = ()
+) -> str:
     """A `table` environment for each comparison, notes beneath the table; best values bold.
 
     The preamble needs `\\usepackage{booktabs}` and, for the quotation marks in names,
     `\\usepackage[T1]{fontenc}` and `\\usepackage{textcomp}`.
+
+    Args:
+        notes: further lines, as comments at the end.
+        show: scores beside entity F1, as `tables` takes them.
     """
     parts = [
         "% Preamble: \\usepackage{booktabs} \\usepackage[T1]{fontenc} \\usepackage{textcomp}\n"
     ]
-    parts += [_part(table) for table in tables(comparisons)]
+    parts += [_part(table) for table in tables(comparisons, show=show)]
     if not comparisons:
         parts.append("% no finished runs to compare\n")
     parts.append("".join(f"% {visible(note)}\n" for note in notes))
@@ -58,7 +65,7 @@ def escape(text: str) -> str:
 
 
 def _part(table: Table) -> str:
-    columns, rows = table.select("name", "quality", "cost")
+    columns, rows = table.select()
     lines = [
         r"\begin{table}",
         r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",

@@ -6,13 +6,21 @@ import re
 from collections.abc import Sequence
 
 from featbert.comparison.compare import Comparison
-from featbert.report.table import Cell, Table, tables
+from featbert.report.cells import Cell, Table
+from featbert.report.table import tables
 from featbert.report.units import visible
 
 
-def markdown_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ()) -> str:
-    """A heading, a table and a list of notes for each comparison; best values in bold."""
-    parts = [_part(table) for table in tables(comparisons)]
+def markdown_report(
+    comparisons: Sequence[Comparison], *, notes: Sequence[str] = (), show: Sequence[str] = ()
+) -> str:
+    """A heading, a table and a list of notes for each comparison; best values in bold.
+
+    Args:
+        notes: further lines at the end.
+        show: scores beside entity F1, as `tables` takes them.
+    """
+    parts = [_part(table) for table in tables(comparisons, show=show)]
     if not comparisons:
         parts.append("No finished runs to compare.\n")
     if notes:
@@ -30,7 +38,7 @@ def escape(text: str) -> str:
 
 
 def _part(table: Table) -> str:
-    columns, rows = table.select("name", "quality", "cost")
+    columns, rows = table.select()
     lines = [f"### {escape(table.title)}", "", escape(table.subtitle), ""]
     lines.append(_line([escape(column.head) for column in columns]))
     lines.append(_line(["---:" if column.right else ":---" for column in columns]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from featbert.comparison.compare import Comparison
 from featbert.errors import InputError, nearest
+from featbert.report.table import check_show
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 
@@ -17,6 +18,7 @@ def render(
     width: int | None = None,
     color: bool = False,
     notes: Sequence[str] = (),
+    show: Sequence[str] = (),
 ) -> str:
     """Comparisons in one of `FORMATS`, with a final newline.
 
@@ -24,23 +26,27 @@ def render(
         width: of the terminal, for text; see `text_report`.
         color: whether text may be styled.
         notes: further lines, such as `FoundRuns.notes`; CSV has no place for them.
+        show: scores that stand beside entity F1 in the tables for people, of `SHOWABLE`:
+            "word_f1", "strict_f1", "word_accuracy", "precision", "recall". CSV and JSON have
+            all of them anyway.
 
     Raises:
-        InputError: an unknown format.
+        InputError: an unknown format or score.
     """
+    check_show(show)
     if format == "text":
         # rich takes 50 ms to import, which the formats for machines need not wait for.
         from featbert.report.text import text_report
 
-        return text_report(comparisons, width=width, color=color, notes=notes)
+        return text_report(comparisons, width=width, color=color, notes=notes, show=show)
     if format == "markdown":
         from featbert.report.markdown import markdown_report
 
-        return markdown_report(comparisons, notes=notes)
+        return markdown_report(comparisons, notes=notes, show=show)
     if format == "latex":
         from featbert.report.latex import latex_report
 
-        return latex_report(comparisons, notes=notes)
+        return latex_report(comparisons, notes=notes, show=show)
     if format == "csv":
         from featbert.report.csv_table import csv_report
 

@@ -1,148 +1,140 @@
 """What a comparison looks like as a table: columns, cells, title and notes, for every format.
 
 Text, Markdown, LaTeX and CSV are drawn from this description alone, so they cannot disagree.
-A cell holds its text and, for CSV, the same number without unit. Columns stand in blocks:
-`name` (what the row is), `quality`, `cost`, and `detail`, which is for CSV alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 from featbert.comparison.compare import Comparison
 from featbert.comparison.rows import Row, SplitSummary, Statistic
+from featbert.errors import InputError, nearest
 from featbert.report import units
+from featbert.report.cells import (
+    TRAINED_ON,
+    Block,
+    Cell,
+    Column,
+    Table,
+    no_share_cell,
+    plain_cell,
+    share_cell,
+    text_cell,
+)
+from featbert.report.published_table import published_table
 
-Block = Literal["name", "quality", "cost", "detail"]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell.
-
-    Attributes:
-        text: as people read it, control characters made visible.
-        data: one value for each of its column's fields: plain numbers or text, "" for none.
-        best: whether it is the best of its column on its data.
-    """
-
-    text: str
-    data: tuple[str, ...]
-    best: bool = False
+__all__ = ["SHOWABLE", "Block", "Cell", "Column", "Table", "check_show", "tables"]
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column.
-
-    Attributes:
-        head: its heading.
-        fields: headings of its CSV columns, with units.
-        block: which block it stands in.
-        right: whether it is aligned to the right.
-    """
+class _Score(NamedTuple):
+    """A score beside entity F1: heading, where it is, and what it means."""
 
     head: str
-    fields: tuple[str, ...]
-    block: Block
-    right: bool = True
+    of: Callable[[SplitSummary], Statistic]
+    legend: str
 
 
-@dataclass(frozen=True)
-class Table:
-    """A comparison as a table.
+_SCORES = {
+    "precision": _Score("precision", lambda s: s.precision, "micro, of entities"),
+    "recall": _Score("recall", lambda s: s.recall, "micro, of entities"),
+    "strict_f1": _Score("strict F1", lambda s: s.strict_f1, "entity F1 in seqeval's strict mode"),
+    "word_f1": _Score(
+        "word F1", lambda s: s.word_f1, "micro F1 over words with a tag other than O"
+    ),
+    "word_accuracy": _Score(
+        "word accuracy", lambda s: s.word_accuracy, "share of words with the right tag"
+    ),
+}
+# What can be shown beside entity F1.
+SHOWABLE = tuple(_SCORES)
 
-    Attributes:
-        title: corpus, model and context.
-        subtitle: sizes and scorer.
-        columns: all columns, those of block `detail` included.
-        rows: cells by row, aligned with `columns`.
-        sections: for each row whether a rule parts it from the row above.
-        legend: what the columns mean, a line each.
-        notes: what is particular about these runs, a line each.
+
+def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
+    """A table for each comparison, each followed by one for each of its published tables.
+
+    Those of comparisons all have the same columns of blocks other than `name`.
+
+    Args:
+        show: of `SHOWABLE`: scores that stand beside entity F1, not in block `detail`.
+
+    Raises:
+        InputError: a score that nobody knows.
     """
-
-    title: str
-    subtitle: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    sections: tuple[bool, ...]
-    legend: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def select(self, *blocks: Block) -> tuple[list[Column], list[list[Cell]]]:
-        """Columns and cells of some blocks, without columns in which no row has anything."""
-        kept = [
-            i
-            for i, column in enumerate(self.columns)
-            if column.block in blocks and any(row[i].text != units.NONE for row in self.rows)
-        ]
-        return [self.columns[i] for i in kept], [[row[i] for i in kept] for row in self.rows]
+    check_show(show)
+    drawn = []
+    for number, comparison in enumerate(comparisons, 1):
+        counted = f"{number} of {len(comparisons)} · " if len(comparisons) > 1 else ""
+        drawn.append(_table(comparison, counted, number, show))
+        drawn += [published_table(r, counted, number) for r in comparison.reproductions]
+    return drawn
 
 
-def tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """A table for each comparison; all have the same columns of blocks other than `name`."""
-    return [
-        _table(comparison, f"{number} of {len(comparisons)} · " if len(comparisons) > 1 else "")
-        for number, comparison in enumerate(comparisons, 1)
-    ]
+def check_show(show: Sequence[str]) -> None:
+    """Raises InputError for names outside of `SHOWABLE`."""
+    unknown = [name for name in show if name not in _SCORES]
+    if unknown:
+        told = ", ".join(f"{name!r}{nearest(name, SHOWABLE)}" for name in unknown)
+        raise InputError(f"scores to show of {', '.join(SHOWABLE)} expected, found {told}")
 
 
-def _table(comparison: Comparison, number: str) -> Table:
+def _table(comparison: Comparison, counted: str, number: int, show: Sequence[str]) -> Table:
     rows = comparison.rows
-    drawn = [*_name_columns(comparison), *_quality_columns(rows), *_cost_columns(rows)]
-    drawn += _detail_columns(rows)
+    drawn = [*_name_columns(comparison), *_quality_columns(rows), *_score_columns(rows, show)]
+    drawn += _cost_columns(rows)
+    drawn += _score_columns(rows, [name for name in SHOWABLE if name not in show], "detail")
     return Table(
-        title=units.visible(
-            f"{number}{comparison.corpus} · {comparison.model} · context: {comparison.context}"
-        ),
+        title=units.visible(f"{counted}{_title(comparison)}"),
         subtitle=units.visible(_subtitle(comparison)),
         columns=tuple(column for column, _ in drawn),
         rows=tuple(zip(*(cells for _, cells in drawn), strict=True)),
         sections=tuple(
             i > 0 and rows[i - 1].approach != row.approach for i, row in enumerate(rows)
         ),
-        legend=tuple(_legend(comparison)),
+        legend=tuple(_legend(comparison, show)),
         notes=tuple(f"note: {units.visible(note)}" for note in comparison.notes),
+        number=number,
     )
 
 
 def _name_columns(comparison: Comparison) -> Iterator[tuple[Column, list[Cell]]]:
     rows = comparison.rows
-    yield Column("approach", ("row",), "name", right=False), [_text(row.label) for row in rows]
-    for name in ("model", "corpus", "context", "scorer"):
+    yield Column("approach", ("row",), "name", right=False), [text_cell(r.label) for r in rows]
+    everywhere = {
+        "model": comparison.model,
+        "corpus": comparison.corpus,
+        "context": comparison.context,
+        "casing": comparison.key.get("casing", ""),
+        "scorer": comparison.scorer,
+    }
+    for name, shared in everywhere.items():
         # Where it is the same in all rows the title says it, and only CSV repeats it.
         block: Block = "name" if name in comparison.varied else "detail"
-        everywhere = getattr(comparison, name)
-        cells = [_text(row.varied.get(name, everywhere)) for row in rows]
+        cells = [text_cell(row.varied.get(name, shared)) for row in rows]
         yield Column(name, (name,), block, right=False), cells
 
 
 def _quality_columns(rows: Sequence[Row]) -> Iterator[tuple[Column, list[Cell]]]:
-    yield Column("seeds", ("seeds",), "quality"), [_plain(str(len(row.runs))) for row in rows]
+    yield Column("seeds", ("seeds",), "quality"), [plain_cell(str(len(r.runs))) for r in rows]
     for split in ("dev", "test"):
-        best = _best(rows, split)
-        yield (
-            _share_column(split, "F1", "quality"),
-            [_share(row, split, lambda s: s.f1, best=i in best) for i, row in enumerate(rows)],
-        )
+        yield _share_column(rows, split, "F1", lambda s: s.f1, "quality")
     for split in ("dev", "test"):
         column = Column(f"Δ {split}", (f"{split} F1 difference (points)",), "quality")
         yield column, [_difference(row, split) for row in rows]
 
 
+def _score_columns(
+    rows: Sequence[Row], names: Sequence[str], block: Block = "shown"
+) -> Iterator[tuple[Column, list[Cell]]]:
+    for split in ("dev", "test"):
+        for name in dict.fromkeys(names):
+            yield _share_column(rows, split, _SCORES[name].head, _SCORES[name].of, block)
+
+
 def _cost_columns(rows: Sequence[Row]) -> Iterator[tuple[Column, list[Cell]]]:
     for column, number_of, show in _COSTS:
         yield column, [_cost_cell(number_of(row), show) for row in rows]
-
-
-def _detail_columns(rows: Sequence[Row]) -> Iterator[tuple[Column, list[Cell]]]:
-    for split in ("dev", "test"):
-        for name, figure in _DETAILS:
-            column = _share_column(split, name, "detail")
-            yield column, [_share(row, split, figure) for row in rows]
 
 
 _COSTS: tuple[tuple[Column, Callable[[Row], float | None], Callable[[float | None], str]], ...] = (
@@ -174,40 +166,23 @@ _COSTS: tuple[tuple[Column, Callable[[Row], float | None], Callable[[float | Non
     ),
 )
 
-_DETAILS: tuple[tuple[str, Callable[[SplitSummary], Statistic]], ...] = (
-    ("precision", lambda s: s.precision),
-    ("recall", lambda s: s.recall),
-    ("strict F1", lambda s: s.strict_f1),
-    ("word F1", lambda s: s.word_f1),
-    ("word accuracy", lambda s: s.word_accuracy),
-)
 
-
-def _text(text: str) -> Cell:
-    shown = units.visible(text)
-    return Cell(shown, (shown,))
-
-
-def _plain(text: str) -> Cell:
-    return Cell(text, (text,))
-
-
-def _share_column(split: str, name: str, block: Block) -> Column:
-    return Column(f"{split} {name}", (f"{split} {name} (%)", f"{split} {name} sd (%)"), block)
-
-
-def _share(
-    row: Row, split: str, figure: Callable[[SplitSummary], Statistic], *, best: bool = False
-) -> Cell:
-    """`63.12 ± 0.45`, or `63.12` for one seed."""
-    if split not in row.splits:
-        return Cell(units.NONE, ("", ""))
-    statistic = figure(row.splits[split])
-    mean = units.percent(statistic.mean)
-    if statistic.sd is None:
-        return Cell(mean, (mean, ""), best)
-    sd = units.percent(statistic.sd)
-    return Cell(f"{mean} ± {sd}", (mean, sd), best)
+def _share_column(
+    rows: Sequence[Row],
+    split: str,
+    name: str,
+    score: Callable[[SplitSummary], Statistic],
+    block: Block,
+) -> tuple[Column, list[Cell]]:
+    head = f"{split} {name}"
+    best = _best(rows, split, score) if block != "detail" else set()
+    cells = [
+        share_cell(score(row.splits[split]), best=i in best)
+        if split in row.splits
+        else no_share_cell(row, split)
+        for i, row in enumerate(rows)
+    ]
+    return Column(head, (f"{head} (%)", f"{head} sd (%)"), block), cells
 
 
 def _difference(row: Row, split: str) -> Cell:
@@ -215,7 +190,7 @@ def _difference(row: Row, split: str) -> Cell:
         return Cell("baseline", ("",))
     if row.difference is None or split not in row.difference:
         return Cell(units.NONE, ("",))
-    return _plain(units.points(row.difference[split]))
+    return plain_cell(units.points(row.difference[split]))
 
 
 def _cost_cell(number: float | None, show: Callable[[float | None], str]) -> Cell:
@@ -223,8 +198,8 @@ def _cost_cell(number: float | None, show: Callable[[float | None], str]) -> Cel
     return Cell(show(number), (data,))
 
 
-def _best(rows: Sequence[Row], split: str) -> set[int]:
-    """Places of the rows with the best mean F1 among those scored on the same data.
+def _best(rows: Sequence[Row], split: str, score: Callable[[SplitSummary], Statistic]) -> set[int]:
+    """Places of the rows with the best mean score among those scored on the same data.
 
     A row that stands alone is not the best of anything.
     """
@@ -234,15 +209,22 @@ def _best(rows: Sequence[Row], split: str) -> set[int]:
             data = tuple(
                 value
                 for part, value in row.cell.items()
-                if part not in ("encoder_weights", "context")
+                if part == "scorer" or part.endswith((".text", ".tags"))
             )
-            rivals.setdefault(data, {})[place] = row.splits[split].f1.mean
+            rivals.setdefault(data, {})[place] = score(row.splits[split]).mean
     return {
         place
         for means in rivals.values()
         for place, mean in means.items()
         if len(means) > 1 and mean == max(means.values())
     }
+
+
+def _title(comparison: Comparison) -> str:
+    parts = [comparison.corpus, comparison.model, f"context: {comparison.context}"]
+    if comparison.key.get("casing", "original") != "original":
+        parts.append(f"casing: {comparison.key['casing']}")
+    return " · ".join(parts)
 
 
 def _subtitle(comparison: Comparison) -> str:
@@ -253,12 +235,15 @@ def _subtitle(comparison: Comparison) -> str:
     return " · ".join([*sizes, f"scorer: {comparison.scorer}"])
 
 
-def _legend(comparison: Comparison) -> list[str]:
+def _legend(comparison: Comparison, show: Sequence[str]) -> list[str]:
     """What the columns mean, of those that show."""
     rows = comparison.rows
     many = any(len(row.runs) > 1 for row in rows)
     spread = "; mean ± sample standard deviation over seeds" if many else ", of one seed"
     legend = [f"F1: micro entity F1 in percent{spread}"]
+    legend += [f"{_SCORES[name].head}: {_SCORES[name].legend}" for name in dict.fromkeys(show)]
+    if any(split in row.trained_on for row in rows for split in ("dev", "test")):
+        legend.append(f"{TRAINED_ON}: the runs learned from that split, so it has no score")
     if any(row.difference is not None for row in rows):
         legend.append("Δ: mean F1 less that of the baseline, in points")
     legend.append("trained: parameters that training changed; training: mean wall time of a seed")

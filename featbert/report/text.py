@@ -14,7 +14,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from featbert.comparison.compare import Comparison
-from featbert.report.table import Block, Cell, Table, tables
+from featbert.report.cells import TRAINED_ON, Block, Cell, Table
+from featbert.report.table import tables
 from featbert.report.units import visible
 
 _UNBOUNDED = 100_000
@@ -29,21 +30,23 @@ def text_report(
     width: int | None = None,
     color: bool = False,
     notes: Sequence[str] = (),
+    show: Sequence[str] = (),
 ) -> str:
     """A titled table for each comparison, its notes beneath, and `notes` at the end.
 
     Args:
-        width: columns of the terminal. A table that is wider is parted into quality and cost,
-            one below the other; what is still too wide wraps, and nothing is cut. Without it,
-            lines are as long as they need to be.
+        width: columns of the terminal. A table that is wider is parted, quality and cost, or
+            figures of dev and test, one below the other; what is still too wide wraps, and
+            nothing is cut. Without it, lines are as long as they need to be.
         color: whether to style the text with ANSI codes: titles, and the best values in bold.
         notes: further lines, such as `FoundRuns.notes`.
+        show: scores beside entity F1, as `tables` takes them.
     """
     if not comparisons:
         return "".join(
             f"{line}\n" for line in ["no finished runs to compare", *map(visible, notes)]
         )
-    drawn = tables(comparisons)
+    drawn = tables(comparisons, show=show)
     wide = max(max(_natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in drawn)
     console = _console(wide if width is None else max(width, _MIN_WIDTH), color)
     for i, table in enumerate(drawn):
@@ -60,12 +63,26 @@ def text_report(
 def _draw(console: Console, table: Table) -> None:
     console.print(Text(table.title, style="bold"))
     console.print(Text(table.subtitle, style="dim"))
-    whole: tuple[Block, ...] = ("name", "quality", "cost")
-    parts = [whole] if _natural(table) <= console.width else [whole[:2], (whole[0], whole[2])]
-    for blocks in parts:
+    for i, blocks in enumerate(_parts(table, console.width)):
+        if i:
+            console.print()
         console.print(_grid(table, *blocks))
     _print_notes(console, table.legend, "dim")
     _print_notes(console, table.notes, "yellow")
+
+
+def _parts(table: Table, width: int) -> list[tuple[Block, ...]]:
+    """The table's blocks in parts that stand below each other, as few as fit without wrapping."""
+    name, *others = table.blocks
+    parts: list[tuple[Block, ...]] = []
+    for block in others:
+        if not any(column.block == block for column in table.select(block)[0]):
+            continue
+        if parts and _natural(table, *parts[-1], block) <= width:
+            parts[-1] = (*parts[-1], block)
+        else:
+            parts.append((name, block))
+    return parts
 
 
 def _print_notes(console: Console, notes: Sequence[str], style: str) -> None:
@@ -98,15 +115,18 @@ def _aligned(cells: Sequence[Cell]) -> list[Text]:
     tail = max(len(sd) for _, _, sd in parts)
     texts = []
     for cell, (mean, mark, sd) in zip(cells, parts, strict=True):
-        padded = f"{mean}{mark}{sd.rjust(tail)}" if mark or not tail else mean + " " * (tail + 3)
+        if mark or not tail or mean == TRAINED_ON:
+            padded = f"{mean}{mark}{sd.rjust(tail) if mark else ''}"
+        else:
+            padded = mean + " " * (tail + 3)
         texts.append(Text(padded, style="bold" if cell.best else ""))
     return texts
 
 
-def _natural(table: Table) -> int:
-    """Columns that the undivided table takes without wrapping."""
+def _natural(table: Table, *blocks: Block) -> int:
+    """Columns that these blocks, by default the undivided table, take without wrapping."""
     console = _console(_UNBOUNDED, False)
-    grid = _grid(table, "name", "quality", "cost")
+    grid = _grid(table, *blocks)
     return Measurement.get(console, console.options, grid).maximum
 
 

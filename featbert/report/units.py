@@ -10,17 +10,17 @@ import unicodedata
 NONE = "–"
 
 
-def percent(share: float | None) -> str:
-    """0.63118 as `63.12`."""
-    return NONE if share is None else f"{100 * share:.2f}"
+def percent(share: float | None, digits: int = 2) -> str:
+    """0.63118 as `63.12`, with that many digits after the point."""
+    return NONE if share is None else f"{100 * share:.{digits}f}"
 
 
-def points(difference: float | None) -> str:
+def points(difference: float | None, digits: int = 2) -> str:
     """A difference of shares in percentage points, with its sign: `-1.30`, `+0.52`, `0.00`."""
     if difference is None:
         return NONE
-    text = f"{100 * difference:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
+    text = f"{100 * difference:+.{digits}f}"
+    return text if text.strip("+-0.") else text[1:]
 
 
 def duration(seconds: float | None) -> str:

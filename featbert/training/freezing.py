@@ -34,32 +34,6 @@ class Layered(Protocol):
         """From now on only parameters at `depth` and above are trained."""
 
 
-def check_layers(settings: TrainingSettings, num_layers: int) -> None:
-    """Refuses freezing and unfreezing that an encoder of L layers cannot do.
-
-    Raises:
-        SettingsError: layers it lacks, or too few epochs to unfreeze them all.
-    """
-    if settings.freeze_to is not None and settings.freeze_to > num_layers:
-        raise SettingsError(
-            f"a layer from 0 to {num_layers} expected for freeze_to, found {settings.freeze_to}; "
-            "the encoder has no more"
-        )
-    if settings.unfreeze is None:
-        return
-    if settings.unfreeze > num_layers:
-        raise SettingsError(
-            f"groups of at most {num_layers} layers expected for unfreeze, found "
-            f"{settings.unfreeze}; the encoder has no more"
-        )
-    needed = 1 + -(-num_layers // settings.unfreeze)
-    if settings.epochs < needed:
-        raise SettingsError(
-            f"at least {needed} epochs expected to unfreeze {num_layers} layers in groups of "
-            f"{settings.unfreeze} after an epoch of the classifier alone, found {settings.epochs}"
-        )
-
-
 def lowest_trained(settings: TrainingSettings, num_layers: int, epoch: int) -> int:
     """The lowest depth that is trained in an epoch (from 1)."""
     frozen = 0 if settings.freeze_to is None else settings.freeze_to + 1

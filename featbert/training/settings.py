@@ -148,6 +148,32 @@ def named_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if k not in LATER_SETTINGS or v != LATER_SETTINGS[k]}
 
 
+def check_layers(settings: TrainingSettings, num_layers: int) -> None:
+    """Refuses freezing and unfreezing that an encoder of L layers cannot do.
+
+    Raises:
+        SettingsError: layers it lacks, or too few epochs to unfreeze them all.
+    """
+    if settings.freeze_to is not None and settings.freeze_to > num_layers:
+        raise SettingsError(
+            f"a layer from 0 to {num_layers} expected for freeze_to, found {settings.freeze_to}; "
+            "the encoder has no more"
+        )
+    if settings.unfreeze is None:
+        return
+    if settings.unfreeze > num_layers:
+        raise SettingsError(
+            f"groups of at most {num_layers} layers expected for unfreeze, found "
+            f"{settings.unfreeze}; the encoder has no more"
+        )
+    needed = 1 + -(-num_layers // settings.unfreeze)
+    if settings.epochs < needed:
+        raise SettingsError(
+            f"at least {needed} epochs expected to unfreeze {num_layers} layers in groups of "
+            f"{settings.unfreeze} after an epoch of the classifier alone, found {settings.epochs}"
+        )
+
+
 DEFAULTS = {
     "features": TrainingSettings(epochs=8, batch_size=16, learning_rate=1e-3, dropout=0.5),
     "finetune": TrainingSettings(epochs=8, batch_size=16, learning_rate=1e-4, dropout=0.1),

@@ -7,6 +7,7 @@ from featbert.comparison.record import Cost, Mix, RunRecord, Signature, SplitIde
 from featbert.comparison.runs import Run
 from featbert.evaluation.scores import PRF, SplitScores
 from featbert.training.history import Epoch, ParameterGroup
+from featbert.training.settings import with_later_settings
 
 
 def make_prf(f1: float, gold: int = 10_000) -> PRF:
@@ -138,3 +139,9 @@ def usual_runs() -> list[Run]:
             cost={"trained_parameters": 6_300_000},
         ),
     ]
+
+
+def as_read(record: RunRecord) -> RunRecord:
+    """The record as it is read: with the settings that came after it."""
+    later = with_later_settings(record.settings, record.approach)
+    return dataclasses.replace(record, settings=later)

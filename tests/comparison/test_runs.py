@@ -6,7 +6,7 @@ import pytest
 from featbert.comparison.record import read_record
 from featbert.comparison.runs import PredictionsError, Run, find_runs, write_record
 from featbert.errors import FeatbertError, InputError, MissingError
-from tests.comparison.records import make_prf, make_record
+from tests.comparison.records import as_read, make_prf, make_record
 
 
 def finish(runs_dir: Path, name: str) -> Path:
@@ -89,7 +89,7 @@ def test_predictions_that_the_scores_were_not_counted_on_are_refused(tmp_path):
 
 def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     folder = finish(tmp_path, "run")
-    assert read_record(folder) == make_record("run")
+    assert read_record(folder) == as_read(make_record("run"))
     assert os.listdir(folder) == ["record.json"]
 
     def fails(*_):

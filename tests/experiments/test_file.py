@@ -31,17 +31,17 @@ def test_every_shipped_file_reads(path: Path) -> None:
 def test_defaults(tmp_path: Path) -> None:
     experiment = read_experiment(write(tmp_path, "[finetune]\n"))
     assert experiment.name == "trial"
-    assert experiment.data == "sample"
-    assert experiment.settings("finetune") == DEFAULTS["finetune"]
-    assert experiment.features is None
+    assert experiment.arms[0].data == "sample"
+    assert experiment.arms[0].settings("finetune") == DEFAULTS["finetune"]
+    assert experiment.arms[0].features is None
 
 
 def test_settings_are_the_files(tmp_path: Path) -> None:
     text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 0.01\n'
     experiment = read_experiment(write(tmp_path, text))
-    assert experiment.features is not None
-    assert experiment.features.layers == ["embeddings", "layer:2"]
-    settings = experiment.settings("features")
+    assert experiment.arms[0].features is not None
+    assert experiment.arms[0].features.layers == ["embeddings", "layer:2"]
+    settings = experiment.arms[0].settings("features")
     assert (settings.epochs, settings.learning_rate) == (3, 0.01)
     assert settings.batch_size == DEFAULTS["features"].batch_size
 
@@ -50,10 +50,10 @@ def test_set_overrides_one_key(tmp_path: Path) -> None:
     path = write(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
     changes = ["seeds=[4,5]", "features.epochs=7", "data=some/folder", "finetune.epochs=2"]
     experiment = read_experiment(path, changes)
-    assert experiment.seeds == [4, 5]
-    assert experiment.settings("features").epochs == 7
-    assert experiment.data == "some/folder"
-    assert experiment.settings("finetune").epochs == 2
+    assert experiment.arms[0].seeds == [4, 5]
+    assert experiment.arms[0].settings("features").epochs == 7
+    assert experiment.arms[0].data == "some/folder"
+    assert experiment.arms[0].settings("finetune").epochs == 2
 
 
 def test_all_mistakes_are_told_together(tmp_path: Path) -> None:
@@ -101,3 +101,113 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, "")
     with pytest.raises(MissingError, match=r"did you mean 'trial.toml'"):
         read_experiment(tmp_path / "tral.toml")
+
+
+def test_variants_make_an_arm_of_each_combination(tmp_path: Path) -> None:
+    text = (
+        "[finetune]\nepochs = 3\n"
+        '[variants]\ncontext = ["sentence", "document"]\ntrain_on = ["train", "train+dev"]\n'
+        '[variants.finetune]\nfreeze_to = ["none", 0, "all"]\n'
+    )
+    experiment = read_experiment(write(tmp_path, text))
+    found = [
+        (a.context, a.train_on, a.settings("finetune", num_layers=6).freeze_to)
+        for a in experiment.arms
+    ]
+    assert found == [
+        (context, train_on, freeze_to)
+        for context in ("sentence", "document")
+        for train_on in ("train", "train+dev")
+        for freeze_to in (None, 0, 6)
+    ]
+    assert {a.settings("finetune").epochs for a in experiment.arms} == {3}
+    assert experiment.vary == ("context",)  # settings need no freeing
+
+
+def test_corpora_and_ways_are_laid_over_the_file(tmp_path: Path) -> None:
+    text = """
+        model = "cased"
+        [corpora]
+        en = "conll2003"
+        de = { data = "conll2003-de", encoding = "latin-1", finetune.epochs = 3 }
+        [finetune]
+        epochs = 4
+        [[variant]]
+        [[variant]]
+        finetune.discriminative = 2.6
+        finetune.epochs = 5
+    """
+    experiment = read_experiment(write(tmp_path, text), ["corpora.en=else/where"])
+    found = [
+        (a.data, a.language, a.encoding, s.epochs, s.discriminative)
+        for a in experiment.arms
+        for s in [a.settings("finetune")]
+    ]
+    assert found == [
+        ("else/where", "en", "utf-8", 4, 1.0),
+        ("else/where", "en", "utf-8", 5, 2.6),
+        ("conll2003-de", "de", "latin-1", 3, 1.0),
+        ("conll2003-de", "de", "latin-1", 5, 2.6),
+    ]
+    assert experiment.vary == ("corpus",)
+
+
+def test_a_grid_is_tried_for_its_own_approach(tmp_path: Path) -> None:
+    text = """
+        [features]
+        layers = ["last"]
+        [finetune]
+        [variants]
+        context = ["sentence", "document"]
+        [grid]
+        seeds = [7]
+        [grid.finetune]
+        batch_size = [16, 32]
+        learning_rate = [2e-5, 3e-5, 5e-5]
+    """
+    experiment = read_experiment(write(tmp_path, text))
+    assert set(experiment.grids) == {(0, "finetune"), (1, "finetune")}
+    assert experiment.grid_seeds == (7,)
+    tried = [
+        (a.context, s.batch_size, s.learning_rate)
+        for a in experiment.grids[1, "finetune"]
+        for s in [a.settings("finetune")]
+    ]
+    assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
+
+
+def test_each_single_layer(tmp_path: Path) -> None:
+    experiment = read_experiment(write(tmp_path, '[features]\nlayers = ["each", "layer:2"]\n'))
+    features = experiment.arms[0].features
+    assert features is not None
+    assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[finetune]\n[grid.finetune]\nlearning_rat = [1e-5]\n", "did you mean 'learning_rate'?"),
+        ("[finetune]\n[grid.finetune]\nepochs = 3\n", "a list of values to try expected, found 3"),
+        ("[finetune]\n[grid]\ncontext = ['sentence']\n", "[variants] compares other keys"),
+        ("[finetune]\n[grid.finetune]\nepochs = [0, 1]\n", "epochs of at least 1"),
+        ("[finetune]\n[variants]\ncontxt = ['a']\n", "did you mean 'context'?"),
+        ("[finetune]\n[variants]\ncontext = ['document', 'document']\n", "each value once"),
+        ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),
+        ("[features]\nfreeze_to = 3\n", "unknown key 'features.freeze_to'"),
+        ("published = ['devlin2019-table8x']\n[finetune]\n", "did you mean 'devlin2019-table8'?"),
+        ("[finetune]\nunfreeze = 0\n", "unfreeze of at least 1"),
+    ],
+)
+def test_mistakes_in_what_a_file_varies(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(write(tmp_path, text))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_range_and_type_mistakes_are_told_in_one_round(tmp_path: Path) -> None:
+    text = '[finetune]\nepochs = 0\nlearning_rate = "fast"\n'
+    with pytest.raises(ExperimentError, match="^2 mistakes") as caught:
+        read_experiment(write(tmp_path, text))
+    assert "epochs of at least 1" in str(caught.value)
+    assert "finetune.learning_rate" in str(caught.value)

@@ -51,4 +51,9 @@ def test_a_split_that_was_not_evaluated_is_null():
 
 
 def test_without_comparisons():
-    assert json.loads(json_report([])) == {"comparisons": [], "rows": [], "notes": []}
+    assert json.loads(json_report([])) == {
+        "comparisons": [],
+        "rows": [],
+        "reproductions": [],
+        "notes": [],
+    }

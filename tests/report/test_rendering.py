@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -5,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.comparison.compare import compare
+from featbert.comparison.published import PublishedRow, PublishedTable
+from featbert.comparison.reproduction import reproduce
 from featbert.errors import InputError
 from featbert.report import (
     FORMATS,
@@ -34,6 +37,19 @@ def test_each_format_is_its_report():
     assert all(render(comparisons, name).endswith("\n") for name in FORMATS)
 
 
+def test_scores_are_shown_in_the_tables_for_people_and_are_elsewhere_anyway():
+    comparisons = compare(usual_runs())
+    for name in ("text", "markdown", "latex"):
+        plain = render(comparisons, name)
+        shown = render(comparisons, name, show=["word_f1"])
+        assert ("test word F1" in plain, "test word F1" in shown) == (False, True)
+    for name in ("csv", "json"):
+        assert render(comparisons, name, show=["word_f1"]) == render(comparisons, name)
+    for name in FORMATS:
+        with pytest.raises(InputError, match="did you mean 'recall'"):
+            render(comparisons, name, show=["recal"])
+
+
 @settings(deadline=None)
 @given(st.text(st.characters()), st.text(st.characters()), st.booleans())
 def test_no_name_breaks_a_format(name, setting, varied):
@@ -48,7 +64,19 @@ def test_no_name_breaks_a_format(name, setting, varied):
             signature={"corpus": name, "model": setting, "encoder_weights": "f", "scorer": name},
         ),
     ]
-    comparisons = compare(runs)
+    table = PublishedTable(
+        id=name,
+        title=name,
+        corpus=name,
+        verified=setting,
+        source=name,
+        protocol=name,
+        note=setting,
+        rows=(PublishedRow(approach="features", model=name, source=setting, dev=1.5),),
+    )
+    comparisons = [
+        dataclasses.replace(c, reproductions=(reproduce(c, table),)) for c in compare(runs)
+    ]
     for format in FORMATS:
         text = render(comparisons, format, width=60, notes=[name])
         assert "\x1b" not in text

@@ -1,6 +1,9 @@
+import pytest
+
 from featbert.comparison.compare import compare
 from featbert.comparison.record import SplitIdentity
-from featbert.report.table import tables
+from featbert.errors import InputError
+from featbert.report.table import SHOWABLE, tables
 from tests.comparison.records import make_run, make_seeds, make_signature, usual_runs
 
 
@@ -87,6 +90,64 @@ def test_rows_of_different_texts_do_not_compete():
         for row, cell in zip(column(table, "dev F1"), column(table, "dev F1"), strict=True)
     }
     assert best == {"50.00": False, "90.00": False, "60.00": True}
+
+
+def test_encoders_compete_on_one_text_and_casings_too():
+    vary = {"vary": ["model", "casing"]}
+    other = {"model": "m", "encoder_weights": "f", "encoder_files": "g"}
+    runs = [
+        make_run("a", dev=0.5, **vary),
+        make_run("b", dev=0.7, signature=other, **vary),
+        make_run("c", dev=0.6, signature={"casing": "truecased"}, **vary),
+    ]
+    (table,) = tables(compare(runs))
+    best = {cell.text: cell.best for cell in column(table, "dev F1")}
+    assert best == {"50.00": False, "70.00": True, "60.00": False}
+    assert heads(table, "name") == ["approach", "model", "casing"]
+
+
+def test_casing_is_told_where_it_is_not_the_usual():
+    (usual,) = tables(compare([make_run("a")]))
+    (cased,) = tables(compare([make_run("a", signature={"casing": "truecased"})]))
+    assert usual.title == "wikigold · all-MiniLM-L6-v2 · context: sentence"
+    assert cased.title == f"{usual.title} · casing: truecased"
+    assert [cell.text for cell in column(cased, "casing")] == ["truecased"]
+
+
+def test_scores_are_shown_beside_entity_f1():
+    (table,) = tables(compare(usual_runs()), show=["word_f1", "precision"])
+    assert heads(table)[6:11] == [
+        "dev word F1",
+        "dev precision",
+        "test word F1",
+        "test precision",
+        "trained",
+    ]
+    assert [cell.text for cell in column(table, "dev word F1")][2:] == [
+        "65.50 ± 0.50",
+        "68.17 ± 0.76",
+    ]
+    assert [cell.best for cell in column(table, "test word F1")] == [False, False, False, True]
+    assert any(line.startswith("word F1: ") for line in table.legend)
+    (plain,) = tables(compare(usual_runs()))
+    assert not any(line.startswith("word F1") for line in plain.legend)
+    assert not any(cell.best for cell in column(plain, "test word F1"))
+    assert {c.head for c in plain.columns} == {c.head for c in table.columns}
+
+
+@pytest.mark.parametrize("name", SHOWABLE)
+def test_every_score_can_be_shown(name):
+    (table,) = tables(compare(usual_runs()), show=[name])
+    dev, test = heads(table, "shown")
+    row = compare(usual_runs())[0].rows[0]
+    for head, split in ((dev, "dev"), (test, "test")):
+        mean = getattr(row.splits[split], name).mean
+        assert column(table, head)[0].data[0] == f"{100 * mean:.2f}"
+
+
+def test_a_score_that_nobody_knows_is_refused():
+    with pytest.raises(InputError, match=r"word_f1, .*, found 'wordf1' \(did you mean 'word_f1'"):
+        tables([], show=["recall", "wordf1"])
 
 
 def test_titles_notes_and_sections():

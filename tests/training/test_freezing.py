@@ -15,10 +15,10 @@ from featbert.features.layers import parse_layers
 from featbert.features.source import find_encoder
 from featbert.tagging import BiLSTMTagger, FineTuneTagger
 from featbert.training import TrainingSettings, fit
-from featbert.training.freezing import check_layers, lowest_trained
+from featbert.training.freezing import lowest_trained
 from featbert.training.inputs import PieceInputs
 from featbert.training.optimizer import make_optimizer
-from featbert.training.settings import SettingsError
+from featbert.training.settings import SettingsError, check_layers
 from tests.encoders import FAMILIES
 from tests.features.support import sentences_of
 

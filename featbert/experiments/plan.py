@@ -1,0 +1,239 @@
+"""What an experiment will do, as far as it can be known before it is done.
+
+Some runs follow from others: with a grid, the settings of a row follow from the runs that were
+tried; with train+dev, the epochs follow from the run on train alone. So an experiment is planned
+again whenever runs have been finished, until nothing is missing; each plan rests on what is
+finished by then and on nothing else, which is also how an interrupted experiment goes on.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from featbert.comparison.record import Approach
+from featbert.experiments.arm import Arm
+from featbert.experiments.file import Experiment
+from featbert.experiments.planning import (
+    PlannedRun,
+    RunOptions,
+    plan_features_run,
+    plan_finetune_run,
+)
+from featbert.experiments.resources import Resources
+from featbert.features.device import find_device
+from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
+
+RUNS_DIR = Path("experiments/runs")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of an experiment.
+
+    Attributes:
+        arm: says where its text is; with the model that the run is planned with.
+        run: as it will be, or is.
+        extraction: the store that it reads; None for fine-tuning.
+    """
+
+    arm: Arm
+    run: PlannedRun
+    extraction: ExtractionPlan | None
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.run.folder.name
+
+
+@dataclass(frozen=True)
+class Search:
+    """A grid search on dev for one row.
+
+    Attributes:
+        approach, layers: of the row.
+        arms: what is tried, in the file's order.
+        tried: the runs of each, one a seed.
+        scores: mean dev F1 of each in [0, 1]; None where a run is missing.
+    """
+
+    approach: Approach
+    layers: str | None
+    arms: tuple[Arm, ...]
+    tried: tuple[tuple[Job, ...], ...]
+    scores: tuple[float | None, ...]
+
+    @property
+    def chosen(self) -> int | None:
+        """The place with the best mean dev F1, the first of equals; None until all are there."""
+        known = [score for score in self.scores if score is not None]
+        if len(known) < len(self.scores):
+            return None
+        return known.index(max(known))
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """What is known now.
+
+    Attributes:
+        jobs: all runs known now, each once, in the order they will be trained.
+        rows: those that the comparison shows.
+        searches: grid searches, finished or not.
+    """
+
+    experiment: Experiment
+    jobs: tuple[Job, ...]
+    rows: tuple[Job, ...]
+    searches: tuple[Search, ...]
+
+    @property
+    def missing(self) -> tuple[Job, ...]:
+        """Runs that are not finished."""
+        return tuple(job for job in self.jobs if job.run.finished is None)
+
+    @property
+    def open_searches(self) -> tuple[Search, ...]:
+        """Searches whose rows are not known yet."""
+        return tuple(search for search in self.searches if search.chosen is None)
+
+
+def plan_experiment(
+    experiment: Experiment,
+    *,
+    cache_dir: str | Path = "cache",
+    runs_dir: str | Path = RUNS_DIR,
+    resources: Resources | None = None,
+) -> ExperimentPlan:
+    """Checks everything that can be checked and names every run known now; nothing is written.
+
+    Raises:
+        FeatbertError: a corpus, an encoder or a combination of options cannot be used.
+    """
+    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources or Resources())
+    for number in range(len(experiment.arms)):
+        planner.add_arm(number)
+    return ExperimentPlan(
+        experiment,
+        tuple(planner.jobs.values()),
+        tuple(planner.rows.values()),
+        tuple(planner.searches),
+    )
+
+
+class _Planner:
+    def __init__(
+        self, experiment: Experiment, cache_dir: Path, runs_dir: Path, resources: Resources
+    ) -> None:
+        self.experiment = experiment
+        self.cache_dir = cache_dir
+        self.runs_dir = runs_dir
+        self.resources = resources
+        self.jobs: dict[str, Job] = {}
+        self.rows: dict[str, Job] = {}
+        self.searches: list[Search] = []
+
+    def add_arm(self, number: int) -> None:
+        arm = self.experiment.arms[number]
+        if arm.features is not None:
+            num_layers = self._extraction(arm).manifest.num_layers
+            for layers in arm.features.specs(num_layers):
+                self._add_row(number, arm, "features", layers)
+        if arm.finetune is not None:
+            self._add_row(number, arm, "finetune", None)
+
+    def _add_row(self, number: int, arm: Arm, approach: Approach, layers: str | None) -> None:
+        """The runs of one row, and before them those that it follows from."""
+        candidates = self.experiment.grids.get((number, approach), ())
+        chosen = arm
+        if candidates:
+            search = self._search(candidates, approach, layers)
+            self.searches.append(search)
+            if search.chosen is None:
+                return
+            chosen = candidates[search.chosen]
+        for seed in arm.seeds:
+            job = self._add(chosen, approach, layers, seed, tried=len(candidates) or 1)
+            self.rows.setdefault(job.name, job)
+
+    def _search(self, arms: tuple[Arm, ...], approach: Approach, layers: str | None) -> Search:
+        # Dev decides, so what is tried never learns from it.
+        on_train = [arm.model_copy(update={"train_on": "train"}) for arm in arms]
+        tried = [
+            tuple(
+                self._add(arm, approach, layers, seed, tried=len(arms))
+                for seed in self.experiment.grid_seeds
+            )
+            for arm in on_train
+        ]
+        scores = [_mean_dev(jobs) for jobs in tried]
+        return Search(approach, layers, arms, tuple(tried), tuple(scores))
+
+    def _add(
+        self, arm: Arm, approach: Approach, layers: str | None, seed: int, *, tried: int
+    ) -> Job:
+        job = self._job(arm, approach, layers, seed, tried)
+        for run in _bases_first(job.run):
+            self.jobs.setdefault(run.folder.name, Job(arm, run, job.extraction))
+        return self.jobs[job.name]
+
+    def _job(self, arm: Arm, approach: Approach, layers: str | None, seed: int, tried: int) -> Job:
+        source = self.resources.encoder(arm.model)
+        corpus = self.resources.corpus(arm)
+        options = RunOptions(
+            seed,
+            arm.settings(approach, source.num_layers or 0),
+            self.runs_dir,
+            find_device(arm.device),
+            arm.precision,
+            self.experiment.name,
+            self.experiment.vary,
+            arm.reading,
+            arm.tag_scheme,
+            tried,
+        )
+        if layers is None:
+            run = plan_finetune_run(
+                source,
+                corpus,
+                options,
+                context=arm.context,
+                casing=arm.casing,
+                pooling=arm.pooling,
+            )
+            return Job(arm, run, None)
+        extraction = self._extraction(arm)
+        manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
+        return Job(
+            arm, plan_features_run(manifest, extraction.path, corpus, layers, options), extraction
+        )
+
+    def _extraction(self, arm: Arm) -> ExtractionPlan:
+        return plan_extraction(
+            self.resources.corpus(arm),
+            self.resources.encoder(arm.model),
+            cache_dir=self.cache_dir,
+            context=arm.context,
+            casing=arm.casing,
+            pooling=arm.pooling,
+            precision=arm.precision,
+            dtype=arm.store_dtype,
+            device=find_device(arm.device),
+            reading=arm.reading,
+        )
+
+
+def _bases_first(run: PlannedRun) -> Iterator[PlannedRun]:
+    if run.base is not None:
+        yield from _bases_first(run.base)
+    yield run
+
+
+def _mean_dev(jobs: tuple[Job, ...]) -> float | None:
+    """Mean dev F1 of runs; None where one is missing."""
+    runs = [job.run.finished for job in jobs]
+    scores = [run.record.scores["dev"].entity.f1 for run in runs if run is not None]
+    return statistics.fmean(scores) if len(scores) == len(runs) else None
