@@ -51,7 +51,7 @@ def test_the_experiment_example_reads(tmp_path: Path) -> None:
     (text,) = blocks("toml")
     path = tmp_path / "mine.toml"
     path.write_text(text, "utf-8")
-    assert read_experiment(path).seeds == [1, 2, 3]
+    assert read_experiment(path).arms[0].seeds == [1, 2, 3]
 
 
 COMMANDS = [

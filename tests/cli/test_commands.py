@@ -322,7 +322,7 @@ def test_all_files_of_a_run_are_readable_alike(finished: Workspace) -> None:
 def test_overwriting_keeps_the_finished_run_until_the_new_one_is_whole(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.experiments import running
+    from featbert.experiments import carrying_out
 
     assert workspace.extract().exit_code == 0
     assert workspace.train("--layers", "last").exit_code == 0
@@ -332,7 +332,7 @@ def test_overwriting_keeps_the_finished_run_until_the_new_one_is_whole(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_record", interrupted)
+        patch.setattr(carrying_out, "write_record", interrupted)
         assert workspace.train("--layers", "last", "--overwrite").exit_code == 130
     (kept,) = find_runs(workspace.runs)
     assert kept.record == first.record

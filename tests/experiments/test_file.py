@@ -207,7 +207,7 @@ def test_mistakes_in_what_a_file_varies(tmp_path: Path, text: str, told: str) ->
 
 def test_range_and_type_mistakes_are_told_in_one_round(tmp_path: Path) -> None:
     text = '[finetune]\nepochs = 0\nlearning_rate = "fast"\n'
-    with pytest.raises(ExperimentError, match="^2 mistakes") as caught:
+    with pytest.raises(ExperimentError, match=r"^2 mistakes") as caught:
         read_experiment(write(tmp_path, text))
     assert "epochs of at least 1" in str(caught.value)
     assert "finetune.learning_rate" in str(caught.value)

@@ -12,6 +12,7 @@ import torch
 
 from featbert.features import extraction_plan
 from featbert.features.alignment import align
+from featbert.features.casing import Reading
 from featbert.features.encoder import load_encoder
 from featbert.features.extraction import extract
 from featbert.features.layers import parse_layers
@@ -83,6 +84,30 @@ def test_both_approaches_begin_from_the_same_states(
         assert np.abs(stored).max() > 0.5
         np.testing.assert_allclose(stored, tuned, **TOLERANCE[dtype])
         np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
+
+
+def test_truecased_words_are_the_same_words_in_both_approaches(encoder_folder, tmp_path):
+    """A sentence in capitals is read as the training split writes its words, by both."""
+    texts = [
+        "The lazy Hamilton of EU",
+        "said the lazy Hamilton of the EU",
+        "THE LAZY HAMILTON OF THE EU",
+    ]
+    corpus = corpus_of(train=texts)
+    source = find_encoder(str(encoder_folder("bert")))
+    options = {"cache_dir": tmp_path, "precision": "fp32", "dtype": "float32", "device": "cpu"}
+    plain = extract(corpus, source, **options)
+    cased = extract(corpus, source, casing="truecased", **options)
+    assert cased.path != plain.path
+    encoder = load_encoder(source)
+    words = Reading(corpus, "truecased")(corpus["train"].sentences)
+    assert " ".join(words[2].words) == "The lazy Hamilton of the EU"
+    pieces = PieceInputs(align(words, encoder.wordpieces, positions=40), encoder, CPU)
+    with torch.inference_mode():
+        tuned = encoder(pieces.batch(np.arange(3))).numpy()
+    np.testing.assert_allclose(cased.read("train", [3])[0], tuned, **TOLERANCE["float32"])
+    assert np.abs(cased.read("train", [3]) - plain.read("train", [3]))[0, -6:].max() > 0.05
+    np.testing.assert_array_equal(cased.read("train", [3])[0, :5], plain.read("train", [3])[0, :5])
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])

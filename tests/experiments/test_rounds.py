@@ -1,0 +1,214 @@
+"""Experiments whose runs follow from others: variants, train+dev, grids, several at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from featbert.comparison import find_runs
+from featbert.errors import FeatbertError
+from featbert.experiments import execution, workers
+from featbert.experiments.execution import FailedRunsError, carry_out, run_experiment
+from featbert.experiments.file import check_experiment
+from featbert.experiments.plan import plan_experiment
+from featbert.features import extraction
+from tests.encoders import write_encoder
+from tests.workspace import Workspace
+
+
+@pytest.fixture
+def experiment(workspace: Workspace):
+    """An experiment over the small corpus, with further keys."""
+
+    def make(**keys):
+        base = {
+            "name": "trial",
+            "data": str(workspace.corpus),
+            "model": str(workspace.model),
+            "device": "cpu",
+        }
+        return check_experiment(base | keys, where="trial.toml")
+
+    return make
+
+
+@pytest.fixture
+def where(workspace: Workspace):
+    return {"cache_dir": workspace.cache, "runs_dir": workspace.runs}
+
+
+def test_conditions_side_by_side(experiment, where, monkeypatch):
+    """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
+    extracted = []
+    plain = execution.run_extraction
+    monkeypatch.setattr(
+        execution, "run_extraction", lambda *a, **k: (extracted.append(1), plain(*a, **k))[1]
+    )
+    trial = experiment(
+        features={"layers": ["last"], "epochs": 2, "lstm_size": 4},
+        finetune={"epochs": 2, "freeze_to": 1},
+        variants={"context": ["sentence", "document"], "train_on": ["train+dev", "train"]},
+    )
+    comparison = run_experiment(trial, **where)
+    assert len(extracted) == 2
+    assert len(comparison.rows) == 8
+    assert comparison.varied == ("context",)
+    by_splits = Counter(tuple(row.splits) for row in comparison.rows)
+    assert by_splits == {("dev", "test"): 4, ("test",): 4}
+    for row in comparison.rows:
+        (run,) = row.runs
+        assert list(row.trained_on) == run.record.trained_on
+        if "dev" in row.splits:
+            assert run.record.epochs_from is None
+            continue
+        assert row.trained_on == ("train", "dev")
+        base = next(r for r in find_runs(where["runs_dir"]) if r.name == run.record.epochs_from)
+        assert len(run.record.history) == base.record.best_epoch
+        assert run.record.history[-1].dev_f1 is None
+        assert base.record.signature.context == run.record.signature.context
+        assert not (run.folder / "dev.conll").exists()
+
+
+def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(experiment, where):
+    trial = experiment(
+        seeds=[1, 2],
+        finetune={"epochs": 2, "learning_rate": 1e-3},
+        grid={"seeds": [1], "finetune": {"epochs": [1, 3], "learning_rate": [1e-9, 5e-3]}},
+    )
+    before = plan_experiment(trial, **where)
+    assert (len(before.jobs), before.rows) == (4, ())  # what is tried; rows are not known yet
+    outcome = carry_out(trial, **where)
+    (search,) = outcome.plan.searches
+    settings = [arm.settings("finetune") for arm in search.arms]
+    assert [(s.epochs, s.learning_rate) for s in settings] == [
+        (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
+    ]
+    tried = [jobs[0].run.finished.record for jobs in search.tried]
+    scores = [record.scores["dev"].entity.f1 for record in tried]
+    assert search.scores == tuple(scores)
+    assert search.chosen == scores.index(max(scores))
+    (row,) = outcome.comparison.rows
+    assert row.seeds == (1, 2)
+    chosen = settings[search.chosen]
+    assert row.settings["learning_rate"] == chosen.learning_rate
+    assert row.settings["epochs"] == chosen.epochs
+    assert {run.record.configurations_tried for run in row.runs} == {4}
+    assert len(find_runs(where["runs_dir"]).runs) == 5  # seed 1 of the chosen one is not repeated
+
+
+def test_several_at_a_time_give_the_same_and_a_failure_stops_nobody(
+    experiment, where, workspace, monkeypatch
+):
+    trial = experiment(
+        seeds=[1, 2],
+        features={"layers": ["last"], "epochs": 1, "lstm_size": 4},
+        finetune={"epochs": 1},
+    )
+    ended = []
+    heard = []
+    watchers = execution.Watchers(
+        on_end=ended.append, on_epoch=lambda job, epoch: heard.append((job.name, epoch.epoch))
+    )
+    # A folder in the place of a record: this run cannot be written.
+    plan = plan_experiment(trial, **where)
+    broken = plan.rows[2]
+    (broken.run.folder / "weights.safetensors.tmp").mkdir(parents=True)
+    outcome = carry_out(trial, jobs=2, watchers=watchers, **where)
+    assert list(outcome.failures) == [broken.name]
+    assert "\n" not in outcome.failures[broken.name]
+    assert len(outcome.runs) == 3
+    assert {e.job.name: e.reason is None for e in ended} == {
+        job.name: job.name != broken.name for job in plan.rows
+    }
+    assert {name for name, _ in heard} >= {run.name for run in outcome.runs}
+    assert {run.record.signature.threads for run in outcome.runs} == {
+        max(1, len(os.sched_getaffinity(0)) // 2)
+    }
+    with pytest.raises(FailedRunsError, match=broken.name):
+        run_experiment(trial, **where)
+    (broken.run.folder / "weights.safetensors.tmp").rmdir()
+    comparison = run_experiment(trial, **where)  # does only what is missing, in this process
+    assert [row.seeds for row in comparison.rows] == [(1, 2), (1, 2)]
+    other = Workspace(workspace.folder / "again", workspace.corpus, workspace.model)
+    again = run_experiment(trial, cache_dir=other.cache, runs_dir=other.runs)
+    for row, same in zip(comparison.rows, again.rows, strict=True):
+        assert row.splits["test"].f1.values == same.splits["test"].f1.values
+
+
+def test_a_worker_that_dies_takes_one_run_with_it(experiment, where, monkeypatch):
+    trial = experiment(seeds=[1, 2, 3], finetune={"epochs": 1})
+    killed = []
+
+    def kill_once(self, job, plain=workers._Worker.give):
+        plain(self, job)
+        if not killed:
+            killed.append(job.name)
+            os.kill(self.process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(workers._Worker, "give", kill_once)
+    outcome = carry_out(trial, jobs=2, **where)
+    assert list(outcome.failures) == killed
+    assert "SIGKILL" in outcome.failures[killed[0]]
+    assert len(outcome.runs) == 2
+
+
+def test_an_extraction_that_fails_is_told_for_its_runs_alone(experiment, where, monkeypatch):
+    def full(*args, **kwargs):
+        raise extraction.ExtractionError("no disk")
+
+    monkeypatch.setattr(execution, "run_extraction", full)
+    trial = experiment(features={"layers": ["last"], "epochs": 1}, finetune={"epochs": 1})
+    outcome = carry_out(trial, **where)
+    assert list(outcome.failures.values()) == ["no disk"]
+    assert [row.approach for row in outcome.comparison.rows] == ["finetune"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"finetune": {"unfreeze": 9}}, "groups of at most 4 layers"),
+        ({"finetune": {"freeze_to": 9}}, "a layer from 0 to 4"),
+        ({"finetune": {}, "casing": "truecased"}, "cased encoder expected"),
+        ({"features": {"layers": ["last"]}, "casing": "truecased"}, "cased encoder expected"),
+    ],
+)
+def test_wrong_combinations_are_refused_before_any_work(experiment, where, tmp_path, keys, message):
+    if "casing" in keys:
+        keys = keys | {"model": str(write_encoder(tmp_path / "uncased", cased=False))}
+    with pytest.raises(FeatbertError, match=message):
+        run_experiment(experiment(**keys), **where)
+    assert not where["runs_dir"].exists()
+    assert not where["cache_dir"].exists()
+
+
+def test_documents_are_expected_for_document_context(experiment, where, tmp_path):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.conll").write_text("Jordan B-PER\nsaid O\n\nNo O\n", "utf-8")
+    trial = experiment(data=str(folder), context="document", finetune={})
+    with pytest.raises(FeatbertError, match="documents expected for --context document"):
+        run_experiment(trial, **where)
+    assert not where["runs_dir"].exists()
+
+
+def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
+    file = tmp_path / "grid.toml"
+    file.write_text(
+        f'data = "{workspace.corpus}"\nmodel = "{workspace.model}"\n'
+        "[finetune]\nepochs = 1\n[grid.finetune]\nlearning_rate = [1e-9, 1e-3]\n",
+        "utf-8",
+    )
+    options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
+    plan = workspace.call("run", file, "--dry-run", *options)
+    assert "1 grid searches decide on further runs" in plan.stdout
+    assert "0 of 2 configurations tried so far" in plan.stdout
+    done = workspace.call("run", file, "--format", "json", *options)
+    assert done.exit_code == 0, done.output
+    (comparison,) = json.loads(done.stdout)["comparisons"]
+    assert any("among 2 configurations" in note for note in comparison["notes"])
