@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from featbert.experiments import finetune, run_experiment, train
     from featbert.features import FeatureStore, extract, parse_layers
     from featbert.report import render
-    from featbert.training import TrainingSettings
+    from featbert.training import AdaptSettings, TrainingSettings, adapt
 
 __all__ = [
+    "AdaptSettings",
     "Comparison",
     "Corpus",
     "FeatbertError",
@@ -29,6 +30,7 @@ __all__ = [
     "Sentence",
     "TrainingSettings",
     "__version__",
+    "adapt",
     "check_corpus",
     "compare",
     "compare_runs",
@@ -45,6 +47,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "AdaptSettings": "featbert.training",
         "Comparison": "featbert.comparison",
         "Corpus": "featbert.data",
         "FeatbertError": "featbert.errors",
@@ -52,6 +55,7 @@ __getattr__, __dir__ = attach(
         "Run": "featbert.comparison",
         "Sentence": "featbert.data",
         "TrainingSettings": "featbert.training",
+        "adapt": "featbert.training",
         "check_corpus": "featbert.data",
         "compare": "featbert.comparison",
         "compare_runs": "featbert.comparison",

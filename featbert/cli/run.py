@@ -106,6 +106,12 @@ def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
             bars["extraction"] = stack.enter_context(meter.measure("extracting", "words"))
         bars["extraction"].update(done, total)
 
+    def on_adaptation(name: str) -> Any:
+        stack.close()
+        bars.clear()
+        meter.say(f"training {name} as a language model")
+        return stack.enter_context(meter.measure("adapting", "steps")).update
+
     def on_run(job: Job, number: int, total: int) -> Listeners:
         stack.close()
         bars.clear()
@@ -119,7 +125,9 @@ def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
         elif (done := ended.job.run.finished) is not None:
             meter.say(run_line(done, was_there=False))
 
-    return Watchers(on_extraction=on_extraction, on_run=on_run, on_end=on_end)
+    return Watchers(
+        on_extraction=on_extraction, on_adaptation=on_adaptation, on_run=on_run, on_end=on_end
+    )
 
 
 def _called(job: Job) -> str:
@@ -173,8 +181,12 @@ def _differing(search: Search) -> str:
 
 def _later(plan: ExperimentPlan) -> str:
     """What is not known before the searches have ended."""
-    n = len(plan.open_searches)
-    return f"; {count(n)} grid searches decide on further runs" if n else ""
+    later = []
+    if n := len(plan.adaptations):
+        later.append(f"{count(n)} encoders to train as language models first")
+    if n := len(plan.open_searches):
+        later.append(f"{count(n)} grid searches decide on further runs")
+    return "; " + "; ".join(later) if later else ""
 
 
 def _describe(plan: ExperimentPlan) -> str:
@@ -184,6 +196,8 @@ def _describe(plan: ExperimentPlan) -> str:
     for path, extraction in stores.items():
         state = "exists" if extraction.hit else f"to extract, {size(extraction.data_bytes)}"
         lines.append(f"store  {state}  {count(extraction.manifest.words)} words  {path}")
+    for adaptation in plan.adaptations:
+        lines.append(f"adapt  to train  {adaptation.plan.folder}")
     for job in plan.jobs:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)

@@ -52,7 +52,7 @@ def row_facts(row: Row) -> dict[str, Any]:
         "epochs": settings.get("epochs"),
     }
     if row.approach == "finetune":
-        facts["method"] = _method(settings)
+        facts["method"] = _method(settings, row.signature.get("adapted_epochs", 0))
         facts["setting"] = _setting(settings.get("freeze_to"))
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -136,13 +136,9 @@ def same_language(one: str, other: str) -> bool:
     return one.lower().partition("-")[0] == other.lower().partition("-")[0]
 
 
-def _method(settings: Mapping[str, Any]) -> str:
-    """Fine-tuning method in the words of Baumann 2019, Tables 5 and 6.
-
-    Language-model fine-tuning before the task is no setting of a run but makes another encoder,
-    so it is not told here.
-    """
-    parts = []
+def _method(settings: Mapping[str, Any], adapted_epochs: int) -> str:
+    """Fine-tuning method in the words of Baumann 2019, Tables 5 and 6."""
+    parts = [f"lm{adapted_epochs}"] if adapted_epochs else []
     if (settings.get("discriminative") or 1) != 1:
         parts.append("discriminative")
     if settings.get("unfreeze") is not None:

@@ -70,6 +70,8 @@ class Signature:
         versions: library versions by name.
         encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.
+        adapted_epochs: epochs of language-model training that the encoder had on a task's text
+            before (`featbert adapt`); 0 for a checkpoint as published.
         casing: "original", or "truecased": sentences in capitals were read in another casing.
     """
 
@@ -96,6 +98,7 @@ class Signature:
     encoder_files: str = ""
     extraction_device: str | None = None
     casing: str = "original"
+    adapted_epochs: int = 0
 
 
 @dataclass(frozen=True)

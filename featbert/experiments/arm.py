@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from featbert.features.layers import NAMES, parse_layers
 from featbert.features.source import DEFAULT_MODEL
+from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.settings import DEFAULTS, TrainingSettings
 
 Approach = Literal["features", "finetune"]
@@ -83,10 +84,17 @@ class AdaptTable(Table):
     epochs: int = 10
     batch_size: int | None = None
     learning_rate: float | None = None
+    max_length: int | None = None
     share: float | None = None
+    mask_share: float | None = None
+    random_share: float | None = None
     whole_word: bool | None = None
     nsp: Literal["auto", "on", "off"] | None = None
     seed: int = 1
+
+    def settings(self) -> AdaptSettings:
+        """The defaults with what the table says instead; raises SettingsError."""
+        return AdaptSettings().but(**self.model_dump(exclude={"seed"}))
 
 
 class Arm(Table):

@@ -15,11 +15,18 @@ from featbert.comparison import Comparison, Run, compare_runs
 from featbert.errors import FeatbertError
 from featbert.experiments.carrying_out import Listeners
 from featbert.experiments.file import Experiment
-from featbert.experiments.plan import RUNS_DIR, ExperimentPlan, Job, plan_experiment
+from featbert.experiments.plan import (
+    RUNS_DIR,
+    Adaptation,
+    ExperimentPlan,
+    Job,
+    plan_experiment,
+)
 from featbert.experiments.resources import Resources
 from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_in_workers
 from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
+from featbert.training.adaptation import run_adaptation
 from featbert.training.history import Epoch
 
 
@@ -33,6 +40,8 @@ class Watchers:
 
     Attributes:
         on_extraction: words done, words in all.
+        on_adaptation: before an encoder is trained as a language model: its name; gives who
+            listens to its steps, done and in all.
         on_run: before each run that is carried out in this process, with its number among those
             missing now and their count; gives who listens to it.
         on_epoch: each epoch of the runs that are carried out by workers.
@@ -40,6 +49,7 @@ class Watchers:
     """
 
     on_extraction: Progress | None = None
+    on_adaptation: Callable[[str], Progress] | None = None
     on_run: Callable[[Job, int, int], Listeners] | None = None
     on_epoch: Callable[[Job, Epoch], None] | None = None
     on_end: Callable[[Ended], None] | None = None
@@ -114,14 +124,37 @@ def carry_out(
         plan = plan_experiment(
             experiment, cache_dir=cache_dir, runs_dir=runs_dir, resources=resources
         )
+        adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
+        for adaptation in adapt:
+            _adapt(adaptation, resources, watchers, failures)
         ready = [job for job in plan.missing if job.name not in failures and _is_ready(job)]
-        if not ready:
+        if not ready and not adapt:
             break
         _extract_missing(ready, resources, watchers, failures)
         ready = [job for job in ready if job.name not in failures]
         failures |= _train(ready, jobs, resources, watchers)
     rows = [job.run.finished for job in plan.rows]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
+
+
+def _adapt(
+    adaptation: Adaptation, resources: Resources, watchers: Watchers, failures: dict[str, str]
+) -> None:
+    """Trains one encoder as a language model."""
+    arm, plan = adaptation.arm, adaptation.plan
+    assert arm.adapt is not None
+    on_step = watchers.on_adaptation(plan.folder.name) if watchers.on_adaptation else None
+    try:
+        run_adaptation(
+            plan,
+            resources.corpus(arm),
+            resources.encoder(arm.model),
+            arm.adapt.settings(),
+            seed=arm.adapt.seed,
+            on_step=on_step,
+        )
+    except Exception as error:
+        failures[plan.folder.name] = failure_of(error)
 
 
 def _is_ready(job: Job) -> bool:

@@ -36,6 +36,7 @@ SURROUNDINGS = (
     "threads",
     "versions",
     "language",
+    "adapted_epochs",  # follows from the weights, which are in the name
 )
 
 
@@ -109,6 +110,7 @@ class Encoding:
     encoder_files: str
     extraction_device: str | None
     casing: str
+    adapted_epochs: int
 
     @classmethod
     def of_store(cls, m: Manifest) -> Encoding:
@@ -125,6 +127,7 @@ class Encoding:
             encoder_files=m.encoder_files,
             extraction_device=m.device_name,
             casing=m.casing,
+            adapted_epochs=m.adapted_epochs,
         )
 
     @classmethod
@@ -148,6 +151,7 @@ class Encoding:
             encoder_files=source.files_hash,
             extraction_device=None,
             casing=casing,
+            adapted_epochs=source.adapted_epochs,
         )
 
 

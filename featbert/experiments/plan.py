@@ -25,6 +25,7 @@ from featbert.experiments.planning import (
 from featbert.experiments.resources import Resources
 from featbert.features.device import find_device
 from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
+from featbert.training.adaptation import AdaptationPlan, plan_adaptation
 
 RUNS_DIR = Path("experiments/runs")
 
@@ -76,16 +77,26 @@ class Search:
 
 
 @dataclass(frozen=True)
+class Adaptation:
+    """An encoder that is trained as a language model before the runs of its arms."""
+
+    arm: Arm
+    plan: AdaptationPlan
+
+
+@dataclass(frozen=True)
 class ExperimentPlan:
     """What is known now.
 
     Attributes:
+        adaptations: encoders to be trained first; their arms' runs are not known yet.
         jobs: all runs known now, each once, in the order they will be trained.
         rows: those that the comparison shows.
         searches: grid searches, finished or not.
     """
 
     experiment: Experiment
+    adaptations: tuple[Adaptation, ...]
     jobs: tuple[Job, ...]
     rows: tuple[Job, ...]
     searches: tuple[Search, ...]
@@ -118,6 +129,7 @@ def plan_experiment(
         planner.add_arm(number)
     return ExperimentPlan(
         experiment,
+        tuple(planner.adaptations.values()),
         tuple(planner.jobs.values()),
         tuple(planner.rows.values()),
         tuple(planner.searches),
@@ -132,12 +144,15 @@ class _Planner:
         self.cache_dir = cache_dir
         self.runs_dir = runs_dir
         self.resources = resources
+        self.adaptations: dict[Path, Adaptation] = {}
         self.jobs: dict[str, Job] = {}
         self.rows: dict[str, Job] = {}
         self.searches: list[Search] = []
 
     def add_arm(self, number: int) -> None:
-        arm = self.experiment.arms[number]
+        arm = self._adapted(self.experiment.arms[number])
+        if arm is None:
+            return
         if arm.features is not None:
             num_layers = self._extraction(arm).manifest.num_layers
             for layers in arm.features.specs(num_layers):
@@ -145,11 +160,31 @@ class _Planner:
         if arm.finetune is not None:
             self._add_row(number, arm, "finetune", None)
 
+    def _adapted(self, arm: Arm) -> Arm | None:
+        """The arm with the encoder that it names; None where that is still to be trained."""
+        if arm.adapt is None:
+            return arm
+        plan = plan_adaptation(
+            self.resources.corpus(arm),
+            self.resources.encoder(arm.model),
+            settings=arm.adapt.settings(),
+            models_dir=self.cache_dir / "models",
+            seed=arm.adapt.seed,
+            device=arm.device,
+            precision=arm.precision,
+        )
+        if plan.finished is None:
+            self.adaptations.setdefault(plan.folder, Adaptation(arm, plan))
+            return None
+        return arm.model_copy(update={"model": str(plan.folder), "adapt": None})
+
     def _add_row(self, number: int, arm: Arm, approach: Approach, layers: str | None) -> None:
         """The runs of one row, and before them those that it follows from."""
         candidates = self.experiment.grids.get((number, approach), ())
         chosen = arm
         if candidates:
+            models = {"model": arm.model, "adapt": None}
+            candidates = tuple(a.model_copy(update=models) for a in candidates)
             search = self._search(candidates, approach, layers)
             self.searches.append(search)
             if search.chosen is None:

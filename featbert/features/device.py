@@ -8,6 +8,7 @@ import gc
 import platform
 import resource
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -87,6 +88,13 @@ def find_precision(wanted: str, device: Device) -> Precision:
             "fp16 computes on a GPU only; use --precision fp32 or auto on a processor"
         )
     return cast(Precision, wanted)
+
+
+def autocast(device: Device, precision: Precision) -> AbstractContextManager[None]:
+    """Products of fp32 weights computed in `precision`; nothing at all for fp32."""
+    if precision == "fp32":
+        return contextlib.nullcontext()
+    return torch.autocast(device.kind, dtype=DTYPES[precision])
 
 
 def _processor() -> str:

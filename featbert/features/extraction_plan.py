@@ -115,6 +115,7 @@ def plan_extraction(
         device_name=where.name,
         threads=where.threads,
         versions=library_versions(),
+        adapted_epochs=source.adapted_epochs,
     )
     path = Path(cache_dir) / manifest.file_name
     hit = None

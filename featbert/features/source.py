@@ -26,6 +26,8 @@ PACKAGED = {
     ),
 }
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# What `featbert adapt` writes beside the weights of an encoder that it trained.
+ADAPTATION_RECORD = "adaptation.json"
 # Seconds to wait for the Hub's first answer.
 HUB_TIMEOUT = 10.0
 TOKENIZER_FILES = (
@@ -84,6 +86,15 @@ class EncoderSource:
         if not isinstance(config, dict):
             raise EncoderFilesError(f"a JSON object expected in {path}, found another value")
         return config
+
+    @cached_property
+    def adapted_epochs(self) -> int:
+        """Epochs of language-model training on a task's text; 0 for a checkpoint as published."""
+        try:
+            record = json.loads((self.folder / ADAPTATION_RECORD).read_text("utf-8"))
+            return int(record["settings"]["epochs"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
 
     def size(self, *keys: str) -> int | None:
         """The first of `keys` that the config holds as a whole number."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
+    from featbert.training.adaptation import Adapted, AdaptEpoch, adapt
+    from featbert.training.adaptation_settings import AdaptSettings
     from featbert.training.history import Epoch, ParameterGroup
     from featbert.training.loop import fit, predict
     from featbert.training.probe import fit_probe
@@ -14,9 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULTS",
+    "AdaptEpoch",
+    "AdaptSettings",
+    "Adapted",
     "Epoch",
     "ParameterGroup",
     "TrainingSettings",
+    "adapt",
     "fit",
     "fit_probe",
     "predict",
@@ -24,10 +30,14 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "AdaptEpoch": "featbert.training.adaptation",
+        "AdaptSettings": "featbert.training.adaptation_settings",
+        "Adapted": "featbert.training.adaptation",
         "DEFAULTS": "featbert.training.settings",
         "Epoch": "featbert.training.history",
         "ParameterGroup": "featbert.training.history",
         "TrainingSettings": "featbert.training.settings",
+        "adapt": "featbert.training.adaptation",
         "fit": "featbert.training.loop",
         "fit_probe": "featbert.training.probe",
         "predict": "featbert.training.loop",

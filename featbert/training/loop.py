@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ from torch.optim import Optimizer
 from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
-from featbert.features.device import Device, Precision
+from featbert.features.device import Device, Precision, autocast
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
@@ -37,6 +36,7 @@ from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.settings import TrainingSettings
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
 # Padded tokens of a batch of prediction: no gradients are kept, so batches may be larger.
 PREDICTION_FACTOR = 4
 
@@ -117,7 +117,7 @@ def fit(
             optimizer.zero_grad(set_to_none=True)
             for ids in inputs.parts(sentences, settings.token_budget):
                 words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
-                with _autocast(device, precision):
+                with autocast(device, precision):
                     logits = tagger(inputs.batch(ids))
                 loss = functional.cross_entropy(
                     logits.float(), targets[words.to(device.torch)], reduction="sum"
@@ -180,21 +180,66 @@ def predict(
     precision: Precision = "fp32",
 ) -> Ints:
     """(N,) the most probable label of each word, in the text's order."""
-    tagger.eval()
-    lengths = np.diff(inputs.offsets)
     found = torch.empty(int(inputs.offsets[-1]), dtype=torch.int64, device=device.torch)
-    with torch.inference_mode(), _autocast(device, precision):
-        for ids in _prediction_parts(inputs, settings):
-            words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
-            found[words.to(device.torch)] = tagger(inputs.batch(ids)).argmax(1)
+
+    def take(words: Tensor, logits: Tensor) -> None:
+        found[words] = logits.argmax(1)
+
+    _read_logits(tagger, inputs, settings, take, device=device, precision=precision)
     result: Ints = found.cpu().numpy()
     return result
+
+
+def predict_probabilities(
+    tagger: nn.Module,
+    inputs: Inputs,
+    settings: TrainingSettings,
+    *,
+    device: Device,
+    precision: Precision = "fp32",
+) -> tuple[Ints, Floats]:
+    """(N,) the labels that `predict` gives, and (N, C) the probability of every label.
+
+    The labels are taken from the logits: where rounding makes two probabilities equal, they are
+    still those of `predict`.
+    """
+    n_words = int(inputs.offsets[-1])
+    found = torch.empty(n_words, dtype=torch.int64, device=device.torch)
+    shares = torch.empty((n_words, 0), device=device.torch)
+
+    def take(words: Tensor, logits: Tensor) -> None:
+        nonlocal shares
+        if not shares.shape[1]:
+            shares = shares.new_empty((n_words, logits.shape[1]))
+        found[words] = logits.argmax(1)
+        shares[words] = logits.float().softmax(1)
+
+    _read_logits(tagger, inputs, settings, take, device=device, precision=precision)
+    return found.cpu().numpy(), shares.cpu().numpy()
 
 
 def prediction_flops(tagger: nn.Module, inputs: Inputs, settings: TrainingSettings) -> float:
     """Operations of `predict` over the whole text, estimated from shapes."""
     parts = _prediction_parts(inputs, settings)
     return sum(inputs.flops(tagger, ids, training=False) for ids in parts)
+
+
+def _read_logits(
+    tagger: nn.Module,
+    inputs: Inputs,
+    settings: TrainingSettings,
+    take: Callable[[Tensor, Tensor], None],
+    *,
+    device: Device,
+    precision: Precision,
+) -> None:
+    """Gives `take` the numbers (W,) of each part's words and their logits (W, C)."""
+    tagger.eval()
+    lengths = np.diff(inputs.offsets)
+    with torch.inference_mode(), autocast(device, precision):
+        for ids in _prediction_parts(inputs, settings):
+            words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
+            take(words.to(device.torch), tagger(inputs.batch(ids)))
 
 
 def _prediction_parts(inputs: Inputs, settings: TrainingSettings) -> Iterator[Ints]:
@@ -209,10 +254,3 @@ def _step(
     nn.utils.clip_grad_norm_(tagger.parameters(), clip_norm)
     scaler.step(optimizer)
     scaler.update()
-
-
-def _autocast(device: Device, precision: Precision) -> AbstractContextManager[None]:
-    if precision == "fp32":
-        return nullcontext()
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float16
-    return torch.autocast(device.kind, dtype=dtype)

@@ -104,7 +104,15 @@ PLACES = places(json.loads(TEXT))
 
 
 LATER = (
-    *("encoder_files", "extraction_device", "casing", "labels", "model_source", "reading"),
+    *(
+        "encoder_files",
+        "extraction_device",
+        "casing",
+        "adapted_epochs",
+        "labels",
+        "model_source",
+        "reading",
+    ),
     *("trained_on", "epochs_from", "configurations_tried", *LATER_SETTINGS),
 )
 

@@ -212,3 +212,33 @@ def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
     assert done.exit_code == 0, done.output
     (comparison,) = json.loads(done.stdout)["comparisons"]
     assert any("among 2 configurations" in note for note in comparison["notes"])
+
+
+def test_an_encoder_is_trained_on_the_text_before_its_runs(experiment, where):
+    """Both approaches read the adapted encoder, beside the one as it was."""
+    trial = experiment(
+        features={"layers": ["last"], "epochs": 1, "lstm_size": 4},
+        finetune={"epochs": 1},
+        variant=[{}, {"adapt": {"epochs": 1, "max_length": 32}}],
+    )
+    plan = plan_experiment(trial, **where)
+    assert (len(plan.adaptations), len(plan.jobs)) == (1, 2)
+    comparison = run_experiment(trial, **where)
+    assert comparison.varied == ("model",)
+    assert sorted((row.approach, row.signature["adapted_epochs"]) for row in comparison.rows) == [
+        ("features", 0), ("features", 1), ("finetune", 0), ("finetune", 1),
+    ]  # fmt: skip
+    weights = {row.signature["encoder_weights"] for row in comparison.rows}
+    assert len(weights) == 2
+    assert not plan_experiment(trial, **where).adaptations
+
+
+def test_next_sentences_need_documents(experiment, where, tmp_path):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.conll").write_text("Jordan B-PER\nsaid O\n\nNo O\n", "utf-8")
+    trial = experiment(data=str(folder), finetune={}, adapt={"nsp": "on"})
+    with pytest.raises(FeatbertError, match="documents of at least two sentences expected"):
+        run_experiment(trial, **where)
+    assert not where["runs_dir"].exists()

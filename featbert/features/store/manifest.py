@@ -56,6 +56,7 @@ class Manifest:
         encoder_parameters: parameters of the encoder.
         flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
+        adapted_epochs: epochs of language-model training that the encoder had on a task's text.
     """
 
     corpus: str
@@ -87,6 +88,7 @@ class Manifest:
     flops: float = 0.0
     created: str = ""
     casing: str = "original"
+    adapted_epochs: int = 0
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -1,0 +1,170 @@
+"""featbert adapt"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+
+if TYPE_CHECKING:
+    from featbert.training.adaptation import AdaptEpoch
+
+
+@app.command(
+    epilog="Example: featbert adapt --model bert-base-cased --data corpora/wikigold --epochs 10",
+)
+def adapt(
+    model: o.Model = "all-MiniLM-L6-v2",
+    data: o.Data = "sample",
+    epochs: o.Epochs = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", help="Sequences of a training step.", min=1)
+    ] = None,
+    learning_rate: o.LearningRate = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length",
+            help="Wordpieces of a sequence. Default: 128, or fewer if the encoder reads fewer.",
+            min=8,
+        ),
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option("--share", help="Wordpieces to predict. Default: 0.15.")
+    ] = None,
+    mask_share: Annotated[
+        float | None,
+        typer.Option("--mask-share", help="Of these, replaced by [MASK]. Default: 0.8."),
+    ] = None,
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            "--random-share",
+            help="Of these, replaced by a random wordpiece; the rest stay. Default: 0.1.",
+        ),
+    ] = None,
+    whole_word: Annotated[
+        bool, typer.Option("--whole-word", help="Mask all wordpieces of a word together.")
+    ] = False,
+    nsp: Annotated[
+        Literal["auto", "on", "off"],
+        typer.Option(
+            "--nsp",
+            help="Predict the next sentence too; auto: if the corpus has documents and the "
+            "model is a BERT.",
+        ),
+    ] = "auto",
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.", min=0)] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder to write; by default one in --models-dir."),
+    ] = None,
+    models_dir: Annotated[
+        Path, typer.Option("--models-dir", help="Folder of adapted encoders.")
+    ] = Path("cache/models"),
+    device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    overwrite: o.Overwrite = False,
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    token_column: o.TokenColumn = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Fine-tune the encoder as a language model on the corpus, before the task.
+
+    Masked wordpieces and, where the corpus has documents, the next sentence are learned from the
+    words of the train split. The folder that is written is an encoder: give it to --model.
+    """
+    o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
+    from featbert.data import load_corpus
+    from featbert.features.source import find_encoder
+    from featbert.training.adaptation import decide_nsp
+    from featbert.training.adaptation_settings import DEFAULT_SETTINGS
+
+    settings = DEFAULT_SETTINGS.but(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        max_length=max_length,
+        share=share,
+        mask_share=mask_share,
+        random_share=random_share,
+        whole_word=whole_word,
+        nsp=nsp,
+    )
+    source = find_encoder(model)
+    reading = o.reading_options(language, encoding, "auto", token_column, None)
+    corpus = load_corpus(data, tagged=False, **reading)
+    with_nsp = decide_nsp(corpus, source, nsp)
+    meter = Meter(quiet=quiet)
+
+    from featbert.features.wordpieces import load_wordpieces
+    from featbert.training.adaptation import adapt as adapt_encoder
+
+    if load_wordpieces(source).lowercases:
+        meter.say(f"{source.name} is uncased: words are lowercased before they are read")
+    objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
+    meter.say(f"{source.name} as a language model of {corpus.name}: {objectives}")
+    with ExitStack() as bars:  # one an epoch, so that no bar stands where a result is printed
+        update: Callable[[int, int], None] | None = None
+
+        def on_step(done: int, total: int) -> None:
+            nonlocal update
+            update = update or bars.enter_context(meter.measure("adapting", "steps")).update
+            update(done, total)
+
+        def on_epoch(row: AdaptEpoch) -> None:
+            nonlocal update
+            update = None
+            bars.close()
+            typer.echo(_line(row))
+
+        adapted = adapt_encoder(
+            corpus,
+            source,
+            settings=settings,
+            out=out,
+            models_dir=models_dir,
+            seed=seed,
+            device=device,
+            precision=precision,
+            overwrite=overwrite,
+            on_step=on_step,
+            on_epoch=on_epoch,
+        )
+    if adapted.hit:
+        typer.echo("\n".join(_line(row) for row in adapted.history))
+    if adapted.fresh:
+        typer.echo(f"not in the checkpoint, begun at random: {', '.join(adapted.fresh)}")
+    else:
+        typer.echo("begun from the checkpoint's own encoder and heads")
+    unusual = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in adapted.counts.items() if n)
+    if unusual:
+        typer.echo(f"unusual: {unusual}")
+    state = "exists with all that was asked, nothing to do" if adapted.hit else "written"
+    typer.echo(f"{adapted.folder}: {state}")
+    given = f"--model {shlex.quote(str(adapted.folder))}"
+    given += "" if data == "sample" else f" --data {shlex.quote(data)}"
+    meter.say(f"featbert extract {given} and featbert finetune {given} read it")
+
+
+def _line(row: AdaptEpoch) -> str:
+    """The losses of one epoch; epoch 0 is before training."""
+    cells = [f"epoch {row.epoch}"]
+    if row.train_mlm is not None:
+        cells.append("train " + _losses(row.train_mlm, row.train_nsp))
+    cells.append("dev " + _losses(row.dev_mlm, row.dev_nsp))
+    cells.append(f"perplexity {row.dev_perplexity:.2f}")
+    return "  ".join(cells)
+
+
+def _losses(mlm: float, nsp: float | None) -> str:
+    return f"MLM {mlm:.4f}" + ("" if nsp is None else f" NSP {nsp:.4f}")

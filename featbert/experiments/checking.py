@@ -1,0 +1,258 @@
+"""Checking an experiment file: from its data to arms, or all of its mistakes at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from featbert.comparison.grouping import VARYABLE, check_vary
+from featbert.comparison.published import published_table
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.experiments.arm import Approach, Arm, FeaturesTable, FinetuneTable, Table
+from featbert.experiments.mistakes import told
+from featbert.experiments.overlay import combinations, flattened, merged
+from featbert.training.settings import TrainingSettings
+
+APPROACHES: tuple[Approach, ...] = ("features", "finetune")
+# What arms can differ in by key, and the name in `vary` that frees it among their runs.
+FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
+
+
+class ExperimentError(InputError):
+    """An experiment file with mistakes; the message lists them all."""
+
+
+class FileTable(Table):
+    """Keys of the file itself; all others are those of its arms.
+
+    Attributes:
+        name: the file's stem by default; kept in the run records.
+        corpora, variants, variant, grid: see the head of `file.py`.
+        transfer: whether each tagger is scored on the test splits of all corpora.
+        labels: types that are called otherwise before a tagger is scored on another corpus.
+        published: published tables to set beside the comparison.
+        show: figures beside entity F1 in the comparison, such as "word_f1".
+        vary: signature keys whose difference is the experiment's point, not a mistake, beside
+            those that the file itself varies.
+    """
+
+    name: str = ""
+    description: str = ""
+    corpora: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
+    variants: dict[str, Any] = Field(default_factory=dict)
+    variant: list[dict[str, Any]] = Field(default_factory=list)
+    grid: dict[str, Any] = Field(default_factory=dict)
+    transfer: bool = False
+    labels: dict[str, str] = Field(default_factory=dict)
+    published: list[str] = Field(default_factory=list)
+    show: list[str] = Field(default_factory=list)
+    vary: list[str] = Field(default_factory=list)
+
+    @field_validator("vary")
+    @classmethod
+    def _vary(cls, vary: list[str]) -> list[str]:
+        check_vary(vary, [f.name for f in dataclasses.fields(TrainingSettings)])
+        return vary
+
+    @field_validator("published")
+    @classmethod
+    def _published(cls, published: list[str]) -> list[str]:
+        for name in published:
+            try:
+                published_table(name)
+            except MissingError as error:
+                raise ValueError(str(error)) from None
+        return published
+
+
+class GridSeeds(Table):
+    """`grid.seeds`: seeds that each setting is tried with."""
+
+    seeds: list[int] = Field(default=[1], min_length=1)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole experiment file.
+
+    Attributes:
+        name, description, transfer, labels, published, show: see `FileTable`.
+        arms: every combination of what the file varies; one for a plain file.
+        grids: for each arm and approach, the arms that its settings are chosen from on dev;
+            absent where nothing is searched.
+        grid_seeds: seeds that each of them is tried with.
+        vary: what its runs may differ in and still share a table.
+    """
+
+    name: str
+    description: str
+    arms: tuple[Arm, ...]
+    grids: Mapping[tuple[int, Approach], tuple[Arm, ...]]
+    grid_seeds: tuple[int, ...]
+    vary: tuple[str, ...]
+    transfer: bool
+    labels: Mapping[str, str]
+    published: tuple[str, ...]
+    show: tuple[str, ...]
+
+
+def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
+    """The experiment that a table describes; `where` names it in messages.
+
+    Raises:
+        ExperimentError: all mistakes together.
+    """
+    return _Checker(data).experiment(where)
+
+
+class _Checker:
+    """Reads a file's data into arms and gathers what is wrong with it."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.common = {k: v for k, v in data.items() if k not in FileTable.model_fields}
+        self.own = {k: v for k, v in data.items() if k in FileTable.model_fields}
+        self.known = [*FileTable.model_fields, *Arm.model_fields]
+        self.mistakes: dict[str, None] = {}  # in order, each once: arms share most of their keys
+        self.arms: list[Arm] = []
+        self.grids: dict[tuple[int, Approach], tuple[Arm, ...]] = {}
+
+    def experiment(self, where: str) -> Experiment:
+        file = self._file()
+        seeds = self._grid_seeds(file)
+        overlays = self._overlays(file)
+        for overlay in overlays:
+            own = overlay.pop("grid", {})
+            arm = self._arm(merged(self.common, overlay))
+            if arm is None:
+                continue
+            self.arms.append(arm)
+            self._add_grids(merged(file.grid, own), overlay, arm)
+        if self.mistakes:
+            n = len(self.mistakes)
+            count = f"{n} mistakes" if n > 1 else "a mistake"
+            raise ExperimentError(f"{count} in {where}: " + "; ".join(self.mistakes))
+        varied = {key.split(".")[0] for o in overlays for key, _ in flattened(o)}
+        if len(file.corpora) > 1:
+            varied.add("data")
+        freed = [FREED_BY[key] for key in sorted(varied & FREED_BY.keys())]
+        return Experiment(
+            name=file.name,
+            description=file.description,
+            arms=tuple(self.arms),
+            grids=self.grids,
+            grid_seeds=tuple(seeds.seeds),
+            vary=tuple(dict.fromkeys([*file.vary, *freed])),
+            transfer=file.transfer,
+            labels=file.labels,
+            published=tuple(file.published),
+            show=tuple(file.show),
+        )
+
+    def _file(self) -> FileTable:
+        """The file's own keys; those that can be read where others cannot."""
+        try:
+            return FileTable.model_validate(self.own)
+        except ValidationError as error:
+            self._note(told(FileTable, dict(e), self.known) for e in error.errors())
+            return FileTable()
+
+    def _grid_seeds(self, file: FileTable) -> GridSeeds:
+        given = {"seeds": file.grid.pop("seeds")} if "seeds" in file.grid else {}
+        try:
+            return GridSeeds.model_validate(given)
+        except ValidationError as error:
+            self._note(f"grid.{told(GridSeeds, dict(e), [])}" for e in error.errors())
+            return GridSeeds()
+
+    def _overlays(self, file: FileTable) -> list[dict[str, Any]]:
+        """What each arm lays over the file's own keys."""
+        corpora: list[dict[str, Any]] = [
+            {"language": name} | ({"data": own} if isinstance(own, str) else own)
+            for name, own in file.corpora.items()
+        ]
+        try:
+            ways = combinations(file.variants, "variants")
+        except FeatbertError as error:
+            self._note([str(error)])
+            return []
+        return [
+            merged(merged(corpus, way), combination)
+            for corpus in corpora or [{}]
+            for way in file.variant or [{}]
+            for combination in ways
+        ]
+
+    def _add_grids(self, grid: dict[str, Any], overlay: dict[str, Any], arm: Arm) -> None:
+        """What is tried for the arm that was added last."""
+        for key, table in grid.items():
+            if key not in APPROACHES or not isinstance(table, Mapping):
+                self._note(
+                    [
+                        f"grid: settings of features or finetune expected, found {key!r}"
+                        f"{nearest(key, (*APPROACHES, 'seeds'))}; [variants] compares other keys"
+                    ]
+                )
+        for approach in APPROACHES:
+            table = grid.get(approach)
+            if getattr(arm, approach) is None or not isinstance(table, Mapping):
+                continue
+            try:
+                tries = combinations(table, f"grid.{approach}")
+            except FeatbertError as error:
+                self._note([str(error)])
+                continue
+            mine = [merged(merged(self.common, overlay), {approach: t}) for t in tries]
+            found = [self._arm(data) for data in mine]
+            self.grids[len(self.arms) - 1, approach] = tuple(a for a in found if a is not None)
+
+    def _arm(self, data: dict[str, Any]) -> Arm | None:
+        """The arm that `data` describes; None where it cannot be read."""
+        try:
+            arm = Arm.model_validate(data)
+        except ValidationError as error:
+            self._note(told(Arm, dict(e), self.known) for e in error.errors())
+            self._note(_out_of_range(data))
+            return None
+        if arm.features is None and arm.finetune is None:
+            self._note(["a [features] or [finetune] table expected, found neither"])
+        for approach in APPROACHES:
+            try:
+                arm.settings(approach)
+            except FeatbertError as error:
+                self._note([f"[{approach}]: {error}"])
+        try:
+            if arm.adapt is not None:
+                arm.adapt.settings()
+        except FeatbertError as error:
+            self._note([f"[adapt]: {error}"])
+        return arm
+
+    def _note(self, mistakes: Iterable[str]) -> None:
+        self.mistakes |= dict.fromkeys(mistakes)
+
+
+def _out_of_range(data: Mapping[str, Any]) -> Iterator[str]:
+    """Settings out of range in tables that can be read, though others cannot."""
+    tables: tuple[tuple[Approach, type[Table]], ...] = (
+        ("features", FeaturesTable),
+        ("finetune", FinetuneTable),
+    )
+    for approach, kind in tables:
+        table = data.get(approach)
+        if not isinstance(table, Mapping):
+            continue
+        readable = {}
+        for key, value in table.items():
+            try:
+                kind.model_validate({key: value})
+            except ValidationError:
+                continue
+            readable[key] = value
+        try:
+            Arm.model_validate({approach: readable}).settings(approach)
+        except FeatbertError as error:
+            yield f"[{approach}]: {error}"

@@ -1,0 +1,250 @@
+"""The loop of language-model fine-tuning, and the losses on dev.
+
+A step is a batch of sequences of similar length. A batch over the token budget is computed in
+parts whose losses are divided by the pieces and pairs of the whole batch. The loss is the mean
+masked-LM loss plus the mean next-sentence loss (Devlin et al. 2019, appendix A.2).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LambdaLR
+
+from featbert.features.batching import length_batches
+from featbert.features.device import Device, Precision, autocast
+from featbert.training.adaptation import AdaptationError, AdaptEpoch
+from featbert.training.adaptation_settings import AdaptSettings
+from featbert.training.language_model import LanguageBatch, LanguageModel
+from featbert.training.masking import MaskedText, mask_text
+from featbert.training.optimizer import rate_share
+from featbert.training.sampler import epoch_batches
+from featbert.training.sentence_pairs import NO_PAIR, PieceText, Sequences, pairs, segments
+
+Ints = NDArray[np.int64]
+# Streams of random numbers beside the sampler's, which is (seed, epoch).
+PAIRS, MASKS = 1, 2
+# The epoch that dev is cut and masked for, once.
+DEV = 0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Pieces of a sequence, the seed, and where and in which precision to compute."""
+
+    max_length: int
+    seed: int
+    device: Device
+    precision: Precision
+
+
+@dataclass(frozen=True)
+class EpochText:
+    """A text as one epoch reads it."""
+
+    text: PieceText
+    sequences: Sequences
+    masked: MaskedText
+
+    @cached_property
+    def asked(self) -> Ints:
+        """(R,) pieces of each sequence that are to be predicted."""
+        before: Ints = np.concatenate([[0], np.cumsum(self.masked.chosen)])
+        owned = np.diff(before[self.sequences.owned])[:, 0]
+        asked: Ints = owned + np.diff(before[self.sequences.second])[:, 0]
+        return asked
+
+    @cached_property
+    def labelled(self) -> Ints:
+        """(R,) 1 where a sequence is a pair with a next-sentence label."""
+        labelled: Ints = (self.sequences.labels != NO_PAIR).astype(np.int64)
+        return labelled
+
+
+def fit_language_model(
+    model: LanguageModel,
+    train: PieceText,
+    dev: PieceText,
+    settings: AdaptSettings,
+    where: Surroundings,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[AdaptEpoch], None] | None = None,
+) -> list[AdaptEpoch]:
+    """Trains the model and leaves it, in eval mode, with the weights of the last epoch.
+
+    Raises:
+        AdaptationError: the loss is not finite.
+    """
+    torch.manual_seed(where.seed)
+    model.to(where.device.torch)
+    total = sum(
+        -(-len(cut(model, train, where, epoch)) // settings.batch_size)
+        for epoch in range(1, settings.epochs + 1)
+    )
+    optimizer = _make_optimizer(model, settings)
+    schedule = LambdaLR(
+        optimizer, lambda step: rate_share(step, total=total, warmup=settings.warmup)
+    )
+    scaler = torch.amp.GradScaler(where.device.kind, enabled=where.precision == "fp16")
+    dev_text = epoch_text(model, dev, settings, where, DEV)
+    history: list[AdaptEpoch] = []
+
+    def close(epoch: int, train_losses: tuple[float | None, float | None], began: float) -> None:
+        dev_losses = evaluate(model, dev_text, settings, where)
+        _check_finite(epoch, *train_losses, *dev_losses)
+        mlm, nsp = dev_losses
+        assert mlm is not None
+        history.append(AdaptEpoch(epoch, *train_losses, mlm, nsp, time.perf_counter() - began))
+        if on_epoch is not None:
+            on_epoch(history[-1])
+
+    close(0, (None, None), time.perf_counter())
+    step = 0
+    for epoch in range(1, settings.epochs + 1):
+        began = time.perf_counter()
+        model.train()
+        read = epoch_text(model, train, settings, where, epoch)
+        lengths = model.lengths(read.sequences)
+        sums = torch.zeros(2, dtype=torch.float64, device=where.device.torch)
+        for rows in epoch_batches(lengths, settings.batch_size, seed=where.seed, epoch=epoch):
+            asked, labelled = int(read.asked[rows].sum()), int(read.labelled[rows].sum())
+            optimizer.zero_grad(set_to_none=True)
+            for batch in _parts(model, read, rows, settings, where):
+                mlm, nsp = _losses(model, batch, where)
+                loss = mlm / max(1, asked) + nsp / max(1, labelled)
+                scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+                sums += torch.stack([mlm, nsp]).detach()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+            scaler.step(optimizer)
+            scaler.update()
+            schedule.step()
+            step += 1
+            if on_step is not None:
+                on_step(step, total)
+        close(epoch, _means(sums, read), began)
+    model.eval()
+    return history
+
+
+def evaluate(
+    model: LanguageModel, read: EpochText, settings: AdaptSettings, where: Surroundings
+) -> tuple[float | None, float | None]:
+    """Mean masked-LM loss and mean next-sentence loss (None without pairs) of a text."""
+    model.eval()
+    sums = torch.zeros(2, dtype=torch.float64, device=where.device.torch)
+    with torch.inference_mode():
+        for batch in _parts(model, read, np.arange(len(read.sequences)), settings, where):
+            sums += torch.stack(_losses(model, batch, where))
+    return _means(sums, read)
+
+
+def epoch_text(
+    model: LanguageModel,
+    text: PieceText,
+    settings: AdaptSettings,
+    where: Surroundings,
+    epoch: int,
+) -> EpochText:
+    """A text, cut and masked for one epoch: equal seeds and epochs give equal texts."""
+    sequences = cut(model, text, where, epoch)
+    masked = mask_text(
+        text.pieces,
+        text.words,
+        sequences.places(),
+        settings.masking,
+        model.vocabulary,
+        np.random.default_rng([where.seed, epoch, MASKS]),
+    )
+    return EpochText(text, sequences, masked)
+
+
+def cut(model: LanguageModel, text: PieceText, where: Surroundings, epoch: int) -> Sequences:
+    """The sequences of one epoch: pairs where the model has a next-sentence head."""
+    single, pair = _capacities(model, where)
+    if not model.nsp:
+        return segments(text, single)
+    random = np.random.default_rng([where.seed, epoch, PAIRS])
+    return pairs(text, capacity=pair, single=single, random=random)
+
+
+def longest_sentence(model: LanguageModel, where: Surroundings) -> int:
+    """Pieces above which a sentence is windowed."""
+    single, pair = _capacities(model, where)
+    return pair // 2 if model.nsp else single
+
+
+def _capacities(model: LanguageModel, where: Surroundings) -> tuple[int, int]:
+    """Pieces that a sequence holds beside the specials: alone, and A and B of a pair."""
+    single = where.max_length - model.special
+    return single, single - model.separator
+
+
+def _parts(
+    model: LanguageModel,
+    read: EpochText,
+    rows: Ints,
+    settings: AdaptSettings,
+    where: Surroundings,
+) -> Iterator[LanguageBatch]:
+    """The sequences `rows` in length buckets under the token budget."""
+    for part in length_batches(model.lengths(read.sequences)[rows], settings.token_budget):
+        batch = model.batch(read.text, read.sequences, read.masked, rows[part])
+        yield batch.to(where.device.torch)
+
+
+def _losses(
+    model: LanguageModel, batch: LanguageBatch, where: Surroundings
+) -> tuple[Tensor, Tensor]:
+    """Summed masked-LM loss and next-sentence loss (0 without pairs)."""
+    with autocast(where.device, where.precision):
+        pieces, following = model(batch)
+    mlm = functional.cross_entropy(pieces.float(), batch.targets, reduction="sum")
+    if following is None:
+        return mlm, mlm.new_zeros(())
+    return mlm, functional.cross_entropy(
+        following.float(), batch.labels, ignore_index=NO_PAIR, reduction="sum"
+    )
+
+
+def _means(sums: Tensor, read: EpochText) -> tuple[float | None, float | None]:
+    mlm, nsp = sums.tolist()
+    asked, labelled = int(read.asked.sum()), int(read.labelled.sum())
+    return mlm / max(1, asked), nsp / labelled if labelled else None
+
+
+def _make_optimizer(model: nn.Module, settings: AdaptSettings) -> AdamW:
+    """AdamW as in `training/optimizer.py`: decay for matrices, none for vectors."""
+    parameters = list(model.parameters())
+    return AdamW(
+        [
+            {
+                "params": [p for p in parameters if p.dim() > 1],
+                "weight_decay": settings.weight_decay,
+            },
+            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+        ],
+        lr=settings.learning_rate,
+        betas=(0.9, 0.999),
+        eps=1e-6,
+        fused=True,
+    )
+
+
+def _check_finite(epoch: int, *losses: float | None) -> None:
+    wrong = [loss for loss in losses if loss is not None and not np.isfinite(loss)]
+    if wrong:
+        raise AdaptationError(
+            f"a finite loss expected, found {wrong[0]} in epoch {epoch}; "
+            "lower --learning-rate, or use --precision fp32"
+        )

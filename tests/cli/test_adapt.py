@@ -1,0 +1,181 @@
+"""featbert adapt end to end on a tiny encoder: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from featbert.comparison import find_runs
+from featbert.features import FeatureStore
+from tests.workspace import Workspace
+
+NUMBER = r"\d+\.\d{4}"
+
+
+def adapt(space: Workspace, *words: object) -> Result:
+    where = ("--models-dir", space.folder / "models", "--device", "cpu", "--precision", "fp32")
+    return space.call("adapt", "--model", space.model, "--data", space.corpus, *where, *words)
+
+
+def written(space: Workspace) -> list[Path]:
+    folder = space.folder / "models"
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def without_documents(space: Workspace) -> None:
+    for path in space.corpus.iterdir():
+        path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
+
+
+def error_of(result: Result) -> str:
+    """The one line on stderr of a refused command."""
+    assert result.exit_code == 1, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def test_help_has_an_example(workspace: Workspace) -> None:
+    result = workspace.call("adapt", "--help")
+    assert result.exit_code == 0
+    assert "Example: featbert adapt" in result.output.replace("\n", " ")
+
+
+def test_losses_and_perplexity_by_epoch_then_the_folder(workspace: Workspace) -> None:
+    result = adapt(workspace, "--epochs", 2)
+    assert result.exit_code == 0, result.output
+    before, first, second, fresh, folder = result.stdout.splitlines()
+    dev = rf"dev MLM {NUMBER} NSP {NUMBER}  perplexity \d+\.\d\d"
+    assert re.fullmatch(rf"epoch 0  {dev}", before)
+    assert re.fullmatch(rf"epoch 1  train MLM {NUMBER} NSP {NUMBER}  {dev}", first)
+    assert re.fullmatch(rf"epoch 2  train MLM {NUMBER} NSP {NUMBER}  {dev}", second)
+    assert "cls.predictions.transform.dense" in fresh
+    assert "cls.seq_relationship" in fresh
+    (model,) = written(workspace)
+    assert folder == f"{model}: written"
+    assert f"featbert finetune --model {model} --data {workspace.corpus}" in result.stderr
+    record = json.loads((model / "adaptation.json").read_text("utf-8"))
+    assert f"MLM {record['history'][2]['train_mlm']:.4f}" in second
+    assert f"perplexity {record['history'][2]['dev_perplexity']:.2f}" in second
+
+
+def test_extract_and_finetune_take_the_folder(workspace: Workspace) -> None:
+    assert adapt(workspace, "--epochs", 1, "--quiet").exit_code == 0
+    (model,) = written(workspace)
+    space = Workspace(workspace.folder, workspace.corpus, model)
+    assert space.extract().exit_code == 0
+    assert workspace.extract().exit_code == 0
+    adapted, base = (
+        FeatureStore(next(workspace.cache.glob(f"tiny--{name}--????????.h5")))
+        for name in (model.name, "tiny-bert")
+    )
+    assert adapted.manifest.hidden_size == base.manifest.hidden_size
+    assert (adapted.read("dev", "last") != base.read("dev", "last")).any()
+    assert space.finetune().exit_code == 0
+    (run,) = find_runs(workspace.runs)
+    assert run.record.signature.model == model.name
+
+
+def test_the_same_again_shows_it_and_does_nothing(workspace: Workspace) -> None:
+    first = adapt(workspace, "--epochs", 1)
+    (model,) = written(workspace)
+    times = {p.name: p.stat().st_mtime_ns for p in model.iterdir()}
+    again = adapt(workspace, "--epochs", 1)
+    assert again.stdout.splitlines()[:-1] == first.stdout.splitlines()[:-1]
+    assert again.stdout.splitlines()[-1] == (
+        f"{model}: exists with all that was asked, nothing to do"
+    )
+    assert {p.name: p.stat().st_mtime_ns for p in model.iterdir()} == times
+    assert adapt(workspace, "--epochs", 1, "--overwrite").stdout == first.stdout
+    assert (model / "model.safetensors").stat().st_mtime_ns != times["model.safetensors"]
+    assert written(workspace) == [model]
+
+
+def test_an_adapted_encoder_is_adapted_further(workspace: Workspace) -> None:
+    out = workspace.folder / "first one"
+    assert adapt(workspace, "--epochs", 1, "--out", out).exit_code == 0
+    result = adapt(workspace, "--epochs", 1, "--model", out, "--whole-word", "--share", 0.3)
+    assert result.exit_code == 0, result.output
+    assert "begun from the checkpoint's own encoder and heads" in result.stdout
+    again = adapt(workspace, "--epochs", 1, "--out", out)
+    assert f"--model '{out}' --data" in again.stderr  # quoted, for a shell
+
+
+def test_without_documents_masked_words_alone(workspace: Workspace) -> None:
+    without_documents(workspace)
+    result = adapt(workspace, "--epochs", 1)
+    assert result.exit_code == 0, result.output
+    assert "NSP" not in result.stdout
+    assert re.search(rf"epoch 1  train MLM {NUMBER}  dev MLM {NUMBER}  perplexity", result.stdout)
+    assert "documents of at least two sentences expected" in error_of(
+        adapt(workspace, "--epochs", 1, "--nsp", "on")
+    )
+
+
+def test_tags_play_no_part(workspace: Workspace) -> None:
+    result = adapt(workspace, "--epochs", 1)
+    for path in workspace.corpus.iterdir():
+        lines = [line.split(" ")[0] for line in path.read_text("utf-8").split("\n")]
+        path.write_text("\n".join(lines), "utf-8")
+    assert "nothing to do" in adapt(workspace, "--epochs", 1).stdout
+    assert result.exit_code == 0
+
+
+def test_quiet_says_nothing_on_stderr(workspace: Workspace) -> None:
+    assert adapt(workspace, "--epochs", 1, "--quiet").stderr == ""
+
+
+REFUSED = {
+    "shares": ("--mask-share", "0.8", "--random-share", "0.3"),
+    "share": ("--share", "1.5"),
+    "rate": ("--learning-rate", "-1"),
+    "corpus": ("--data", "{folder}/nowhere"),
+    "model": ("--model", "{folder}/nowhere"),
+    "next sentence": ("--nsp", "on"),
+    "folder": ("--out", "{folder}/tiny/train.conll"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Workspace) -> None:
+    without_documents(workspace)
+    words = [w.format(folder=workspace.folder) for w in REFUSED[name]]
+    code = (
+        "import sys\n"
+        "from featbert.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as stop:\n"
+        "    print('torch' in sys.modules, stop.code)\n"
+    )
+    given = ["--model", str(workspace.model), "--data", str(workspace.corpus)]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "adapt", *given, *words],
+        capture_output=True,
+        text=True,
+        cwd=workspace.folder,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        check=True,
+    )
+    assert done.stdout == "False 1\n", done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (workspace.folder / "cache").exists()
+
+
+def test_sequences_that_the_encoder_cannot_read_are_refused(workspace: Workspace) -> None:
+    message = error_of(adapt(workspace, "--max-length", 64, "--quiet"))
+    assert "--max-length of at most 40 expected" in message
+    assert written(workspace) == []
+
+
+def test_wrong_usage_exits_with_2(workspace: Workspace) -> None:
+    assert adapt(workspace, "--nsp", "perhaps").exit_code == 2
+    assert adapt(workspace, "--max-length", 4).exit_code == 2
