@@ -45,7 +45,12 @@ def test_imports_run_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "home"), [("h5py", "features/store"), ("seqeval", "evaluation/scorer.py")]
+    ("library", "home"),
+    [
+        ("h5py", "features/store"),
+        ("seqeval", "evaluation/scorer.py"),
+        ("matplotlib", "report/figures"),
+    ],
 )
 def test_a_library_has_one_home(library: str, home: str) -> None:
     users = [p for p in MODULES if any(n.split(".")[0] == library for n in imports(p))]
@@ -62,7 +67,8 @@ def test_files_stay_short(path: Path) -> None:
 def test_what_is_light_stays_light(code: str) -> None:
     check = (
         f"import featbert\n{code}\nimport sys\n"
-        "print([m for m in ('torch', 'transformers', 'sklearn', 'h5py') if m in sys.modules])"
+        "heavy = ('torch', 'transformers', 'sklearn', 'h5py', 'matplotlib')\n"
+        "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

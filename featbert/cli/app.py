@@ -93,5 +93,17 @@ def main() -> None:
 
 
 # Commands register themselves when their modules are imported; `--help` keeps this order.
-for _command in ("extract", "train", "finetune", "compare", "run", "check", "inspect", "probe"):
+for _command in (
+    "extract",
+    "train",
+    "finetune",
+    "adapt",
+    "compare",
+    "evaluate",
+    "predict",
+    "run",
+    "check",
+    "inspect",
+    "probe",
+):
     importlib.import_module(f"featbert.cli.{_command}")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +10,7 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import app
+from featbert.cli.showing import shown, told_figures, write_figures
 from featbert.errors import MissingError, nearest
 
 
@@ -42,6 +40,7 @@ def compare(
             "--published", help="Published table to set beside it, such as devlin2019-table7."
         ),
     ] = None,
+    figures: o.Figures = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,12 +58,13 @@ def compare(
         check_vary,
         compare_runs,
         find_runs,
+        published_matrices,
         published_table,
         read_record,
         reproduce,
+        transfer_matrices,
     )
     from featbert.comparison import compare as compare_all
-    from featbert.report import render
     from featbert.training import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
@@ -92,27 +92,12 @@ def compare(
         dataclasses.replace(c, reproductions=tuple(reproduce(c, table) for table in tables))
         for c in comparisons
     ]
-    text = render_for_terminal(render, comparisons, format, notes, show=show or ())
+    matrices = transfer_matrices(run for c in comparisons for row in c.rows for run in row.runs)
+    beside = published_matrices() if matrices else []
+    text = shown(comparisons, format, notes, show=show or (), matrices=matrices, published=beside)
     typer.echo(text, nl=False)
-
-
-def render_for_terminal(
-    render: object,
-    comparisons: object,
-    format: str,
-    notes: object,
-    *,
-    show: Sequence[str] = (),
-) -> str:
-    """The tables, as wide as the terminal where there is one, and coloured there."""
-    assert callable(render)
-    if format == "text" and sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
-        text = render(comparisons, format, width=width, color=True, notes=notes, show=show)
-    else:
-        text = render(comparisons, format, notes=notes, show=show)
-    assert isinstance(text, str)
-    return text
+    if figures is not None:
+        told_figures(figures, write_figures(figures, comparisons, matrices, beside))
 
 
 def _folder(name: str, runs_dir: Path) -> Path:

@@ -108,6 +108,10 @@ ReportFormat = Annotated[
     Literal["text", "markdown", "latex", "csv", "json"],
     typer.Option("--format", help="How to print the tables; json has every number unrounded."),
 ]
+Figures = Annotated[
+    Path | None,
+    typer.Option("--figures", metavar="DIR", help="Draw figures to this folder, as PNG and PDF."),
+]
 TableFormat = Annotated[
     Literal["text", "json"], typer.Option("--format", help="How to print the result.")
 ]

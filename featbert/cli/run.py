@@ -12,6 +12,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
+from featbert.cli.showing import shown, told_figures, write_figures
 from featbert.cli.text import count, printable, run_line
 from featbert.errors import InputError
 from featbert.report.units import percent, size
@@ -43,6 +44,7 @@ def run(
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
+    figures: o.Figures = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Carry out an experiment file: extract once, train what is missing, compare.
@@ -56,7 +58,6 @@ def run(
     from featbert.experiments.identity import check_trainable
     from featbert.experiments.resources import Resources
     from featbert.features.layers import parse_layers
-    from featbert.report import render
 
     experiment = read_experiment(file, changes or [])
     resources = Resources()
@@ -67,7 +68,7 @@ def run(
             parse_layers(spec, num_layers)
     meter = Meter(quiet=quiet)
 
-    from featbert.cli.compare import render_for_terminal
+    from featbert.comparison import published_matrices, transfer_matrices
     from featbert.experiments.execution import carry_out
     from featbert.experiments.plan import plan_experiment
 
@@ -82,8 +83,12 @@ def run(
         watchers = _watchers(meter, stack)
         outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
     comparison = _with_notes(outcome)
-    text = render_for_terminal(render, [comparison], format, (), show=experiment.show)
+    matrices = transfer_matrices(outcome.runs) if experiment.transfer else []
+    beside = [m for m in published_matrices() if m.id in experiment.published]
+    text = shown([comparison], format, show=experiment.show, matrices=matrices, published=beside)
     typer.echo(text, nl=False)
+    if figures is not None:
+        told_figures(figures, write_figures(figures, [comparison], matrices, beside))
     if outcome.failures:
         for name, reason in outcome.failures.items():
             meter.say(printable(f"failed: {name}: {reason}"))
@@ -99,6 +104,12 @@ def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
     from featbert.experiments.execution import Watchers
 
     bars: dict[str, Any] = {}
+
+    def on_evaluation(done: int, total: int) -> None:
+        if "evaluation" not in bars:
+            stack.close()
+            bars["evaluation"] = stack.enter_context(meter.measure("scoring", "runs"))
+        bars["evaluation"].update(done, total)
 
     def on_extraction(done: int, total: int) -> None:
         if "extraction" not in bars:
@@ -126,7 +137,11 @@ def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
             meter.say(run_line(done, was_there=False))
 
     return Watchers(
-        on_extraction=on_extraction, on_adaptation=on_adaptation, on_run=on_run, on_end=on_end
+        on_extraction=on_extraction,
+        on_adaptation=on_adaptation,
+        on_run=on_run,
+        on_end=on_end,
+        on_evaluation=on_evaluation,
     )
 
 
@@ -136,12 +151,15 @@ def _called(job: Job) -> str:
 
 def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
-    from featbert.comparison import published_table, reproduce
+    from featbert.comparison import published_matrices, published_table, reproduce
 
     comparison = outcome.comparison
     notes = [_search_line(search) for search in outcome.plan.searches]
     reproductions = []
+    by_language = {matrix.id for matrix in published_matrices()}
     for name in outcome.plan.experiment.published:
+        if name in by_language:
+            continue  # beside the transfer matrices
         try:
             reproductions.append(reproduce(comparison, published_table(name)))
         except InputError as error:

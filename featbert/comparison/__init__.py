@@ -40,6 +40,19 @@ from featbert.comparison.runs import (
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
+    from featbert.comparison.curves import (
+        FreezingCurve,
+        LayerCurve,
+        MixProfile,
+        freezing_points,
+        layer_points,
+        mix_points,
+    )
+    from featbert.comparison.evaluations import (
+        EvaluationRecord,
+        evaluations_of,
+        read_evaluation,
+    )
     from featbert.comparison.published import (
         PublishedRow,
         PublishedTable,
@@ -52,19 +65,36 @@ if TYPE_CHECKING:
         Reproduction,
         reproduce,
     )
+    from featbert.comparison.transfer import (
+        TransferMatrix,
+        TransferRow,
+        transfer_matrices,
+    )
+    from featbert.comparison.transfer_cells import (
+        TransferCell,
+    )
+    from featbert.comparison.transfer_published import (
+        PublishedMatrix,
+        published_matrices,
+    )
 
 __all__ = [
     "RECORD_NAME",
     "VARYABLE",
     "Comparison",
     "Cost",
+    "EvaluationRecord",
     "Figure",
     "FoundRuns",
+    "FreezingCurve",
     "IncomparableError",
+    "LayerCurve",
     "Mix",
+    "MixProfile",
     "Predictions",
     "PredictionsError",
     "Problem",
+    "PublishedMatrix",
     "PublishedRow",
     "PublishedTable",
     "RecordError",
@@ -78,18 +108,28 @@ __all__ = [
     "SplitIdentity",
     "SplitSummary",
     "Statistic",
+    "TransferCell",
+    "TransferMatrix",
+    "TransferRow",
     "check_vary",
     "comparable_key",
     "compare",
     "compare_runs",
+    "evaluations_of",
     "find_runs",
+    "freezing_points",
     "group_comparable",
+    "layer_points",
+    "mix_points",
+    "published_matrices",
     "published_table",
     "published_tables",
+    "read_evaluation",
     "read_record",
     "record_from_json",
     "record_to_json",
     "reproduce",
+    "transfer_matrices",
     "write_record",
 ]
 
@@ -107,5 +147,20 @@ __getattr__, __dir__ = attach(
         "ReproducedRow": _REPRODUCTION,
         "Reproduction": _REPRODUCTION,
         "reproduce": _REPRODUCTION,
+        "TransferMatrix": "featbert.comparison.transfer",
+        "TransferRow": "featbert.comparison.transfer",
+        "transfer_matrices": "featbert.comparison.transfer",
+        "TransferCell": "featbert.comparison.transfer_cells",
+        "PublishedMatrix": "featbert.comparison.transfer_published",
+        "published_matrices": "featbert.comparison.transfer_published",
+        "FreezingCurve": "featbert.comparison.curves",
+        "LayerCurve": "featbert.comparison.curves",
+        "MixProfile": "featbert.comparison.curves",
+        "freezing_points": "featbert.comparison.curves",
+        "layer_points": "featbert.comparison.curves",
+        "mix_points": "featbert.comparison.curves",
+        "EvaluationRecord": "featbert.comparison.evaluations",
+        "evaluations_of": "featbert.comparison.evaluations",
+        "read_evaluation": "featbert.comparison.evaluations",
     },
 )

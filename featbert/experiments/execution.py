@@ -23,6 +23,7 @@ from featbert.experiments.plan import (
     plan_experiment,
 )
 from featbert.experiments.resources import Resources
+from featbert.experiments.transfer import evaluate_across
 from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_in_workers
 from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
@@ -46,6 +47,7 @@ class Watchers:
             missing now and their count; gives who listens to it.
         on_epoch: each epoch of the runs that are carried out by workers.
         on_end: each run when it has ended.
+        on_evaluation: runs scored on the other corpora, and runs in all.
     """
 
     on_extraction: Progress | None = None
@@ -53,6 +55,7 @@ class Watchers:
     on_run: Callable[[Job, int, int], Listeners] | None = None
     on_epoch: Callable[[Job, Epoch], None] | None = None
     on_end: Callable[[Ended], None] | None = None
+    on_evaluation: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,10 @@ def carry_out(
         _extract_missing(ready, resources, watchers, failures)
         ready = [job for job in ready if job.name not in failures]
         failures |= _train(ready, jobs, resources, watchers)
+    if experiment.transfer:
+        failures |= evaluate_across(
+            plan, resources, cache_dir=Path(cache_dir), on_evaluation=watchers.on_evaluation
+        )
     rows = [job.run.finished for job in plan.rows]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 

@@ -67,7 +67,7 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
     runs_dir = Path(runs_dir)
     for folder in (runs_dir / name, Path(name).expanduser()):
         if name and folder.is_dir():
-            folder = folder.resolve()
+            folder = folder if folder.name.strip(".") else folder.resolve()
             return Run(folder, read_record(folder))
     known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
     raise MissingError(

@@ -1,4 +1,7 @@
-"""Report: comparisons as text, Markdown, LaTeX, CSV and JSON. Functions return, none prints."""
+"""Report: comparisons and transfer matrices as text, Markdown, LaTeX, CSV and JSON; figures.
+
+Functions return, none prints; `featbert.report.figures` draws.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from featbert.report.rendering import FORMATS, render
     from featbert.report.table import SHOWABLE
     from featbert.report.text import text_report
+    from featbert.report.transfer_rendering import render_transfer
 
 __all__ = [
     "FORMATS",
@@ -23,6 +27,7 @@ __all__ = [
     "latex_report",
     "markdown_report",
     "render",
+    "render_transfer",
     "text_report",
 ]
 __getattr__, __dir__ = attach(
@@ -35,6 +40,7 @@ __getattr__, __dir__ = attach(
         "latex_report": "featbert.report.latex",
         "markdown_report": "featbert.report.markdown",
         "render": "featbert.report.rendering",
+        "render_transfer": "featbert.report.transfer_rendering",
         "text_report": "featbert.report.text",
     },
 )

@@ -42,7 +42,7 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
         ],
         "notes": list(notes),
     }
-    return json.dumps(_finite(report), indent=1, allow_nan=False) + "\n"
+    return json.dumps(finite(report), indent=1, allow_nan=False) + "\n"
 
 
 def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
@@ -132,12 +132,12 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """`value` in the types of JSON, with null for numbers that JSON does not know."""
     if isinstance(value, Mapping):
-        return {str(name): _finite(inner) for name, inner in value.items()}
+        return {str(name): finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -52,7 +52,7 @@ def latex_report(
     parts = [
         "% Preamble: \\usepackage{booktabs} \\usepackage[T1]{fontenc} \\usepackage{textcomp}\n"
     ]
-    parts += [_part(table) for table in tables(comparisons, show=show)]
+    parts += [part(table) for table in tables(comparisons, show=show)]
     if not comparisons:
         parts.append("% no finished runs to compare\n")
     parts.append("".join(f"% {visible(note)}\n" for note in notes))
@@ -64,7 +64,7 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(char, char) for char in text)
 
 
-def _part(table: Table) -> str:
+def part(table: Table) -> str:
     columns, rows = table.select()
     lines = [
         r"\begin{table}",

@@ -20,7 +20,7 @@ def markdown_report(
         notes: further lines at the end.
         show: scores beside entity F1, as `tables` takes them.
     """
-    parts = [_part(table) for table in tables(comparisons, show=show)]
+    parts = [part(table) for table in tables(comparisons, show=show)]
     if not comparisons:
         parts.append("No finished runs to compare.\n")
     if notes:
@@ -37,7 +37,7 @@ def escape(text: str) -> str:
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
 
 
-def _part(table: Table) -> str:
+def part(table: Table) -> str:
     columns, rows = table.select()
     lines = [f"### {escape(table.title)}", "", escape(table.subtitle), ""]
     lines.append(_line([escape(column.head) for column in columns]))

@@ -18,8 +18,8 @@ from featbert.report.cells import TRAINED_ON, Block, Cell, Table
 from featbert.report.table import tables
 from featbert.report.units import visible
 
-_UNBOUNDED = 100_000
-_MIN_WIDTH = 20
+UNBOUNDED = 100_000
+MIN_WIDTH = 20
 # Rules above and below, under the heading and between approaches; no vertical lines.
 _RULES = Box(" ── \n    \n ── \n    \n ── \n ── \n    \n ── \n")
 
@@ -47,28 +47,28 @@ def text_report(
             f"{line}\n" for line in ["no finished runs to compare", *map(visible, notes)]
         )
     drawn = tables(comparisons, show=show)
-    wide = max(max(_natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in drawn)
-    console = _console(wide if width is None else max(width, _MIN_WIDTH), color)
+    wide = max(max(natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in drawn)
+    console = make_console(wide if width is None else max(width, MIN_WIDTH), color)
     for i, table in enumerate(drawn):
         if i:
             console.print()
-        _draw(console, table)
+        draw(console, table)
     if notes:
         console.print()
-        _print_notes(console, [visible(note) for note in notes], "yellow")
-    lines = _output(console).split("\n")
+        print_notes(console, [visible(note) for note in notes], "yellow")
+    lines = output(console).split("\n")
     return "\n".join(line.rstrip(" ") for line in lines)
 
 
-def _draw(console: Console, table: Table) -> None:
+def draw(console: Console, table: Table) -> None:
     console.print(Text(table.title, style="bold"))
     console.print(Text(table.subtitle, style="dim"))
     for i, blocks in enumerate(_parts(table, console.width)):
         if i:
             console.print()
         console.print(_grid(table, *blocks))
-    _print_notes(console, table.legend, "dim")
-    _print_notes(console, table.notes, "yellow")
+    print_notes(console, table.legend, "dim")
+    print_notes(console, table.notes, "yellow")
 
 
 def _parts(table: Table, width: int) -> list[tuple[Block, ...]]:
@@ -78,14 +78,14 @@ def _parts(table: Table, width: int) -> list[tuple[Block, ...]]:
     for block in others:
         if not any(column.block == block for column in table.select(block)[0]):
             continue
-        if parts and _natural(table, *parts[-1], block) <= width:
+        if parts and natural(table, *parts[-1], block) <= width:
             parts[-1] = (*parts[-1], block)
         else:
             parts.append((name, block))
     return parts
 
 
-def _print_notes(console: Console, notes: Sequence[str], style: str) -> None:
+def print_notes(console: Console, notes: Sequence[str], style: str) -> None:
     for note in notes:
         console.print(Padding(Text(note, style=style, overflow="fold"), (0, 0, 0, 1)))
 
@@ -123,14 +123,14 @@ def _aligned(cells: Sequence[Cell]) -> list[Text]:
     return texts
 
 
-def _natural(table: Table, *blocks: Block) -> int:
+def natural(table: Table, *blocks: Block) -> int:
     """Columns that these blocks, by default the undivided table, take without wrapping."""
-    console = _console(_UNBOUNDED, False)
+    console = make_console(UNBOUNDED, False)
     grid = _grid(table, *blocks)
     return Measurement.get(console, console.options, grid).maximum
 
 
-def _console(width: int, color: bool) -> Console:
+def make_console(width: int, color: bool) -> Console:
     """A console on a string; nothing about it depends on the environment."""
     return Console(
         file=io.StringIO(),
@@ -145,7 +145,7 @@ def _console(width: int, color: bool) -> Console:
     )
 
 
-def _output(console: Console) -> str:
+def output(console: Console) -> str:
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()

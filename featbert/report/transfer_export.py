@@ -14,7 +14,7 @@ from featbert.comparison.transfer_cells import told_mapping
 from featbert.comparison.transfer_published import PublishedMatrix, differences
 from featbert.report import units
 from featbert.report.csv_table import harmless
-from featbert.report.json_table import _finite
+from featbert.report.json_table import finite
 from featbert.report.transfer_table import AVERAGE
 
 _HEADINGS = (
@@ -88,7 +88,7 @@ def transfer_json(
         ],
         "notes": list(notes),
     }
-    return json.dumps(_finite(report), indent=1, allow_nan=False) + "\n"
+    return json.dumps(finite(report), indent=1, allow_nan=False) + "\n"
 
 
 def _pairs(

@@ -62,23 +62,23 @@ def _text(tables: Sequence[Table], lines: Sequence[str], width: int | None, colo
 
     from featbert.report import text
 
-    widths = [max(text._natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in tables]
-    wide = max(widths, default=text._UNBOUNDED)
-    console = text._console(wide if width is None else max(width, text._MIN_WIDTH), color)
+    widths = [max(text.natural(t), cell_len(t.title), cell_len(t.subtitle)) for t in tables]
+    wide = max(widths, default=text.UNBOUNDED)
+    console = text.make_console(wide if width is None else max(width, text.MIN_WIDTH), color)
     for i, table in enumerate(tables):
         if i:
             console.print()
-        text._draw(console, table)
+        text.draw(console, table)
     if tables and lines:
         console.print()
-    text._print_notes(console, lines, "yellow")
-    return "\n".join(line.rstrip(" ") for line in text._output(console).split("\n"))
+    text.print_notes(console, lines, "yellow")
+    return "\n".join(line.rstrip(" ") for line in text.output(console).split("\n"))
 
 
 def _markdown(tables: Sequence[Table], lines: Sequence[str]) -> str:
     from featbert.report import markdown
 
-    parts = [markdown._part(table) for table in tables]
+    parts = [markdown.part(table) for table in tables]
     if lines:
         parts.append("".join(f"- {markdown.escape(line)}\n" for line in lines))
     return "\n".join(parts)
@@ -90,6 +90,6 @@ def _latex(tables: Sequence[Table], lines: Sequence[str]) -> str:
     parts = [
         "% Preamble: \\usepackage{booktabs} \\usepackage[T1]{fontenc} \\usepackage{textcomp}\n"
     ]
-    parts += [latex._part(table) for table in tables]
+    parts += [latex.part(table) for table in tables]
     parts.append("".join(f"% {line}\n" for line in lines))
     return "\n".join(part for part in parts if part)

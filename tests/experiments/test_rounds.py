@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison import find_runs
+from featbert.comparison import evaluations_of, find_runs, transfer_matrices
 from featbert.errors import FeatbertError
 from featbert.experiments import execution, workers
 from featbert.experiments.execution import FailedRunsError, carry_out, run_experiment
@@ -242,3 +242,85 @@ def test_next_sentences_need_documents(experiment, where, tmp_path):
     with pytest.raises(FeatbertError, match="documents of at least two sentences expected"):
         run_experiment(trial, **where)
     assert not where["runs_dir"].exists()
+
+
+def write_language(folder: Path, name: str, rows: list[tuple[str, str]]) -> str:
+    (folder / name).mkdir()
+    for split, times in (("train", 4), ("dev", 1), ("test", 1)):
+        lines = []
+        for words, tags in rows * times:
+            pairs = zip(words.split(), tags.split(), strict=True)
+            lines += [f"{word} {tag}" for word, tag in pairs] + [""]
+        (folder / name / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
+    return str(folder / name)
+
+
+@pytest.fixture
+def languages(tmp_path) -> dict[str, str]:
+    """Two corpora with label sets that differ: one calls a place PLACE and has no MISC."""
+    en = [("Jordan Smith of EU", "B-PER I-PER O B-MISC"), ("near Hamilton", "O B-LOC")]
+    nl = [("said Jordan", "O B-PER"), ("Hamilton is quick .", "B-PLACE O O O")]
+    return {
+        "en": write_language(tmp_path, "one", en),
+        "nl": write_language(tmp_path, "two", nl),
+    }
+
+
+def test_every_tagger_is_scored_on_every_language(experiment, where, languages, monkeypatch):
+    extracted = []
+    plain = execution.run_extraction
+    monkeypatch.setattr(
+        execution, "run_extraction", lambda *a, **k: (extracted.append(1), plain(*a, **k))[1]
+    )
+    trial = experiment(
+        corpora=languages,
+        transfer=True,
+        labels={"PLACE": "LOC"},
+        seeds=[1, 2],
+        features={"layers": ["last", "concat_last4"], "epochs": 1, "lstm_size": 4},
+        finetune={"epochs": 1},
+    )
+    comparison = run_experiment(trial, **where)
+    assert len(extracted) == 2  # a store a language serves training and all evaluations
+    assert comparison.varied == ("corpus",)
+    runs = find_runs(where["runs_dir"]).runs
+    matrices = transfer_matrices(runs)
+    assert [(m.approach, m.layers) for m in matrices] == [
+        ("features", "last"), ("features", "concat_last4"), ("finetune", None),
+    ]  # fmt: skip
+    for matrix in matrices:
+        assert matrix.trained_on == matrix.evaluated_on == ("en", "nl")
+        assert all(mean is not None for means in matrix.means for mean in means)
+    (record,) = [
+        e
+        for r in runs
+        if r.record.approach == "finetune" and r.record.seed == 1
+        for e in evaluations_of(r)
+        if e.language == "nl"
+    ]
+    assert record.mapping == {"PLACE": "LOC"}
+    assert record.entity_types == ["LOC", "PER"]
+    assert record.absent_types == ["MISC"]
+    again = carry_out(trial, **where)
+    assert not again.plan.missing
+
+
+def test_the_matrix_and_its_figure_at_the_command_line(workspace, languages, tmp_path):
+    file = tmp_path / "transfer.toml"
+    file.write_text(
+        f'model = "{workspace.model}"\ntransfer = true\npublished = ["pires2019-table1"]\n'
+        f'[corpora]\nen = "{languages["en"]}"\nnl = "{languages["nl"]}"\n'
+        '[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n',
+        "utf-8",
+    )
+    options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
+    figures = tmp_path / "figures"
+    done = workspace.call("run", file, "--figures", figures, *options)
+    assert done.exit_code == 0, done.output
+    assert "Pires" in done.stdout
+    assert (figures / "transfer.png").read_bytes().startswith(b"\x89PNG")
+    assert (figures / "transfer-published.pdf").read_bytes().startswith(b"%PDF")
+    as_json = json.loads(workspace.call("run", file, "--format", "json", *options).stdout)
+    assert as_json["transfer"]
+    compared = workspace.call("compare", "--runs-dir", workspace.runs)
+    assert "train" in compared.stdout

@@ -1,0 +1,143 @@
+"""featbert evaluate"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.app import app
+from featbert.cli.progress import Meter
+from featbert.cli.text import count, printable_lines
+
+if TYPE_CHECKING:
+    from featbert.comparison.evaluations import EvaluationRecord
+    from featbert.experiments.evaluation_plan import PlannedEvaluation
+
+RunName = Annotated[
+    str, typer.Argument(metavar="RUN", help="A finished run: its folder, or its name.")
+]
+RunModel = Annotated[
+    str | None,
+    typer.Option("--model", help="The run's encoder, where it lies elsewhere now."),
+]
+
+
+@app.command(
+    epilog="Example: featbert evaluate RUN --data corpora/wnut17 --map person=PER",
+)
+def evaluate(
+    run: RunName,
+    data: o.Data,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--split",
+            metavar="SPLIT",
+            help="Split to score; may be given several times. Default: test, or dev without it.",
+        ),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FROM=TO",
+            help="Another name for an entity type, in gold and predicted tags alike; O takes it "
+            "out. May be given several times.",
+        ),
+    ] = None,
+    model: RunModel = None,
+    cache_dir: o.CacheDir = Path("cache"),
+    runs_dir: o.RunsDir = Path("experiments/runs"),
+    device: o.Device = "auto",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Evaluate again what was evaluated before.")
+    ] = False,
+    format: o.TableFormat = "text",
+    language: o.Language = None,
+    encoding: o.Encoding = "utf-8",
+    scheme: o.Scheme = "auto",
+    token_column: o.TokenColumn = None,
+    tag_column: o.TagColumn = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Score a finished run on other data: another language, domain or split.
+
+    The run's own encoder and settings read the words; vectors are extracted, or found in the
+    cache. Scores and predictions are kept in the run's folder, under evaluations.
+    """
+    o.check_folder(cache_dir, "--cache-dir")
+    from featbert.data import load_corpus
+    from featbert.experiments.evaluation_plan import choose_splits, plan_evaluation
+    from featbert.experiments.type_mapping import parse_mapping
+    from featbert.experiments.usable import check_usable, find_run
+
+    mapping = parse_mapping(types or [])
+    found = find_run(run, runs_dir)
+    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
+    corpus = load_corpus(data, **reading)
+    names = choose_splits(corpus, split or [])
+    usable = check_usable(found, model=model)
+    plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
+    records = [None if overwrite else plan.finished for plan in plans]
+    done = [record is not None for record in records]
+    meter = Meter(quiet=quiet)
+    if not all(done):
+        from featbert.experiments.evaluating import carry_out_evaluation
+        from featbert.experiments.loading import load_tagger
+
+        tagger = load_tagger(usable, device=device)
+        for at, plan in enumerate(plans):
+            if records[at] is None:
+                meter.say(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
+                with meter.measure("extracting", "words") as bar:
+                    records[at] = carry_out_evaluation(
+                        plan, tagger, cache_dir=cache_dir, on_progress=bar.update
+                    )
+    results = [
+        (plan, record, before)
+        for plan, record, before in zip(plans, records, done, strict=True)
+        if record is not None
+    ]
+    if format == "json":
+        rows = [
+            dataclasses.asdict(record) | {"path": str(plan.path)} for plan, record, _ in results
+        ]
+        text = json.dumps({"evaluations": rows}, indent=1, ensure_ascii=False, allow_nan=False)
+    else:
+        text = printable_lines("\n".join(_lines(*result) for result in results))
+    typer.echo(text)
+
+
+def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -> str:
+    """A line of scores, and one for each thing that a reader should know about them."""
+    from featbert.report.units import duration
+
+    what, entity = f"{record.corpus} {record.split}", record.scores.entity
+    seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
+    lines = [
+        f"{what}  F1 {100 * entity.f1:.2f}  precision {100 * entity.precision:.2f}  "
+        f"recall {100 * entity.recall:.2f}  {count(record.scores.sentences)} sentences  "
+        f"{count(record.scores.words)} words  "
+        f"{'evaluated before' if was_there else duration(seconds)}  {plan.path}"
+    ]
+    if record.mapping:
+        renamed = ", ".join(f"{old}={new}" for old, new in record.mapping.items())
+        lines.append(f"  mapped: {renamed}")
+    if record.unseen_types:
+        lines.append(
+            f"  the run was never taught {', '.join(record.unseen_types)}: "
+            "all of them count as missed"
+        )
+    if record.absent_types:
+        lines.append(
+            f"  {what} has no {', '.join(record.absent_types)}: what the run tags so counts as "
+            "wrong"
+        )
+    if plan.learned:
+        lines.append(f"  the run learned from this text: {what} says nothing about other text")
+    return "\n".join(lines)

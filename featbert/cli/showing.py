@@ -1,0 +1,82 @@
+"""What `compare` and `run` show: tables on stdout, figures into a folder."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featbert.report import render
+
+if TYPE_CHECKING:
+    from featbert.comparison import Comparison, PublishedMatrix, TransferMatrix
+
+FIGURE_FORMATS = (".png", ".pdf")
+
+
+def shown(
+    comparisons: Sequence[Comparison],
+    format: str,
+    notes: Sequence[str] = (),
+    *,
+    show: Sequence[str] = (),
+    matrices: Sequence[TransferMatrix] = (),
+    published: Sequence[PublishedMatrix] = (),
+) -> str:
+    """The tables, as wide as the terminal where there is one, and coloured there.
+
+    Transfer matrices follow the comparison; in JSON they are its key `transfer`.
+    """
+    if not matrices:
+        return render(comparisons, format, notes=notes, show=show, **_terminal(format))
+    from featbert.report import render_transfer
+
+    if format == "json":
+        import json
+
+        data = json.loads(render(comparisons, format, notes=notes))
+        data["transfer"] = json.loads(render_transfer(matrices, format, published=published))
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    terminal = _terminal(format)
+    tables = render(comparisons, format, notes=notes, show=show, **terminal)
+    return tables + "\n" + render_transfer(matrices, format, published=published, **terminal)
+
+
+def _terminal(format: str) -> dict[str, Any]:
+    if format != "text" or not sys.stdout.isatty():
+        return {}
+    return {"width": shutil.get_terminal_size().columns, "color": True}
+
+
+def write_figures(
+    folder: Path,
+    comparisons: Sequence[Comparison],
+    matrices: Sequence[TransferMatrix] = (),
+    published: Sequence[PublishedMatrix] = (),
+) -> list[Path]:
+    """Each figure as PNG and PDF; the files that were written.
+
+    Figures of several comparisons are numbered in the order of their tables.
+    """
+    from featbert.report.figures import save_figure
+    from featbert.report.figures.choosing import figures_of
+
+    written = []
+    for number, comparison in enumerate(comparisons, 1):
+        last = number == len(comparisons)
+        grids = (matrices, published) if last else ((), ())
+        prefix = "" if len(comparisons) == 1 else f"{number}-"
+        for name, figure in figures_of(comparison, *grids):
+            written += [
+                save_figure(figure, folder / f"{prefix}{name}{ending}") for ending in FIGURE_FORMATS
+            ]
+    return written
+
+
+def told_figures(folder: Path, written: Sequence[Path]) -> None:
+    """Says on stderr which figures there are."""
+    names = ", ".join(path.name for path in written)
+    nothing = "no figure: they show frozen layers, single layers, mix weights and transfer"
+    sys.stderr.write(f"{folder}: {names or nothing}\n")

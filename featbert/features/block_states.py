@@ -1,0 +1,60 @@
+"""Hidden states of a text block by block: the one way in which frozen vectors are computed.
+
+A block is a run of whole context units (sentences or documents). Its windows are sorted by length
+and batched under a token budget, so that the batches, and with them the last bits of the vectors,
+follow from the block alone: what a store holds and what is computed in memory are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from featbert.features.alignment import Alignment
+from featbert.features.batching import length_batches
+from featbert.features.encoder import Encoder
+
+Ints = NDArray[np.int64]
+
+
+def block_edges(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
+    """Edges of blocks of whole context units: in windows (K + 1,), and in words (K + 1,)."""
+    unit_words = alignment.owned[alignment.units]
+    edges = [0]
+    for unit in range(1, len(unit_words)):
+        if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:
+            edges.append(unit)
+    return alignment.units[edges], unit_words[edges]
+
+
+def block_states(
+    encoder: Encoder,
+    alignment: Alignment,
+    windows: Ints,
+    layers: Sequence[int],
+    *,
+    dtype: torch.dtype,
+    token_budget: int,
+    device: torch.device,
+    tell: Callable[[int], None] | None = None,
+) -> Tensor:
+    """(layers, words, H) of the words that a block's windows own, on the processor.
+
+    Args:
+        windows: consecutive window numbers.
+        dtype: that the states are rounded to.
+        tell: hears the words of each batch.
+    """
+    first, stop = alignment.owned[windows[0]], alignment.owned[windows[-1] + 1]
+    states = torch.empty((len(layers), int(stop - first), encoder.hidden_size), dtype=dtype)
+    for rows in length_batches(alignment.window_lengths[windows], token_budget):
+        found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
+        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
+        states.index_copy_(1, places, torch.stack([s.to(dtype) for s in found]).cpu())
+        if tell is not None:
+            tell(len(places))
+    return states

@@ -1,0 +1,170 @@
+"""Reading in one pass gives what reading a whole file gives, however the bytes arrive."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.data.conll import read_conll
+from featbert.data.jsonl import read_jsonl
+from featbert.data.raw import RawFile
+from featbert.data.streaming import CHUNK_BYTES, LAYOUT_LINES, Piece, kind_of, read_pieces
+from featbert.errors import InputError
+
+
+class Trickle(io.BytesIO):
+    """A stream that gives a few bytes at a time, as a pipe may, and counts them."""
+
+    def __init__(self, data: bytes, step: int = 3) -> None:
+        super().__init__(data)
+        self.step = step
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return super().read1(self.step)
+
+
+def pieces(data: str | bytes, kind: str, step: int = CHUNK_BYTES, **options) -> list[Piece]:
+    data = data.encode() if isinstance(data, str) else data
+    return list(read_pieces(Trickle(data, step), kind, name="input", **options))
+
+
+def same(found: list[Piece], whole: RawFile) -> None:
+    """The same words, and documents that begin and end at the same sentences."""
+    assert [p.words for p in found] == [s.words for s in whole.sentences]
+    if any(s.document is not None for s in whole.sentences):
+        assert [p.document or 0 for p in found] == [s.document for s in whole.sentences]
+    else:
+        assert all(p.document is None for p in found)
+
+
+LINES = ["a\tO", "b c\tB-X", "#\tO", "# x\tO", "", "", " ", "-DOCSTART-\tO", "# newdoc", "# note"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12), st.sampled_from([1, 3, 1000]))
+def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: int) -> None:
+    path = tmp_path_factory.mktemp("conll") / "x.conll"
+    text = "\n".join(["a\tO", *lines, ""])
+    path.write_text(text, "utf-8")
+    try:
+        whole = read_conll(path, tagged=False)
+    except InputError as error:  # such as a comment inside a sentence
+        with pytest.raises(InputError) as caught:
+            pieces(text, "conll", step)
+        assert str(caught.value) == str(error).replace(str(path), "input")
+    else:
+        same(pieces(text, "conll", step), whole)
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_jsonl_as_read_whole(tmp_path: Path, marked: bool) -> None:
+    rows = [{"tokens": ["EU", "New York"], "tags": ["O", "O"]}, {"words": ["é"]}, {"tokens": ["x"]}]
+    if marked:
+        for row, document in zip(rows, ("b", "b", "a"), strict=True):
+            row["document"] = document
+    text = "\n\n".join(json.dumps(row) for row in rows)
+    path = tmp_path / "x.jsonl"
+    path.write_text(text, "utf-8")
+    same(pieces(text, "jsonl", 5), read_jsonl(path, tagged=False))
+
+
+def test_raw_text_keeps_its_lines() -> None:
+    text = "\ufeffRome's end.\r\n\n  \nA\u2028B\u0085C\u00a0D\nlast"
+    found = pieces(text, "text", 2)
+    assert [p.text for p in found] == ["Rome's end.", "", "  ", "A\u2028B\u0085C\u00a0D", "last"]
+    assert [p.words for p in found] == [
+        ("Rome", "'s", "end", "."),
+        (),
+        (),
+        ("A", "B", "C", "D"),
+        ("last",),
+    ]
+    assert found[0].offsets == ((0, 4), (4, 6), (7, 10), (10, 11))
+    assert [p.document for p in found] == [0, 1, 2, 2, 2]
+    assert pieces("", "text") == pieces("", "conll") == pieces("", "jsonl") == []
+    assert len(pieces("\n\n", "text")) == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_encodings_whatever_the_chunks(encoding: str, step: int) -> None:
+    text = "Café in Genève\nüber\n"
+    found = pieces(text.encode(encoding), "text", step, encoding=encoding)
+    assert [p.text for p in found] == ["Café in Genève", "über"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "told"),
+    [
+        ("text", b"ok\nfine\ncaf\xe9 x\n", "line 3 of input has byte 0xe9"),
+        ("text", b"ok\nno\0\n", "line 2 of input has a NUL"),
+        ("text", b"ok\ncut \xc3", "line 2 of input has byte 0xc3"),
+        ("conll", b"EU\tO\n\nRome\n", "2 columns as in line 1 expected, line 3 of input has 1"),
+        ("conll", b"EU\tO\n\n \tO\n", "in line 3 of input it is blank"),
+        ("conll", b"EU\tO\na\rb\tO\n", "line 2 of input has a carriage return"),
+        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": []}\n', "found none, line 2 of input"),
+        ("jsonl", b'{"tokens": ["a"]}\n\nRome\n', "line 3 of input"),
+        (
+            "jsonl",
+            b'{"tokens": ["a"]}\n{"tokens": ["a"], "document": 1}\n',
+            "in every line or in none expected, line 2 of input",
+        ),
+    ],
+)
+@pytest.mark.parametrize("step", [1, CHUNK_BYTES])
+def test_an_ill_formed_line_is_named(kind: str, data: bytes, told: str, step: int) -> None:
+    with pytest.raises(InputError) as caught:
+        pieces(data, kind, step)
+    assert told in str(caught.value)
+
+
+def test_lines_before_an_ill_formed_one_are_read_first() -> None:
+    stream = Trickle(b'{"tokens": ["a"]}\n{"tokens": ["b"]}\nno\n')
+    reading = read_pieces(stream, "jsonl", name="input")
+    assert [next(reading).words, next(reading).words] == [("a",), ("b",)]
+    with pytest.raises(InputError, match="line 3"):
+        next(reading)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "ahead"),
+    [
+        ("text", "one line\n", CHUNK_BYTES),
+        ("jsonl", '{"tokens": ["a"]}\n', CHUNK_BYTES),
+        ("conll", "word\tO\n\n", CHUNK_BYTES + LAYOUT_LINES * 7),
+    ],
+)
+def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -> None:
+    data = line.encode() * 50_000
+    read: list[int] = []
+    reading = read_pieces(io.BytesIO(data), kind, name="input", on_bytes=read.append)
+    for _ in range(10):
+        next(reading)
+    assert read[-1] <= ahead < len(data)
+    assert sum(1 for _ in reading) == 50_000 - 10
+    assert read[-1] == len(data)
+
+
+def test_the_token_column() -> None:
+    found = pieces("1\tEU\tO\n2\tsays\tO\n", "conll", token_column=2)
+    assert [p.words for p in found] == [("EU", "says")]
+    with pytest.raises(InputError, match="token column 4 expected, line 1 of input"):
+        pieces("1\tEU\tO\n", "conll", token_column=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a/notes.txt", "text"),
+        ("notes", "text"),
+        ("x.conll", "conll"),
+        ("x.TSV", "conll"),
+        ("x.jsonl", "jsonl"),
+    ],
+)
+def test_the_kind_by_the_suffix(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
