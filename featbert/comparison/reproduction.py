@@ -89,6 +89,10 @@ class Reproduction:
     notes: tuple[str, ...]
 
 
+# Languages of corpora that are named after them: "CoNLL-2003 English".
+LANGUAGES = {"English": "en", "German": "de"}
+
+
 def reproduce(
     comparison: Comparison, table: PublishedTable, *, language: str | None = None
 ) -> Reproduction:
@@ -112,6 +116,8 @@ def reproduce(
         known = row_facts(row)
         if language is not None:
             known.setdefault("language", language)
+        if _of_another_language(table, known):
+            continue
         fits, unknown = match(fixed, known)
         if unknown:
             unclear.setdefault(tuple(unknown), []).append(row.label)
@@ -173,6 +179,12 @@ def _of_language(table: PublishedTable, language: str | None) -> list[PublishedR
             f"a language of {table.id} expected, it has figures for {there}; found {language!r}"
         )
     return rows
+
+
+def _of_another_language(table: PublishedTable, known: Mapping[str, Any]) -> bool:
+    """Whether a row is of another language than the one that the table's corpus is in."""
+    spoken = next((code for name, code in LANGUAGES.items() if table.corpus.endswith(name)), None)
+    return None not in (spoken, known.get("language")) and spoken != known["language"]
 
 
 def _reproduced(

@@ -6,6 +6,7 @@ import pytest
 
 from featbert.comparison.compare import compare, compare_runs
 from featbert.comparison.published import PublishedTable, published_table, published_tables
+from featbert.comparison.record import SplitIdentity
 from featbert.comparison.reproduction import reproduce
 from featbert.errors import InputError
 from tests.comparison.records import make_run, make_seeds, usual_runs
@@ -69,7 +70,7 @@ def test_published_figures_are_unrounded_shares():
             its = its.model_copy(update={"method": None, "language": None})
             alone = table.model_copy(update={"rows": (its,)})
             facts = {k: v for k, v in {"tag_scheme": its.tag_scheme}.items() if v}
-            facts |= {"context": its.context or "sentence"}
+            facts |= {"context": its.context or "sentence", "language": None}
             settings = {"epochs": its.epochs or 3, "warmup": float(its.warmup is not False)}
             run = tuned(settings=settings, signature=facts)
             figure = reproduce(compare_runs([run]), alone).rows[0].figures["dev"]
@@ -284,3 +285,27 @@ def test_the_mean_is_over_seeds():
     reproduced = reproduction.rows[1].figures["dev"].reproduced
     assert reproduced.values == tuple(values)
     assert reproduced.mean == statistics.fmean(values)
+
+
+def test_a_corpus_named_after_its_language_stands_beside_rows_of_that_language():
+    """Baumann's Table 2 is of English, Table 3 of German; a comparison may hold both."""
+    texts = {"en": "e" * 64, "de": "d" * 64}
+    runs = [
+        tuned(
+            language,
+            dev=0.6 if language == "en" else 0.5,
+            vary=["corpus"],
+            signature={
+                "language": language,
+                "corpus": language,
+                "splits": {s: SplitIdentity(text, text, 150, 3201) for s in ("dev", "test")},
+            },
+        )
+        for language, text in texts.items()
+    ]
+    comparison = compare_runs(runs)
+    for table, mean in (("baumann2019-table2", 0.6), ("baumann2019-table3", 0.5)):
+        reproduction = reproduce(comparison, published_table(table))
+        matched = [row for row in reproduction.rows if row.row]
+        assert matched
+        assert {row.figures["dev"].reproduced.mean for row in matched} == {mean}
