@@ -47,11 +47,16 @@ def test_the_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "fine-tuning" in printed
 
 
-def test_the_experiment_example_reads(tmp_path: Path) -> None:
-    (text,) = blocks("toml")
+def test_the_experiment_examples_read(tmp_path: Path) -> None:
+    """The second example adds tables to the first."""
+    first, second = blocks("toml")
     path = tmp_path / "mine.toml"
-    path.write_text(text, "utf-8")
+    path.write_text(first, "utf-8")
     assert read_experiment(path).arms[0].seeds == [1, 2, 3]
+    path.write_text(f"{first}\n{second}", "utf-8")
+    experiment = read_experiment(path)
+    assert len(experiment.arms) == 8
+    assert len(experiment.grids) == 8
 
 
 COMMANDS = [

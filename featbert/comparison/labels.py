@@ -137,6 +137,8 @@ def _setting(settings: Mapping[str, Any], name: str) -> str:
     if name not in settings:
         return "unset"
     value = settings[name]
+    if value is None:
+        return "none"
     return value if isinstance(value, str) else _canonical(value)
 
 

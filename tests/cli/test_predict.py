@@ -1,0 +1,160 @@
+"""featbert predict: text in, tags out, on files and pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli import app
+from featbert.comparison import Run, find_runs
+from featbert.data import load_corpus, read_conll, read_jsonl
+from tests.cli.test_commands import error_of
+from tests.workspace import Workspace
+
+
+@pytest.fixture(params=["last", "finetune"])
+def run(request: pytest.FixtureRequest, finished: Workspace) -> Run:
+    found = {r.record.layers or "finetune": r for r in find_runs(finished.runs)}
+    return found[request.param]
+
+
+def predict(run: Run, *words: object, input: str | bytes | None = None) -> object:
+    where = ("--runs-dir", run.folder.parent)
+    words = tuple(str(w) for w in ("predict", run.name, *words, *where))
+    return CliRunner().invoke(app, list(words), input=input)
+
+
+def test_the_runs_own_test_file(run: Run, tmp_path: Path) -> None:
+    source = Path(run.record.signature.source) / "test.conll"
+    out = tmp_path / "out.conll"
+    result = predict(run, source, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "6 sentences, 32 words" in result.stderr
+    found, kept = read_conll(out).sentences, run.predictions("test")
+    assert [list(s.words) for s in found] == kept.words
+    assert [list(s.tags or ()) for s in found] == kept.predicted
+    assert [s.document for s in found] == [s.document for s in load_corpus(source)["test"]]
+    assert [p.name for p in tmp_path.iterdir()] == ["out.conll"]
+
+
+def test_standard_input_is_raw_text(run: Run) -> None:
+    text = "Jordan Smith's.\n\nHamilton"
+    result = predict(run, "--quiet", input=text)
+    assert result.exit_code == 0, result.output
+    rows = result.stdout.split("\n")
+    assert [row.split("\t")[0] for row in rows] == [
+        *("Jordan", "Smith", "'s", ".", "", ""),
+        *("Hamilton", "", ""),
+    ]
+    assert result.stderr == ""
+    same = predict(run, "-", "--format", "jsonl", "-q", input=text)
+    objects = [json.loads(line) for line in same.stdout.split("\n")[:-1]]
+    assert [o["text"] for o in objects] == text.split("\n")
+    assert objects[0]["offsets"] == [[0, 6], [7, 12], [12, 14], [14, 15]]
+
+
+def test_what_is_written_is_utf_8_whatever_was_read(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes("Café 👍".encode("utf-16"))
+    result = predict(run, path, "--encoding", "utf-16", "--format", "jsonl", "-q")
+    assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
+
+
+def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
+    out = tmp_path / "y.jsonl"
+    assert predict(run, path, "--format", "jsonl", "--out", out).exit_code == 0
+    assert [s.words for s in read_jsonl(out).sentences] == [("EU", "New York")]
+    by_option = predict(run, "--input", "jsonl", "-q", input=path.read_text("utf-8"))
+    assert by_option.stdout.startswith("EU\t")
+    assert "\nNew York\t" in by_option.stdout
+    columns = predict(run, "--input", "conll", "--token-column", "2", "-q", input="1 EU O\n")
+    assert columns.stdout.startswith("EU\t")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        (("--input", "conll"), "EU O\nRome\n", "line 2 of standard input has 1 space-separated"),
+        (("--input", "jsonl"), "{}\n", "line 1 of standard input"),
+        ((), b"ok\ncaf\xe9\n", "line 2 of standard input has byte 0xe9"),
+    ],
+)
+def test_an_ill_formed_line_leaves_no_file(
+    run: Run, tmp_path: Path, words: tuple[str, ...], text: str | bytes, told: str
+) -> None:
+    out = tmp_path / "out"
+    result = predict(run, *words, "--out", out, "--quiet", input=text)
+    assert told in error_of(result)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("{folder}/nots.txt",), "does not exist (did you mean 'notes.txt'?)"),
+        (("{folder}",), "is a folder"),
+        (("{folder}/notes.txt", "--out", "{folder}"), "name a file in it"),
+        (("{folder}/notes.txt", "--out", "{folder}/no/x"), "no does not exist"),
+        (("{folder}/notes.txt", "--encoding", "utf-99"), "'utf-99' is not known"),
+        (("{folder}/notes.txt", "--token-column", "2"), "is read as text"),
+        (("{folder}/notes.txt", "--model", "{folder}/nowhere"), "does not exist"),
+        (("{folder}/notes.txt", "--runs-dir", "{folder}"), "a finished run expected"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_without_torch(
+    finished: Workspace, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("Rome\n", "utf-8")
+    run = next(iter(find_runs(finished.runs)))
+    given = [w.format(folder=tmp_path) for w in words]
+    where = [] if "--runs-dir" in given else ["--runs-dir", str(finished.runs)]
+    code = (
+        "import sys\n"
+        "from featbert.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as stop:\n"
+        "    print('torch' in sys.modules, stop.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "predict", run.name, *given, *where],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        check=True,
+    )
+    assert done.stdout == "False 1\n", done.stderr
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(finished: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("Jordan Smith of Chelsea beat Washington .\n" * 1500, "utf-8")
+    run = next(iter(find_runs(finished.runs)))
+    words = ["predict", run.name, str(path), "--runs-dir", str(finished.runs), "--quiet"]
+    tagging = subprocess.Popen(
+        [sys.executable, "-m", "featbert", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert tagging.stdout is not None
+    assert tagging.stderr is not None
+    assert tagging.stdout.readline().startswith(b"Jordan\t")
+    tagging.stdout.close()
+    assert tagging.wait(timeout=120) == 0
+    assert tagging.stderr.read() == b""
+    tagging.stderr.close()
+
+
+def test_help_has_an_example() -> None:
+    for command in ("predict", "evaluate"):
+        result = CliRunner().invoke(app, [command, "--help"])
+        assert f"Example: featbert {command} RUN" in result.output
