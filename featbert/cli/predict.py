@@ -31,7 +31,7 @@ STDIN = "-"
 def predict(
     run: RunName,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="What to tag; - is standard input.")
+        str, typer.Argument(metavar="FILE", help="What to tag; - is standard input.")
     ] = STDIN,
     input: Annotated[
         Literal["auto", "text", "conll", "jsonl"],

@@ -26,20 +26,10 @@ from featbert.comparison.labels import Naming, name_rows, row_key
 from featbert.comparison.rows import Row, build_row
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError, nearest
+from featbert.features.layers import NAMES
 
 if TYPE_CHECKING:
     from featbert.comparison.reproduction import Reproduction
-
-# The paper's rows, shallow to deep; other combinations follow by name.
-LAYER_ORDER = (
-    "embeddings",
-    "second_to_last",
-    "last",
-    "sum_last4",
-    "weighted_last4",
-    "concat_last4",
-    "weighted_all",
-)
 
 
 @dataclass(frozen=True)
@@ -175,7 +165,7 @@ def _names(names: Iterable[str]) -> str:
 def _place(row: Row) -> tuple[object, ...]:
     """Where a row stands: features before fine-tuning, known combinations before others."""
     name = row.layers or ""
-    order = LAYER_ORDER.index(name) if name in LAYER_ORDER else len(LAYER_ORDER)
+    order = NAMES.index(name) if name in NAMES else len(NAMES)
     varied = [natural(value) for value in row.varied.values()]
     return (row.approach == "finetune", order, natural(name), varied, natural(row.label))
 

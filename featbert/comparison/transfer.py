@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from featbert.comparison.compare import LAYER_ORDER
 from featbert.comparison.grouping import CONDITIONS, comparable_key, freed_keys, natural
 from featbert.comparison.labels import Naming, name_rows, row_key
 from featbert.comparison.record import Approach
@@ -36,6 +35,7 @@ from featbert.comparison.transfer_data import (
     read_scored,
 )
 from featbert.comparison.transfer_notes import matrix_notes, run_notes
+from featbert.features.layers import NAMES
 
 _CORPUS = freed_keys(["corpus"])
 
@@ -183,7 +183,7 @@ def _without_corpus(run: Run) -> Run:
 def _place_of_way(group: Sequence[ScoredRun], naming: Naming) -> tuple[object, ...]:
     record = group[0].run.record
     name = record.layers or ""
-    order = LAYER_ORDER.index(name) if name in LAYER_ORDER else len(LAYER_ORDER)
+    order = NAMES.index(name) if name in NAMES else len(NAMES)
     return record.approach == "finetune", order, natural(name), natural(naming.label)
 
 

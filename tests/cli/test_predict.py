@@ -158,3 +158,19 @@ def test_help_has_an_example() -> None:
     for command in ("predict", "evaluate"):
         result = CliRunner().invoke(app, [command, "--help"])
         assert f"Example: featbert {command} RUN" in result.output
+
+
+def test_an_interruption_is_told_as_it_is(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from featbert.experiments import loading
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loading.LoadedTagger, "probable_tags", interrupted)
+    out = tmp_path / "out"
+    result = predict(run, "--out", out, "-q", input="Rome\n")
+    assert result.exit_code == 130
+    assert result.stderr == f"\ninterrupted after 0 sentences; {out} was not written\n"
+    assert not list(tmp_path.iterdir())
