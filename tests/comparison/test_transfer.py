@@ -89,7 +89,7 @@ def test_settings_part_matrices_and_are_named(tmp_path):
     assert [m.label for m in matrices] == [
         "fine-tuning (freeze_to=0)",
         "fine-tuning (freeze_to=3)",
-        "fine-tuning (freeze_to=null)",
+        "fine-tuning (freeze_to=none)",
     ]
     assert [m.settings["freeze_to"] for m in matrices] == [0, 3, None]
 
