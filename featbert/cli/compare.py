@@ -10,8 +10,8 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import app
-from featbert.cli.showing import shown, told_figures, write_figures
-from featbert.errors import MissingError, nearest
+from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
+from featbert.errors import InputError, MissingError, nearest
 
 
 @app.command(
@@ -40,6 +40,12 @@ def compare(
             "--published", help="Published table to set beside it, such as devlin2019-table7."
         ),
     ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            "--experiment", help="An experiment that was run: its rows, and what it varies."
+        ),
+    ] = None,
     figures: o.Figures = None,
     vary: Annotated[
         list[str] | None,
@@ -65,12 +71,25 @@ def compare(
         transfer_matrices,
     )
     from featbert.comparison import compare as compare_all
+    from featbert.comparison.experiment_record import read_experiment_record
     from featbert.training import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
     notes: tuple[str, ...] = ()
-    if runs:
+    if experiment is not None:
+        if runs:
+            raise InputError("run names or --experiment expected, found both; leave one out")
+        asked = read_experiment_record(runs_dir, experiment)
+        found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
+        one = compare_runs(found, vary=[*asked.vary, *freed], baseline=baseline)
+        reproductions, lines = reproductions_of(one, asked.published)
+        comparisons = [dataclasses.replace(one, reproductions=reproductions)]
+        show = show or asked.show
+        if asked.missing:
+            lines.append(f"{len(asked.missing)} runs of {asked.name} are not finished")
+        notes = tuple(lines)
+    elif runs:
         folders = [_folder(name, runs_dir) for name in runs]
         found = [Run(folder, read_record(folder)) for folder in folders]
         comparisons = [compare_runs(found, vary=freed, baseline=baseline)]
@@ -89,7 +108,9 @@ def compare(
         notes = everything.notes
     tables = [published_table(name) for name in published or ()]
     comparisons = [
-        dataclasses.replace(c, reproductions=tuple(reproduce(c, table) for table in tables))
+        dataclasses.replace(
+            c, reproductions=(*c.reproductions, *(reproduce(c, table) for table in tables))
+        )
         for c in comparisons
     ]
     matrices = transfer_matrices(run for c in comparisons for row in c.rows for run in row.runs)

@@ -12,7 +12,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
-from featbert.cli.showing import shown, told_figures, write_figures
+from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.cli.text import count, printable, run_line
 from featbert.errors import InputError
 from featbert.report.units import percent, size
@@ -151,23 +151,13 @@ def _called(job: Job) -> str:
 
 def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
-    from featbert.comparison import published_matrices, published_table, reproduce
-
     comparison = outcome.comparison
-    notes = [_search_line(search) for search in outcome.plan.searches]
-    reproductions = []
-    by_language = {matrix.id for matrix in published_matrices()}
-    for name in outcome.plan.experiment.published:
-        if name in by_language:
-            continue  # beside the transfer matrices
-        try:
-            reproductions.append(reproduce(comparison, published_table(name)))
-        except InputError as error:
-            notes.append(f"{name}: {error}")
+    searches = [_search_line(search) for search in outcome.plan.searches]
+    reproductions, notes = reproductions_of(comparison, outcome.plan.experiment.published)
     return dataclasses.replace(
         comparison,
-        notes=(*comparison.notes, *notes),
-        reproductions=tuple(reproductions),
+        notes=(*comparison.notes, *searches, *notes),
+        reproductions=reproductions,
     )
 
 
@@ -187,14 +177,10 @@ def _search_line(search: Search) -> str:
 
 def _differing(search: Search) -> str:
     """The chosen settings that the search tried others of."""
-    settings = [arm.settings(search.approach) for arm in search.arms]
-    chosen = settings[search.chosen or 0]
-    names = [
-        f.name
-        for f in dataclasses.fields(chosen)
-        if len({getattr(s, f.name) for s in settings}) > 1
-    ]
-    return ", ".join(f"{name}={getattr(chosen, name)}" for name in names)
+    from featbert.experiments.summary import tried_settings
+
+    chosen = tried_settings(search)[search.chosen or 0]
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())
 
 
 def _later(plan: ExperimentPlan) -> str:

@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from featbert.errors import InputError
 from featbert.report import render
 
 if TYPE_CHECKING:
-    from featbert.comparison import Comparison, PublishedMatrix, TransferMatrix
+    from featbert.comparison import (
+        Comparison,
+        PublishedMatrix,
+        Reproduction,
+        TransferMatrix,
+    )
 
 FIGURE_FORMATS = (".png", ".pdf")
 
@@ -48,6 +54,27 @@ def _terminal(format: str) -> dict[str, Any]:
     if format != "text" or not sys.stdout.isatty():
         return {}
     return {"width": shutil.get_terminal_size().columns, "color": True}
+
+
+def reproductions_of(
+    comparison: Comparison, names: Sequence[str]
+) -> tuple[tuple[Reproduction, ...], list[str]]:
+    """The published tables of an experiment beside it, and why some cannot stand there.
+
+    Tables by language are passed over: they stand beside the transfer matrices.
+    """
+    from featbert.comparison import published_matrices, published_table, reproduce
+
+    by_language = {matrix.id for matrix in published_matrices()}
+    found, notes = [], []
+    for name in names:
+        if name in by_language:
+            continue
+        try:
+            found.append(reproduce(comparison, published_table(name)))
+        except InputError as error:
+            notes.append(f"{name}: {error}")
+    return tuple(found), notes
 
 
 def write_figures(

@@ -23,7 +23,6 @@ from featbert.data.word_splitter import split_words
 from featbert.errors import InputError
 
 Kind = Literal["text", "conll", "jsonl"]
-KINDS: tuple[Kind, ...] = ("text", "conll", "jsonl")
 CHUNK_BYTES = 1 << 16
 # Lines of a column file that say how its columns are separated.
 LAYOUT_LINES = 1000

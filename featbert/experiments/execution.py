@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from featbert.comparison import Comparison, Run, compare_runs
+from featbert.comparison.experiment_record import write_experiment
 from featbert.errors import FeatbertError
 from featbert.experiments.carrying_out import Listeners
 from featbert.experiments.file import Experiment
@@ -23,6 +24,7 @@ from featbert.experiments.plan import (
     plan_experiment,
 )
 from featbert.experiments.resources import Resources
+from featbert.experiments.summary import experiment_record
 from featbert.experiments.transfer import evaluate_across
 from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_in_workers
 from featbert.features.device import find_device
@@ -119,7 +121,10 @@ def carry_out(
     watchers: Watchers | None = None,
     resources: Resources | None = None,
 ) -> Outcome:
-    """All runs of an experiment, finished ones as they are; failures are kept, not raised."""
+    """All runs of an experiment, finished ones as they are; failures are kept, not raised.
+
+    What the experiment asked for and its runs are written to its record in `runs_dir`.
+    """
     watchers = watchers or Watchers()
     resources = resources or Resources()
     failures: dict[str, str] = {}
@@ -140,6 +145,7 @@ def carry_out(
         failures |= evaluate_across(
             plan, resources, cache_dir=Path(cache_dir), on_evaluation=watchers.on_evaluation
         )
+    write_experiment(Path(runs_dir), experiment_record(plan, failures))
     rows = [job.run.finished for job in plan.rows]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from featbert.comparison import evaluations_of, find_runs, transfer_matrices
+from featbert.comparison.experiment_record import read_experiment_record
 from featbert.errors import FeatbertError
 from featbert.experiments import execution, workers
 from featbert.experiments.execution import FailedRunsError, carry_out, run_experiment
@@ -212,6 +213,22 @@ def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
     assert done.exit_code == 0, done.output
     (comparison,) = json.loads(done.stdout)["comparisons"]
     assert any("among 2 configurations" in note for note in comparison["notes"])
+    record = read_experiment_record(workspace.runs, "grid")
+    (search,) = record.searches
+    assert [tried.settings for tried in search.tried] == [
+        {"learning_rate": 1e-9},
+        {"learning_rate": 1e-3},
+    ]
+    assert search.tried[search.chosen or 0].dev_f1 == max(t.dev_f1 or 0 for t in search.tried)
+    # The table again, without the file: its rows, not all that was tried.
+    again = workspace.call(
+        "compare", "--experiment", "grid", "--runs-dir", workspace.runs, "--format", "json"
+    )
+    assert json.loads(again.stdout)["rows"] == json.loads(done.stdout)["rows"]
+    wrong = workspace.call("compare", "--experiment", "grit", "--runs-dir", workspace.runs)
+    assert "did you mean 'grid'?" in wrong.stderr
+    everything = workspace.call("compare", "--runs-dir", workspace.runs, "--format", "json")
+    assert len(json.loads(everything.stdout)["rows"]) == 2
 
 
 def test_an_encoder_is_trained_on_the_text_before_its_runs(experiment, where):
