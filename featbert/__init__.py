@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from featbert.comparison import Comparison, Run, compare, compare_runs, find_runs
     from featbert.data import Corpus, Sentence, check_corpus, load_corpus
     from featbert.errors import FeatbertError
-    from featbert.experiments import finetune, run_experiment, train
+    from featbert.experiments import evaluate, finetune, load_tagger, run_experiment, train
     from featbert.features import FeatureStore, extract, parse_layers
     from featbert.report import render
     from featbert.training import AdaptSettings, TrainingSettings, adapt
@@ -34,10 +34,12 @@ __all__ = [
     "check_corpus",
     "compare",
     "compare_runs",
+    "evaluate",
     "extract",
     "find_runs",
     "finetune",
     "load_corpus",
+    "load_tagger",
     "parse_layers",
     "render",
     "run_experiment",
@@ -59,10 +61,12 @@ __getattr__, __dir__ = attach(
         "check_corpus": "featbert.data",
         "compare": "featbert.comparison",
         "compare_runs": "featbert.comparison",
+        "evaluate": "featbert.experiments",
         "extract": "featbert.features",
         "find_runs": "featbert.comparison",
         "finetune": "featbert.experiments",
         "load_corpus": "featbert.data",
+        "load_tagger": "featbert.experiments",
         "parse_layers": "featbert.features",
         "render": "featbert.report",
         "run_experiment": "featbert.experiments",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -107,13 +110,15 @@ def write_encoder(
 
 
 def _bert(cased: bool) -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    texts = TEXT if cased else [text.lower() for text in TEXT]
+    vocab = [*special, *_most_frequent(_pieces(texts), 160 - len(special))]
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: i for i, piece in enumerate(vocab)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not cased)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=160, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         special_tokens=[(s, tokenizer.token_to_id(s)) for s in ("[CLS]", "[SEP]")],
@@ -142,14 +147,41 @@ def _byte_level(family: str) -> Tokenizer:
 
 
 def _unigram() -> Tokenizer:
-    tokenizer = Tokenizer(models.Unigram())
+    counts: Counter[str] = Counter()
+    for piece, n in _pieces(TEXT).items():
+        counts[piece[2:] if piece.startswith("##") else f"\u2581{piece}"] += n
+    kept = _most_frequent(counts, 120 - len(_ANGLE) - 1)
+    total = sum(counts[piece] for piece in kept)
+    # Longer pieces are likelier than the letters they are made of, as after training.
+    scores = [("\u2581", -9.0), *((p, math.log(counts[p] / total) + len(p)) for p in kept)]
+    vocab = [*((name, 0.0) for name in _ANGLE), *scores]
+    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=_ANGLE.index("<unk>")))
+    tokenizer.add_special_tokens(_ANGLE)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=120, special_tokens=_ANGLE, unk_token="<unk>", show_progress=False
-    )
-    tokenizer.train_from_iterator(TEXT, trainer)
     return _angle_brackets(tokenizer)
+
+
+def _pieces(texts: Sequence[str]) -> Counter[str]:
+    """Pieces of words as WordPiece writes them: letters, beginnings and ends, with counts.
+
+    Counted here and not trained: the trainers of tokenizers break ties by a hash that is another
+    one in each process.
+    """
+    counts: Counter[str] = Counter()
+    for word in (word for text in texts for word in text.split(" ")):
+        counts[word[0]] += 100  # letters come first: no word of the texts is unknown
+        counts.update({f"##{letter}": 100 for letter in word[1:]})
+        for n in (2, 3, 4, 5):
+            if len(word) >= n:
+                counts[word[:n]] += 1
+            if len(word) > n:
+                counts[f"##{word[-n:]}"] += 1
+    return counts
+
+
+def _most_frequent(counts: Counter[str], n: int) -> list[str]:
+    return sorted(counts, key=lambda piece: (-counts[piece], piece))[:n]
 
 
 def _angle_brackets(tokenizer: Tokenizer) -> Tokenizer:

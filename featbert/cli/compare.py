@@ -11,7 +11,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError
 
 
 @app.command(
@@ -72,6 +72,7 @@ def compare(
     )
     from featbert.comparison import compare as compare_all
     from featbert.comparison.experiment_record import read_experiment_record
+    from featbert.experiments.usable import find_run
     from featbert.training import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
@@ -90,8 +91,7 @@ def compare(
             lines.append(f"{len(asked.missing)} runs of {asked.name} are not finished")
         notes = tuple(lines)
     elif runs:
-        folders = [_folder(name, runs_dir) for name in runs]
-        found = [Run(folder, read_record(folder)) for folder in folders]
+        found = [find_run(name, runs_dir) for name in runs]
         comparisons = [compare_runs(found, vary=freed, baseline=baseline)]
     else:
         everything = find_runs(runs_dir)
@@ -119,14 +119,3 @@ def compare(
     typer.echo(text, nl=False)
     if figures is not None:
         told_figures(figures, write_figures(figures, comparisons, matrices, beside))
-
-
-def _folder(name: str, runs_dir: Path) -> Path:
-    """A run by its path or by its name in the runs directory."""
-    for folder in (runs_dir / name, Path(name)):
-        if folder.is_dir():
-            return folder
-    known = [p.name for p in runs_dir.iterdir()] if runs_dir.is_dir() else []
-    raise MissingError(
-        f"a run expected, {name!r} is no folder, here or in {runs_dir}{nearest(name, known)}"
-    )

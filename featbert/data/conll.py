@@ -25,7 +25,7 @@ from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_faul
 from featbert.errors import InputError
 
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
-_NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
+NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
 
 
 def read_conll(
@@ -48,7 +48,7 @@ def read_conll(
     """
     path = Path(path)
     lines = read_text(path, encoding).split("\n")
-    layout = _Layout.of(lines, path, token_column, tag_column, tagged)
+    layout = Layout.of(lines, path, token_column, tag_column, tagged)
 
     sentences: list[RawSentence] = []
     words: list[str] = []
@@ -85,7 +85,7 @@ def read_conll(
             continue
         else:
             comments += 1
-            if not _NEW_DOCUMENT.match(line):
+            if not NEW_DOCUMENT.match(line):
                 continue
         # A document begins. Sentences that stood before the first mark are document 0.
         if document < 0 and sentences:
@@ -99,7 +99,7 @@ def read_conll(
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """How the lines of one file are split, and which columns count (from 0)."""
 
     path: Path
@@ -117,7 +117,7 @@ class _Layout:
         token_column: int | None,
         tag_column: int | None,
         tagged: bool,
-    ) -> _Layout:
+    ) -> Layout:
         for option, value in (("token", token_column), ("tag", tag_column)):
             if value is not None and value < 1:
                 raise InputError(f"{option} column from 1 upwards expected, found {value}")

@@ -36,7 +36,7 @@ def read_jsonl(path: str | Path, *, encoding: str = "utf-8", tagged: bool = True
     for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
         if not line.strip(" \t"):
             continue
-        row = _Line(path, number, line)
+        row = JsonLine(path, number, line)
         words, tags = row.words(), row.tags() if tagged else None
         if tags is not None and len(tags) != len(words):
             row.fail(f"one tag a token expected, found {len(words)} tokens and {len(tags)} tags")
@@ -68,7 +68,7 @@ def write_jsonl(target: str | Path | TextIO, sentences: Iterable[Sentence]) -> N
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-class _Line:
+class JsonLine:
     """One line's object, and errors that say where it stands."""
 
     def __init__(self, path: Path, number: int, line: str) -> None:

@@ -16,9 +16,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from featbert.data.conll import _NEW_DOCUMENT, _Layout
+from featbert.data.conll import NEW_DOCUMENT, Layout
 from featbert.data.files import BOM, codec_name
-from featbert.data.jsonl import _Line
+from featbert.data.jsonl import JsonLine
 from featbert.data.word_splitter import split_words
 from featbert.errors import InputError
 
@@ -102,7 +102,7 @@ def _conll_pieces(lines: Iterator[str], path: Path, token_column: int | None) ->
     first = list(islice(lines, LAYOUT_LINES))
     if not first:
         return
-    layout = _Layout.of(first, path, token_column, None, False)
+    layout = Layout.of(first, path, token_column, None, False)
     words: list[str] = []
     document: int | None = None
     seen = new_document = False
@@ -124,7 +124,7 @@ def _conll_pieces(lines: Iterator[str], path: Path, token_column: int | None) ->
                 document = (document or 0) + seen
             seen, new_document = True, False
             words.append(cells[layout.token])
-        elif not blank and _NEW_DOCUMENT.match(line):
+        elif not blank and NEW_DOCUMENT.match(line):
             new_document = True
     if words:
         yield Piece(tuple(words), document)
@@ -138,7 +138,7 @@ def _jsonl_pieces(lines: Iterator[str], path: Path) -> Iterator[Piece]:
     for number, line in enumerate(lines, start=1):
         if not line.strip(" \t"):
             continue
-        row = _Line(path, number, line)
+        row = JsonLine(path, number, line)
         words, new = row.words(), row.document()
         if seen and (new is None) != (key is None):
             row.fail('"document" in every line or in none expected')

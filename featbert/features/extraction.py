@@ -21,7 +21,7 @@ from torch import Tensor
 
 from featbert.data import Corpus, load_corpus
 from featbert.features.alignment import Alignment, Context, align
-from featbert.features.batching import length_batches
+from featbert.features.block_states import block_edges, block_states
 from featbert.features.casing import Casing, Reading
 from featbert.features.device import (
     DTYPES,
@@ -136,7 +136,7 @@ def run_extraction(
         )
         for name, split in corpus.splits.items()
     }
-    work = {name: _blocks(a, manifest.block_words) for name, a in alignments.items()}
+    work = {name: block_edges(a, manifest.block_words) for name, a in alignments.items()}
     writer = StoreWriter(
         plan.path,
         manifest,
@@ -202,22 +202,21 @@ def _computed(
 
     `tell` hears the words of each batch.
     """
-    dtype = getattr(torch, manifest.dtype)
     for name, alignment in alignments.items():
-        windows, words = work[name]
+        windows, _ = work[name]
         for k in range(len(windows) - 1):
             if (name, k) in writer.finished:
                 continue
-            shape = (len(manifest.layers), int(words[k + 1] - words[k]), encoder.hidden_size)
-            states = torch.empty(shape, dtype=dtype)
-            inside = np.arange(windows[k], windows[k + 1])
-            lengths = alignment.window_lengths[inside]
-            for rows in length_batches(lengths, manifest.token_budget):
-                batch = encoder.batch(alignment, inside[rows]).to(device.torch)
-                found = encoder.hidden_states(batch, manifest.layers)
-                places = torch.from_numpy(alignment.owned_words(inside[rows]) - int(words[k]))
-                states.index_copy_(1, places, torch.stack([s.to(dtype) for s in found]).cpu())
-                tell(len(places))
+            states = block_states(
+                encoder,
+                alignment,
+                np.arange(windows[k], windows[k + 1]),
+                manifest.layers,
+                dtype=getattr(torch, manifest.dtype),
+                token_budget=manifest.token_budget,
+                device=device.torch,
+                tell=tell,
+            )
             yield name, k, states
 
 
@@ -234,13 +233,3 @@ def _write(writer: StoreWriter, name: str, k: int, states: Tensor, corpus: Corpu
             "try --store-dtype float32 or --precision fp32"
         )
     writer.write(name, k, states.numpy())
-
-
-def _blocks(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
-    """Edges of blocks of whole context units: in windows (K + 1,), and in words (K + 1,)."""
-    unit_words = alignment.owned[alignment.units]
-    edges = [0]
-    for unit in range(1, len(unit_words)):
-        if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:
-            edges.append(unit)
-    return alignment.units[edges], unit_words[edges]

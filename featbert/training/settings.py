@@ -175,6 +175,6 @@ def check_layers(settings: TrainingSettings, num_layers: int) -> None:
 
 
 DEFAULTS = {
-    "features": TrainingSettings(epochs=8, batch_size=16, learning_rate=1e-3, dropout=0.5),
-    "finetune": TrainingSettings(epochs=8, batch_size=16, learning_rate=1e-4, dropout=0.1),
+    "features": TrainingSettings(epochs=12, batch_size=16, learning_rate=2e-3, dropout=0.5),
+    "finetune": TrainingSettings(epochs=12, batch_size=16, learning_rate=2e-4, dropout=0.1),
 }

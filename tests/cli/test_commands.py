@@ -15,7 +15,10 @@ from featbert.comparison import find_runs
 from featbert.features import FeatureStore
 from tests.workspace import WORDS, Workspace
 
-COMMANDS = ("extract", "train", "finetune", "adapt", "compare", "run", "check", "inspect", "probe")
+COMMANDS = (
+    *("extract", "train", "finetune", "adapt", "compare", "evaluate", "predict"),
+    *("run", "check", "inspect", "probe"),
+)
 
 
 def error_of(result: object) -> str:

@@ -22,7 +22,7 @@ from featbert.experiments.loading import load_tagger
 from featbert.experiments.type_mapping import mapped_tags
 from featbert.experiments.usable import check_usable
 from featbert.features import FeatureStore, extract
-from tests.experiments.finished_runs import MAKERS, write_corpus
+from tests.experiments.finished_runs import learned_run, write_corpus
 
 
 def own_corpus(run: Run) -> Corpus:
@@ -45,7 +45,7 @@ def test_on_its_own_test_split_a_run_has_its_own_numbers(
     tmp_path: Path, small_bert: Path, approach: str, context: str
 ) -> None:
     corpus = write_corpus(tmp_path / "mine")
-    run = MAKERS[approach](tmp_path, small_bert, corpus, context=context)
+    run = learned_run(approach, tmp_path, small_bert, corpus, context=context)
     cache = tmp_path / "another cache"
     record = evaluate(run, load_corpus(corpus), cache_dir=cache, device="cpu")
     assert record.scores == run.record.scores["test"]
@@ -171,7 +171,7 @@ def test_another_runs_evaluation_is_not_taken_for_its_own(
 def test_a_store_of_the_whole_corpus_serves(
     tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = MAKERS["features"](tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    run = learned_run("features", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
     cache = tmp_path / "cache"
     extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
@@ -199,7 +199,7 @@ def test_splits() -> None:
 
 def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
     folder = write_corpus(tmp_path / "mine")
-    run = MAKERS["finetune"](tmp_path, small_bert, folder, context="document")
+    run = learned_run("finetune", tmp_path, small_bert, folder, context="document")
     usable = check_usable(run)
     with pytest.raises(InputError, match=r"tags to score against expected in .*test.conll"):
         plan_evaluation(usable, load_corpus(folder, tagged=False), "test")

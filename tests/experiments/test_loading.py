@@ -17,7 +17,7 @@ from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.experiments.loading import load_tagger
 from featbert.experiments.usable import check_usable, find_run
 from featbert.features import FeatureStore
-from tests.experiments.finished_runs import MAKERS, features_run, write_corpus
+from tests.experiments.finished_runs import learned_run, write_corpus
 
 
 def corpus_of(run: Run) -> Corpus:
@@ -44,8 +44,6 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
             expected = torch.from_numpy(store.read(split, loaded.usable.combination.indices))
             assert inputs.states.dtype == expected.dtype
             assert torch.equal(inputs.states, expected)
-    # Two tags at least, or equality would say little.
-    assert len({tag for row in run.predictions("test").predicted for tag in row}) > 2
 
 
 FEATURES = [
@@ -71,7 +69,7 @@ FINETUNE = [
 def test_a_run_gives_what_it_gave(
     tmp_path: Path, small_bert: Path, approach: str, how: dict[str, str]
 ) -> None:
-    run = MAKERS[approach](tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
+    run = learned_run(approach, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
     assert_gives_what_it_gave(run, tmp_path)
 
 
@@ -83,7 +81,7 @@ def test_several_blocks_are_those_of_the_store(
 
     monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 11)
     monkeypatch.setattr(loading, "BLOCK_WORDS", 11)
-    run = features_run(tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    run = learned_run("features", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     assert_gives_what_it_gave(run, tmp_path)
 
 

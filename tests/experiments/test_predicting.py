@@ -20,7 +20,7 @@ from featbert.data.streaming import Piece, read_pieces
 from featbert.experiments.loading import LoadedTagger, load_tagger
 from featbert.experiments.predicted_rows import written
 from featbert.experiments.predicting import TaggedPiece, cut_blocks, predict_stream
-from tests.experiments.finished_runs import MAKERS, write_corpus
+from tests.experiments.finished_runs import learned_run, write_corpus
 
 
 @pytest.fixture(scope="module", params=["features", "finetune"])
@@ -77,7 +77,6 @@ def test_raw_text_line_by_line(tagger: LoadedTagger) -> None:
             assert entity["text"] == line[entity["start_char"] : entity["end_char"]]
             words = row["probabilities"][entity["start"] : entity["end"]]
             assert entity["probability"] == pytest.approx(math.prod(words), abs=1e-5)
-    assert any(row["entities"] for row in rows)
     assert rows[1]["tokens"] == rows[2]["tokens"] == []
     conll = "".join(written(predict_stream(tagger, read(TEXT, "text")), "conll"))
     # The k-th line of the input stands before the k-th blank line.
@@ -168,7 +167,7 @@ def test_blocks(sizes: list[tuple[int, bool]], block_words: int, by_document: bo
 def test_whole_documents(tmp_path: Path, small_bert: Path, approach: str) -> None:
     """In document context blank lines part documents, which are read whole whatever the block."""
     corpus = write_corpus(tmp_path / "mine")
-    run = MAKERS[approach](tmp_path, small_bert, corpus, context="document")
+    run = learned_run(approach, tmp_path, small_bert, corpus, context="document")
     tagger = load_tagger(run, device="cpu")
     kept = run.predictions("test")
     text = ""
@@ -193,6 +192,24 @@ def test_whole_documents(tmp_path: Path, small_bert: Path, approach: str) -> Non
 def test_nothing_in_nothing_out(tagger: LoadedTagger) -> None:
     assert list(predict_stream(tagger, [])) == []
     assert [t.tags for t in predict_stream(tagger, read("\n\n", "text"))] == [(), ()]
+
+
+def test_entities_of_a_line() -> None:
+    """Places in words and in characters; the probability is the product over the words."""
+    line = "  Jordan Smith's in Paris"
+    offsets = ((2, 8), (9, 14), (14, 16), (17, 19), (20, 25))
+    piece = Piece(tuple(line[a:b] for a, b in offsets), 0, line, offsets)
+    tags = ("B-PER", "I-PER", "O", "I-LOC", "B-LOC")  # an ill-formed one begins an entity too
+    tagged = TaggedPiece(piece, tags, (0.5, 0.25, 1.0, 0.75, 1 / 3))
+    (row,) = (json.loads(text) for text in written([tagged], "jsonl"))
+    keys = ("type", "start", "end", "start_char", "end_char", "text", "probability")
+    assert [tuple(entity[key] for key in keys) for entity in row["entities"]] == [
+        ("PER", 0, 2, 2, 14, "Jordan Smith", 0.125),
+        ("LOC", 3, 4, 17, 19, "in", 0.75),
+        ("LOC", 4, 5, 20, 25, "Paris", 0.333333),
+    ]
+    assert row["tags"] == list(tags)
+    assert list(row) == ["text", "tokens", "offsets", "tags", "entities", "probabilities"]
 
 
 def test_a_number_that_is_none_is_not_written() -> None:
