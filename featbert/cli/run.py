@@ -57,12 +57,15 @@ def run(
     from featbert.experiments.file import read_experiment
     from featbert.experiments.identity import check_trainable
     from featbert.experiments.resources import Resources
+    from featbert.features.alignment import check_context
     from featbert.features.layers import parse_layers
 
     experiment = read_experiment(file, changes or [])
     resources = Resources()
     for arm in experiment.arms:
         check_trainable(resources.corpus(arm))
+        for split in resources.corpus(arm).splits.values():
+            check_context(arm.context, has_documents=split.has_documents)
         num_layers = resources.encoder(arm.model).num_layers or 0
         for spec in arm.features.specs(num_layers) if arm.features else []:
             parse_layers(spec, num_layers)
@@ -92,9 +95,11 @@ def run(
     if outcome.failures:
         for name, reason in outcome.failures.items():
             meter.say(printable(f"failed: {name}: {reason}"))
+        waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
+        rest = f"{count(waiting)} that wait for them are left" if waiting else "others are finished"
         raise InputError(
-            f"{count(len(outcome.failures))} of {count(len(outcome.plan.jobs))} runs failed, the "
-            "others are finished; the same command tries the failed ones again"
+            f"{count(len(outcome.failures))} runs failed, {rest}; "
+            "the same command tries the failed ones again"
         )
 
 
@@ -164,6 +169,8 @@ def _with_notes(outcome: Outcome) -> Comparison:
 def _search_line(search: Search) -> str:
     """What a grid search chose, and among how many."""
     what = search.layers or "fine-tuning"
+    if search.arm_name:
+        what += f" ({search.arm_name})"
     if search.chosen is None:
         done = sum(score is not None for score in search.scores)
         return f"{what}: {done} of {len(search.arms)} configurations tried so far"

@@ -177,7 +177,10 @@ def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
 
 
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    base = _best_finetuned([other for other in rows if other.cell == row.cell])
+    # What learned from dev too is no baseline for what did not, nor the other way round.
+    base = _best_finetuned(
+        [o for o in rows if o.cell == row.cell and o.trained_on == row.trained_on]
+    )
     if named is not None and _same_data(named, row):
         base = named
     if base is None:

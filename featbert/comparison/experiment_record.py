@@ -38,6 +38,7 @@ class SearchRecord:
 
     Attributes:
         approach, layers, corpus: of the row.
+        arm: what tells its arm from the others of the experiment.
         tried: every configuration, in the file's order.
         chosen: place of the one that was taken; None where runs are missing.
     """
@@ -45,6 +46,7 @@ class SearchRecord:
     approach: str
     layers: str | None
     corpus: str
+    arm: str
     tried: list[TriedSettings]
     chosen: int | None
 

@@ -21,7 +21,7 @@ EVALUATED = ("dev", "test")
 VARYABLE: dict[str, tuple[str, ...]] = {
     "casing": ("casing",),
     "context": ("context",),
-    "corpus": ("dev.text", "dev.tags", "test.text", "test.tags"),
+    "corpus": ("splits", "dev.text", "dev.tags", "test.text", "test.tags"),
     "model": ("encoder_weights", "encoder_files"),
     "scorer": ("scorer",),
     "tags": ("dev.tags", "test.tags"),

@@ -169,8 +169,9 @@ class RunRecord:
         trained_on: splits that the tagger learned from; such a split has no scores.
         epochs_from: name of the run on train alone whose best epoch said how many epochs to
             train, where train and dev were trained on together.
-        configurations_tried: settings that were tried on dev before these were chosen, itself
-            included; 1 where nothing was searched.
+        configurations_tried: settings that the experiment it was trained for tried on dev, itself
+            included; 1 where nothing was searched. Where another experiment reuses the run, that
+            one's record tells (`ExperimentRecord.searches`).
     """
 
     name: str

@@ -76,7 +76,7 @@ def in_capitals(words: Sequence[str]) -> bool:
     """Whether a sentence is written in capitals (rule 1)."""
     if any(c.islower() for word in words for c in word):
         return False
-    return any(sum(c.isupper() for c in word) >= 2 for word in words)
+    return any(sum(c.isalpha() and c.isupper() for c in word) >= 2 for word in words)
 
 
 def _capital(word: str) -> str:

@@ -82,6 +82,7 @@ class Experiment:
     Attributes:
         name, description, transfer, labels, published, show: see `FileTable`.
         arms: every combination of what the file varies; one for a plain file.
+        arm_names: what tells each arm from the others, "context=document"; "" for a plain file.
         grids: for each arm and approach, the arms that its settings are chosen from on dev;
             absent where nothing is searched.
         grid_seeds: seeds that each of them is tried with.
@@ -91,6 +92,7 @@ class Experiment:
     name: str
     description: str
     arms: tuple[Arm, ...]
+    arm_names: tuple[str, ...]
     grids: Mapping[tuple[int, Approach], tuple[Arm, ...]]
     grid_seeds: tuple[int, ...]
     vary: tuple[str, ...]
@@ -131,18 +133,24 @@ class _Checker:
                 continue
             self.arms.append(arm)
             self._add_grids(merged(file.grid, own), overlay, arm)
-        if self.mistakes:
-            n = len(self.mistakes)
-            count = f"{n} mistakes" if n > 1 else "a mistake"
-            raise ExperimentError(f"{count} in {where}: " + "; ".join(self.mistakes))
-        varied = {key.split(".")[0] for o in overlays for key, _ in flattened(o)}
-        if len(file.corpora) > 1:
-            varied.add("data")
-        freed = [FREED_BY[key] for key in sorted(varied & FREED_BY.keys())]
+        self._refuse(where)
+        ends = [dict(flattened(o)) for o in overlays]
+        keys = dict.fromkeys(key for end in ends for key in end)
+        varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
+        tops = {key.split(".")[0] for key in varied}
+        freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
+        for approach in APPROACHES:
+            if approach in file.grid and all(getattr(a, approach) is None for a in self.arms):
+                self._note([f"a [{approach}] table expected beside [grid.{approach}], found none"])
+        self._refuse(where)
         return Experiment(
             name=file.name,
             description=file.description,
             arms=tuple(self.arms),
+            arm_names=tuple(
+                ", ".join(f"{k}={end[k]}" for k in varied if k in end and k != "data")
+                for end in ends
+            ),
             grids=self.grids,
             grid_seeds=tuple(seeds.seeds),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),
@@ -151,6 +159,12 @@ class _Checker:
             published=tuple(file.published),
             show=tuple(file.show),
         )
+
+    def _refuse(self, where: str) -> None:
+        if self.mistakes:
+            n = len(self.mistakes)
+            count = f"{n} mistakes" if n > 1 else "a mistake"
+            raise ExperimentError(f"{count} in {where}: " + "; ".join(self.mistakes))
 
     def _file(self) -> FileTable:
         """The file's own keys; those that can be read where others cannot."""
@@ -199,6 +213,11 @@ class _Checker:
         for approach in APPROACHES:
             table = grid.get(approach)
             if getattr(arm, approach) is None or not isinstance(table, Mapping):
+                continue
+            if "layers" in table:
+                self._note(
+                    ["grid.features.layers: layers make rows of their own, list them in [features]"]
+                )
                 continue
             try:
                 tries = combinations(table, f"grid.{approach}")

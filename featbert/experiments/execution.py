@@ -130,8 +130,13 @@ def carry_out(
     failures: dict[str, str] = {}
     while True:
         plan = plan_experiment(
-            experiment, cache_dir=cache_dir, runs_dir=runs_dir, resources=resources
+            experiment,
+            cache_dir=cache_dir,
+            runs_dir=runs_dir,
+            resources=resources,
+            failed=failures,
         )
+        write_experiment(Path(runs_dir), experiment_record(plan, failures))
         adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
         for adaptation in adapt:
             _adapt(adaptation, resources, watchers, failures)

@@ -8,12 +8,14 @@ finished by then and on nothing else, which is also how an interrupted experimen
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.comparison.record import Approach
+from featbert.errors import InputError, nearest
 from featbert.experiments.arm import Arm
 from featbert.experiments.file import Experiment
 from featbert.experiments.planning import (
@@ -56,24 +58,33 @@ class Search:
 
     Attributes:
         approach, layers: of the row.
-        arms: what is tried, in the file's order.
+        arm_name: what tells its arm from the others of the experiment.
+        arms: what is tried, in the file's order; what would be the same runs once.
         tried: the runs of each, one a seed.
         scores: mean dev F1 of each in [0, 1]; None where a run is missing.
+        failed: which of them failed, so that nobody waits for their scores.
     """
 
     approach: Approach
     layers: str | None
+    arm_name: str
     arms: tuple[Arm, ...]
     tried: tuple[tuple[Job, ...], ...]
     scores: tuple[float | None, ...]
+    failed: tuple[bool, ...]
 
     @property
     def chosen(self) -> int | None:
-        """The place with the best mean dev F1, the first of equals; None until all are there."""
+        """The place with the best mean dev F1, the first of equals; None until all are there.
+
+        Where some failed the best of the others is taken.
+        """
+        waiting = any(
+            score is None and not failed
+            for score, failed in zip(self.scores, self.failed, strict=True)
+        )
         known = [score for score in self.scores if score is not None]
-        if len(known) < len(self.scores):
-            return None
-        return known.index(max(known))
+        return None if waiting or not known else self.scores.index(max(known))
 
 
 @dataclass(frozen=True)
@@ -118,13 +129,19 @@ def plan_experiment(
     cache_dir: str | Path = "cache",
     runs_dir: str | Path = RUNS_DIR,
     resources: Resources | None = None,
+    failed: Collection[str] = (),
 ) -> ExperimentPlan:
     """Checks everything that can be checked and names every run known now; nothing is written.
+
+    Args:
+        failed: names of runs that failed, so that searches go on without them.
 
     Raises:
         FeatbertError: a corpus, an encoder or a combination of options cannot be used.
     """
-    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources or Resources())
+    resources = resources or Resources()
+    _check_labels(experiment, resources)
+    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources, failed)
     for number in range(len(experiment.arms)):
         planner.add_arm(number)
     return ExperimentPlan(
@@ -138,8 +155,14 @@ def plan_experiment(
 
 class _Planner:
     def __init__(
-        self, experiment: Experiment, cache_dir: Path, runs_dir: Path, resources: Resources
+        self,
+        experiment: Experiment,
+        cache_dir: Path,
+        runs_dir: Path,
+        resources: Resources,
+        failed: Collection[str],
     ) -> None:
+        self.failed = failed
         self.experiment = experiment
         self.cache_dir = cache_dir
         self.runs_dir = runs_dir
@@ -152,6 +175,7 @@ class _Planner:
     def add_arm(self, number: int) -> None:
         arm = self._adapted(self.experiment.arms[number])
         if arm is None:
+            self._check_unadapted(number)
             return
         if arm.features is not None:
             num_layers = self._extraction(arm).manifest.num_layers
@@ -178,34 +202,65 @@ class _Planner:
             return None
         return arm.model_copy(update={"model": str(plan.folder), "adapt": None})
 
+    def _check_unadapted(self, number: int) -> None:
+        """Checks an arm whose encoder is still to be trained, on the one that it begins from."""
+        before = self.experiment.arms[number].model_copy(update={"adapt": None})
+        alone = dataclasses.replace(self.experiment, arms=(before,), grids={}, arm_names=("",))
+        _Planner(alone, self.cache_dir, self.runs_dir, self.resources, ()).add_arm(0)
+
     def _add_row(self, number: int, arm: Arm, approach: Approach, layers: str | None) -> None:
         """The runs of one row, and before them those that it follows from."""
         candidates = self.experiment.grids.get((number, approach), ())
-        chosen = arm
+        chosen, tried = arm, 1
         if candidates:
             models = {"model": arm.model, "adapt": None}
             candidates = tuple(a.model_copy(update=models) for a in candidates)
-            search = self._search(candidates, approach, layers)
-            self.searches.append(search)
+            search = self._search(self.experiment.arm_names[number], candidates, approach, layers)
             if search.chosen is None:
                 return
-            chosen = candidates[search.chosen]
+            chosen = search.arms[search.chosen]
+            tried = len(search.arms)
         for seed in arm.seeds:
-            job = self._add(chosen, approach, layers, seed, tried=len(candidates) or 1)
+            job = self._add(chosen, approach, layers, seed, tried=tried)
             self.rows.setdefault(job.name, job)
 
-    def _search(self, arms: tuple[Arm, ...], approach: Approach, layers: str | None) -> Search:
+    def _search(
+        self, arm_name: str, arms: tuple[Arm, ...], approach: Approach, layers: str | None
+    ) -> Search:
+        """The search of one row; one that tries the same runs as another is that other."""
         # Dev decides, so what is tried never learns from it.
-        on_train = [arm.model_copy(update={"train_on": "train"}) for arm in arms]
+        alike = {"train_on": "train"}
+        seeds = self.experiment.grid_seeds
+        distinct = {
+            tuple(
+                self._job(arm.model_copy(update=alike), approach, layers, seed, 1).name
+                for seed in seeds
+            ): arm
+            for arm in reversed(arms)  # the first of equals stays
+        }
+        names = list(reversed(distinct))
+        same = [s for s in self.searches if [tuple(j.name for j in t) for t in s.tried] == names]
+        if same:
+            return same[0]
+        kept = tuple(distinct[name] for name in names)
         tried = [
             tuple(
-                self._add(arm, approach, layers, seed, tried=len(arms))
-                for seed in self.experiment.grid_seeds
+                self._add(arm.model_copy(update=alike), approach, layers, seed, tried=len(kept))
+                for seed in seeds
             )
-            for arm in on_train
+            for arm in kept
         ]
-        scores = [_mean_dev(jobs) for jobs in tried]
-        return Search(approach, layers, arms, tuple(tried), tuple(scores))
+        search = Search(
+            approach,
+            layers,
+            arm_name,
+            kept,
+            tuple(tried),
+            tuple(_mean_dev(jobs) for jobs in tried),
+            tuple(any(job.name in self.failed for job in jobs) for jobs in tried),
+        )
+        self.searches.append(search)
+        return search
 
     def _add(
         self, arm: Arm, approach: Approach, layers: str | None, seed: int, *, tried: int
@@ -259,6 +314,17 @@ class _Planner:
             device=find_device(arm.device),
             reading=arm.reading,
         )
+
+
+def _check_labels(experiment: Experiment, resources: Resources) -> None:
+    """Raises InputError for a type in [labels] that no corpus has."""
+    types = {t for arm in experiment.arms for t in resources.corpus(arm).entity_types}
+    for name in experiment.labels:
+        if name not in types:
+            raise InputError(
+                f"labels: an entity type of the corpora expected, found {name!r}"
+                f"{nearest(name, types)}; they have {', '.join(sorted(types))}"
+            )
 
 
 def _bases_first(run: PlannedRun) -> Iterator[PlannedRun]:

@@ -34,7 +34,7 @@ def experiment_record(plan: ExperimentPlan, failures: Mapping[str, str]) -> Expe
 
 def tried_settings(search: Search) -> list[dict[str, Any]]:
     """For each configuration of a search, the settings that not all of them share."""
-    settings = [dataclasses.asdict(arm.settings(search.approach)) for arm in search.arms]
+    settings = [dataclasses.asdict(jobs[0].run.options.settings) for jobs in search.tried]
     varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
     return [{name: s[name] for name in varied} for s in settings]
 
@@ -45,6 +45,7 @@ def _search(search: Search) -> SearchRecord:
         search.approach,
         search.layers,
         search.tried[0][0].run.signature.corpus,
+        search.arm_name,
         [TriedSettings(s, [job.name for job in jobs], score) for s, jobs, score in tried],
         search.chosen,
     )

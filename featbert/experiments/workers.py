@@ -7,6 +7,7 @@ failed, and another worker takes its place.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
 import signal
@@ -22,6 +23,7 @@ from featbert.experiments.carrying_out import Listeners, run_features, run_finet
 from featbert.experiments.plan import Job
 from featbert.experiments.planning import PlannedRun
 from featbert.experiments.resources import Resources
+from featbert.features.device import find_device
 from featbert.training.history import Epoch
 
 
@@ -83,7 +85,7 @@ def run_in_workers(
             while waiting and len(workers) < processes:
                 worker = _Worker(threads)
                 workers[worker.pipe] = worker
-                worker.give(waiting.pop(0))
+                worker.give(waiting.pop(0))  # one that died before is told when it is heard
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
                 worker = workers[pipe]
@@ -102,6 +104,7 @@ def run_in_workers(
                         on_epoch(worker.job, heard)
                     continue
                 ended = Ended(worker.job, heard)
+                worker.job = None
                 if waiting:
                     worker.give(waiting.pop(0))
                 else:
@@ -137,7 +140,8 @@ class _Worker:
     def give(self, job: Job) -> None:
         self.job = job
         store = None if job.extraction is None else job.extraction.path
-        self.pipe.send(Order(job.arm, job.run, store))
+        with contextlib.suppress(BrokenPipeError):  # it is dead: hearing it tells
+            self.pipe.send(Order(job.arm, job.run, store))
 
     def end(self) -> None:
         """Lets the process end by itself."""
@@ -164,6 +168,7 @@ def _work(pipe: Connection, threads: int) -> None:
         except EOFError:
             return
         try:
+            find_device(order.arm.device)  # sets what fp32 means on a GPU, here as elsewhere
             listeners = Listeners(on_epoch=pipe.send)
             run = _with_threads(order.run, threads)
             carry_out_job(order.arm, run, order.store, resources, listeners)

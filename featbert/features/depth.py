@@ -1,7 +1,8 @@
 """Which layer of an encoder each of its parameters belongs to, for the BERT family.
 
-Depth 0 is the embeddings, 1..L are the transformer layers; what comes after the layers (a final
-norm) belongs to the last one.
+Depth 0 is the embeddings, 1..L are the transformer layers. A final norm belongs to the last layer;
+whatever else stands outside of the layers serves all of them (relative positions, for example) and
+counts as embeddings.
 """
 
 from __future__ import annotations
@@ -23,14 +24,12 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
             that shares one layer's weights among all, for example).
     """
     prefix = _layer_list(model, num_layers) + "."
-    names = [name for name, _ in model.named_parameters()]
-    first = next(i for i, name in enumerate(names) if name.startswith(prefix))
     depths = {}
-    for i, name in enumerate(names):
+    for name, _ in model.named_parameters():
         if name.startswith(prefix):
             depths[name] = int(name[len(prefix) :].split(".")[0]) + 1
         else:
-            depths[name] = 0 if i < first or "embedding" in name else num_layers
+            depths[name] = num_layers if "final" in name else 0
     return depths
 
 

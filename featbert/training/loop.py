@@ -103,12 +103,14 @@ def fit(
     history: list[Epoch] = []
     best: tuple[float, int, dict[str, Tensor]] | None = None
     flops = 0.0
+    trained: dict[int, int] = {}  # sizes of parameters that some epoch trained
     step = 0
     started = time.perf_counter()
     for epoch in range(1, settings.epochs + 1):
         epoch_started = time.perf_counter()
         tagger.train()
         freeze_for_epoch(tagger, settings, epoch)
+        trained |= {id(p): p.numel() for p in tagger.parameters() if p.requires_grad}
         loss_sum = torch.zeros((), device=device.torch)
         first_step = step
         batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
@@ -166,7 +168,7 @@ def fit(
         history,
         settings.epochs if best is None else best[1],
         time.perf_counter() - started,
-        trained_parameters=sum(p.numel() for g in optimizer.param_groups for p in g["params"]),
+        trained_parameters=sum(trained.values()),
         flops=flops,
     )
 

@@ -166,10 +166,11 @@ def check_layers(settings: TrainingSettings, num_layers: int) -> None:
             f"groups of at most {num_layers} layers expected for unfreeze, found "
             f"{settings.unfreeze}; the encoder has no more"
         )
-    needed = 1 + -(-num_layers // settings.unfreeze)
+    free = num_layers - (settings.freeze_to or 0)
+    needed = 1 + -(-free // settings.unfreeze)
     if settings.epochs < needed:
         raise SettingsError(
-            f"at least {needed} epochs expected to unfreeze {num_layers} layers in groups of "
+            f"at least {needed} epochs expected to unfreeze {free} layers in groups of "
             f"{settings.unfreeze} after an epoch of the classifier alone, found {settings.epochs}"
         )
 

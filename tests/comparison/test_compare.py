@@ -166,3 +166,23 @@ def test_notes_say_what_is_unusual():
         "scores compare, times do not",
         "declared as varied but unknown, so it frees nothing: contxt",
     )
+
+
+def test_what_learned_from_dev_has_a_baseline_of_its_own():
+    """Fine-tuning on train alone says nothing about features that learned from dev too."""
+    both = {"trained_on": ["train", "dev"], "settings": {"train_on": "train+dev"}}
+    runs = [
+        make_run("tuned", layers=None, dev=0.60, test=0.60),
+        make_run("last", layers="last", dev=0.58, test=0.58),
+        *(
+            make_run(name, layers=layers, dev=dev, test=dev, **both)
+            for name, layers, dev in (("tuned-both", None, 0.70), ("last-both", "last", 0.65))
+        ),
+    ]
+    for run in runs[2:]:
+        del run.record.scores["dev"]
+    rows = {row.runs[0].name: row for row in compare_runs(runs).rows}
+    assert rows["last"].difference["test"] == pytest.approx(-0.02)
+    assert rows["last-both"].difference == {"test": pytest.approx(-0.05)}
+    assert rows["tuned"].is_baseline
+    assert rows["tuned-both"].is_baseline

@@ -37,6 +37,8 @@ def truecaser() -> Truecaser:
         ("The EU MET", "The EU MET"),  # not in capitals
         ("A - 1", "A - 1"),  # no word of two letters
         ("1996-08-30", "1996-08-30"),
+        ("ⅧⅨ 1-0", "ⅧⅨ 1-0"),  # upper case, but no letters
+        ("ⒶⒷ", "ⒶⒷ"),
         ("ÉTÉ ÇA", "Été Ça"),
     ],
 )

@@ -107,14 +107,3 @@ def test_layers_the_model_lacks_are_refused_before_any_work(
     assert result.exit_code == 1
     assert "layers 0 to 4 expected" in result.stderr
     assert not workspace.cache.exists()
-
-
-SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
-
-
-@pytest.mark.parametrize("shipped", SHIPPED, ids=lambda p: p.name)
-def test_every_shipped_file_plans(workspace: Workspace, shipped: Path) -> None:
-    result = run(workspace, shipped, "--dry-run", "--set", f"model={workspace.model}")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.count("to train") >= 4
-    assert not workspace.cache.exists()

@@ -211,3 +211,37 @@ def test_range_and_type_mistakes_are_told_in_one_round(tmp_path: Path) -> None:
         read_experiment(write(tmp_path, text))
     assert "epochs of at least 1" in str(caught.value)
     assert "finetune.learning_rate" in str(caught.value)
+
+
+def test_one_corpus_varies_nothing(tmp_path: Path) -> None:
+    experiment = read_experiment(write(tmp_path, '[corpora]\nen = "conll2003"\n[finetune]\n'))
+    assert experiment.vary == ()
+    assert experiment.arm_names == ("",)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[finetune]\n[grid.features]\nepochs = [1]\n", "a [features] table expected"),
+        ("[features]\n[grid.features]\nlayers = [['last']]\n", "list them in [features]"),
+    ],
+)
+def test_grids_that_could_do_nothing(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(write(tmp_path, text))
+    assert told in str(caught.value)
+
+
+def test_the_papers_values_are_in_the_papers_file() -> None:
+    """Devlin et al. 2019, section 5.3 and appendix A.3."""
+    experiment = read_experiment(ROOT / "experiments" / "bert-table7.toml")
+    (arm,) = experiment.arms
+    assert (arm.model, arm.context, arm.seeds) == ("bert-base-cased", "document", [1, 2, 3, 4, 5])
+    settings = arm.settings("finetune")
+    assert (settings.warmup, settings.weight_decay, settings.bias_correction) == (0.1, 0.01, False)
+    tried = [a.settings("finetune") for a in experiment.grids[0, "finetune"]]
+    assert {s.batch_size for s in tried} == {16, 32}
+    assert {s.learning_rate for s in tried} == {5e-5, 3e-5, 2e-5}
+    assert {s.epochs for s in tried} == {2, 3, 4}
+    assert len(tried) == 18
+    assert (arm.settings("features").lstm_size, arm.settings("features").lstm_layers) == (768, 2)

@@ -17,6 +17,7 @@ from featbert.experiments import execution, workers
 from featbert.experiments.execution import FailedRunsError, carry_out, run_experiment
 from featbert.experiments.file import check_experiment
 from featbert.experiments.plan import plan_experiment
+from featbert.experiments.summary import tried_settings
 from featbert.features import extraction
 from tests.encoders import write_encoder
 from tests.workspace import Workspace
@@ -341,3 +342,68 @@ def test_the_matrix_and_its_figure_at_the_command_line(workspace, languages, tmp
     assert as_json["transfer"]
     compared = workspace.call("compare", "--runs-dir", workspace.runs)
     assert "train" in compared.stdout
+
+
+def test_a_candidate_that_fails_does_not_hold_up_its_row(experiment, where, monkeypatch):
+    trial = experiment(finetune={"epochs": 1}, grid={"finetune": {"learning_rate": [1e-3, 1e-4]}})
+    plain = execution.carry_out_job
+
+    def failing(arm, run, *rest):
+        if run.settings["learning_rate"] == 1e-3:
+            raise FeatbertError("a finite loss expected")
+        return plain(arm, run, *rest)
+
+    monkeypatch.setattr(execution, "carry_out_job", failing)
+    outcome = carry_out(trial, **where)
+    (search,) = outcome.plan.searches
+    assert (search.failed, search.chosen) == ((True, False), 1)
+    assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
+    assert list(outcome.failures.values()) == ["a finite loss expected"]
+
+
+def test_what_would_be_the_same_run_is_tried_once(experiment, where):
+    """A single layer has no mix, so its rate changes nothing."""
+    trial = experiment(
+        features={"layers": ["last", "weighted_all"], "epochs": 1, "lstm_size": 4},
+        grid={"features": {"mix_learning_rate": [1e-3, 1e-2]}},
+    )
+    plan = plan_experiment(trial, **where)
+    assert [(s.layers, len(s.arms)) for s in plan.searches] == [("last", 1), ("weighted_all", 2)]
+
+
+def test_a_search_that_variants_share_is_one_search(experiment, where):
+    trial = experiment(
+        features={"layers": ["last"], "epochs": 1, "lstm_size": 4},
+        finetune={"epochs": 1},
+        variants={"finetune": {"freeze_to": ["none", 0, "all"]}},
+        grid={"features": {"learning_rate": [1e-3, 1e-2]}},
+    )
+    assert len(plan_experiment(trial, **where).searches) == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"finetune": {"unfreeze": 3, "epochs": 2}}, "at least 3 epochs expected"),
+        ({"finetune": {"freeze_to": 40}}, "a layer from 0 to 4"),
+        ({"features": {"layers": ["layer:9"]}}, "layers 0 to 4 expected"),
+    ],
+)
+def test_runs_are_checked_before_their_encoder_is_trained(experiment, where, keys, message):
+    with pytest.raises(FeatbertError, match=message):
+        plan_experiment(experiment(adapt={"epochs": 1}, **keys), **where)
+
+
+def test_a_label_that_no_corpus_has_is_told_before_any_work(experiment, where, languages):
+    trial = experiment(
+        corpora=languages, transfer=True, labels={"PLAC": "LOC"}, finetune={"epochs": 1}
+    )
+    with pytest.raises(FeatbertError, match=r"found 'PLAC' \(did you mean 'PLACE'\?\)"):
+        run_experiment(trial, **where)
+    assert not where["runs_dir"].exists()
+
+
+def test_the_layer_that_was_chosen_is_the_layer_that_is_told(experiment, where):
+    trial = experiment(finetune={"epochs": 1}, grid={"finetune": {"freeze_to": ["none", 0, "all"]}})
+    (search,) = plan_experiment(trial, **where).searches
+    assert tried_settings(search) == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]

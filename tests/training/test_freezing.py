@@ -166,7 +166,8 @@ def test_what_an_encoder_cannot_do_is_refused(settings, message):
 
 
 def test_what_it_can_do_is_not():
-    for settings in ({"freeze_to": 3}, {"unfreeze": 3, "epochs": 2}, {"unfreeze": 1}):
+    held = {"unfreeze": 1, "freeze_to": 2, "epochs": 2}
+    for settings in ({"freeze_to": 3}, {"unfreeze": 3, "epochs": 2}, {"unfreeze": 1}, held):
         check_layers(dataclasses.replace(SETTINGS, **settings), 3)
 
 

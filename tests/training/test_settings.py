@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.defaults import kept_scores
 from featbert.training.settings import (
     DEFAULTS,
     LATER_SETTINGS,
@@ -102,3 +104,27 @@ def test_settings_that_play_no_part_are_not_told():
     probe = dataclasses.replace(DEFAULTS["features"], lstm_layers=0)
     assert "lstm_size" not in used_settings(probe, "features")
     assert "mix_learning_rate" in used_settings(probe, "features", weighted=True)
+
+
+@pytest.mark.parametrize("approach", ["features", "finetune"])
+def test_what_runs_are_trained_with_unless_told(approach):
+    """Devlin et al. 2019: warmup over a tenth, linear decay, clipping at 1, decay 0.01."""
+    settings = DEFAULTS[approach]
+    assert (settings.warmup, settings.schedule, settings.clip_norm) == (0.1, "linear", 1.0)
+    assert (settings.weight_decay, settings.patience, settings.train_on) == (0.01, None, "train")
+    assert settings.dropout == {"features": 0.5, "finetune": 0.1}[approach]
+    assert (settings.lstm_size, settings.lstm_layers) == (768, 2)
+
+
+def test_learning_rate_and_epochs_are_those_that_the_search_found():
+    """benchmarks/defaults holds a record of every run of it."""
+    for approach, settings in DEFAULTS.items():
+        found = {
+            key[1:]: list(f1.values()) for key, f1 in kept_scores().items() if key[0] == approach
+        }
+        complete = {key: statistics.mean(f1) for key, f1 in found.items() if len(f1) == 3}
+        assert len(complete) >= 6  # four rates, and 3 and 12 epochs at the best of them
+        assert max(complete, key=lambda key: complete[key]) == (
+            settings.learning_rate,
+            settings.epochs,
+        )
