@@ -10,7 +10,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
-from featbert.cli.text import count
+from featbert.cli.text import count, unusual
 from featbert.report.units import size
 
 
@@ -116,12 +116,9 @@ def extract(
         store = run_extraction(plan, corpus, source, where, on_progress=bar.update)
     m = store.manifest
     typer.echo(f"{store.path}: {shape}, {count(round(m.words / max(m.seconds, 1e-9)))} words/s")
-    unusual = {
-        name.replace("_", " "): n
-        for name in next(iter(m.splits.values())).counts
-        if (n := sum(split.counts[name] for split in m.splits.values()))
-    }
-    if unusual:
-        typer.echo("unusual: " + ", ".join(f"{n} {name}" for name, n in unusual.items()))
+    names = next(iter(m.splits.values())).counts
+    found = unusual({n: sum(split.counts[n] for split in m.splits.values()) for n in names})
+    if found:
+        typer.echo(f"unusual: {found}")
     if m.uncased:
         typer.echo(f"{m.model} is uncased: words are lowercased before they are read")

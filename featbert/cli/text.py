@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def grid(
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().split("\n")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def unusual(counts: Mapping[str, int]) -> str:
+    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown words", or ""."""
+    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
 
 
 def run_line(run: Run, *, was_there: bool) -> str:

@@ -11,7 +11,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
-from featbert.cli.text import run_line
+from featbert.cli.text import run_line, unusual
 from featbert.errors import InputError, MissingError
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def train(
                     listeners=watch.listeners,
                 )
             typer.echo(run_line(run, was_there=not watch.began))
+    if found := unusual(run.record.counts):
+        meter.say(f"unusual in the corpus: {found}")
     meter.say("featbert compare sets all finished runs side by side")
 
 

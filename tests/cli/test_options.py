@@ -107,3 +107,16 @@ def test_the_whole_encoder_is_frozen_by_a_word(workspace: Workspace) -> None:
     assert run.record.settings["freeze_to"] == 4
     refused = workspace.finetune("--freeze-to", "some")
     assert "a layer from 0 to 4, none or all expected" in refused.stderr
+
+
+def test_what_was_unusual_is_said_and_recorded(workspace: Workspace) -> None:
+    train = workspace.corpus / "train.conll"
+    train.write_text(train.read_text("utf-8") + "Jordan I-PER\n\u200b O\nEU I-ORG\n", "utf-8")
+    options = ("--tag-column", 2, "--scheme", "bio")
+    assert "1 unknown words" in workspace.extract(*options).stdout
+    for done in (workspace.train("--layers", "last"), workspace.finetune(*options)):
+        assert "2 repaired tags" in done.stderr
+        assert "1 unknown words" in done.stderr
+    for run in find_runs(workspace.runs):
+        assert run.record.counts["repaired_tags"] == 2
+        assert run.record.counts["unknown_words"] == 1
