@@ -76,6 +76,9 @@ def _text(report: CorpusReport) -> str:
             ),
             ("types that train lacks", [", ".join(a.new_types) if a else "" for a in against]),
         ]
+    if report.dev_in_test is not None:
+        cells = [count(report.dev_in_test) if name == "dev" else "" for name in report.splits]
+        rows.append(("sentences that stand in test", cells))
     lines = [f"{report.name}  {report.source}"]
     if report.recognised:
         lines.append(f"recognised by its counts: {report.recognised}")

@@ -78,6 +78,7 @@ class CorpusReport:
     Attributes:
         splits: by split name.
         against_train: by name of the splits other than train; empty where there is no train.
+        dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
         recognised: name of a known corpus whose counts all agree, or None.
         note: set where the counts agree with a known corpus in part.
     """
@@ -87,6 +88,7 @@ class CorpusReport:
     source: str
     splits: dict[str, SplitReport]
     against_train: dict[str, HeldOutReport]
+    dev_in_test: int | None
     recognised: str | None
     note: str | None
 
@@ -107,9 +109,20 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
             for name, split in corpus.splits.items()
             if name != "train"
         }
+    dev_in_test = None
+    if "dev" in corpus and "test" in corpus:
+        in_test = {s.words for s in corpus["test"]}
+        dev_in_test = sum(s.words in in_test for s in corpus["dev"])
     recognised, note = _recognise(reports)
     return CorpusReport(
-        corpus.name, corpus.language, corpus.source, reports, against, recognised, note
+        name=corpus.name,
+        language=corpus.language,
+        source=corpus.source,
+        splits=reports,
+        against_train=against,
+        dev_in_test=dev_in_test,
+        recognised=recognised,
+        note=note,
     )
 
 

@@ -1,0 +1,83 @@
+"""What `featbert check` shows, line by line, and what `featbert inspect` says of sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from featbert.data import check as check_module
+from featbert.report.units import size
+from tests.workspace import Workspace
+
+TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
+DEV = "EU B-ORG\nsaid O\n\nOslo B-LOC\nis O\nnice O\n"
+TEST = "Oslo B-LOC\nis O\nnice O\n\nGreek B-MISC\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "corpus"
+    place.mkdir()
+    for name, text in (("train", TRAIN), ("dev", DEV), ("test", TEST)):
+        (place / f"{name}.conll").write_text(text, "utf-8")
+    return place
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """{row's name: cells}; cells stand at least two spaces apart."""
+    lines = [line for line in text.split("\n") if "  " in line.strip()]
+    return {
+        parts[0]: parts[1:]
+        for line in lines
+        for parts in [[p.strip() for p in line.strip().split("  ") if p.strip()]]
+    }
+
+
+def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
+    done = workspace.call("check", folder)
+    assert done.exit_code == 0, done.output
+    rows = rows_of(done.stdout)
+    assert rows["sentences"] == ["3", "2", "2"]
+    assert rows["documents"] == ["2", "none marked", "none marked"]
+    assert rows["words"] == ["5", "5", "4"]
+    assert rows["entities"] == ["3", "2", "2"]
+    assert rows["LOC"] == ["1", "1", "1"]
+    assert rows["ORG"] == ["1", "1", "0"]
+    assert rows["MISC"] == ["0", "0", "1"]
+    assert rows["longest sentence, words"] == ["2", "3", "3"]
+    assert rows["tag scheme of the file"] == ["BIO", "BIO", "BIO"]
+    assert rows["encoding"] == ["utf-8", "utf-8", "utf-8"]
+    assert rows["repaired tags"] == ["1", "0", "0"]
+    assert rows["sentences that stand in train"] == ["1 (50.0%)", "0 (0.0%)"]
+    assert rows["entity forms unseen in train"] == ["1 (50.0%)", "2 (100.0%)"]
+    assert rows["types that train lacks"] == ["MISC"]
+    assert rows["sentences that stand in test"] == ["1"]
+    assert "first sentence as read: EU/B-ORG said/O" in done.stdout
+    as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
+    assert as_json["dev_in_test"] == 1
+    assert as_json["splits"]["train"]["repaired_tags"] == 1
+
+
+def test_a_known_corpus_is_recognised(folder: Path, workspace: Workspace, monkeypatch) -> None:
+    counts = {"train": (3, 5, 3), "dev": (2, 5, 2), "test": (2, 4, 2)}
+    monkeypatch.setattr(check_module, "_CONLL_2003_ENGLISH", counts)
+    done = workspace.call("check", folder)
+    assert "recognised by its counts: CoNLL-2003 English" in done.stdout
+
+
+def test_inspect_tells_the_manifest_and_sizes(workspace: Workspace) -> None:
+    assert workspace.extract("--store-dtype", "float32").exit_code == 0
+    (store,) = workspace.cache.glob("*.h5")
+    told = json.loads(workspace.call("inspect", store, "--format", "json").stdout)
+    assert told["file_bytes"] == store.stat().st_size
+    words = sum(split["words"] for split in told["splits"].values())
+    vectors = words * len(told["layers"]) * told["hidden_size"] * 4
+    assert vectors < told["file_bytes"] < vectors + (1 << 20)
+    rows = rows_of(workspace.call("inspect", store).stdout)
+    assert rows["size"] == [size(store.stat().st_size)]
+    assert rows["vectors"] == ["16 numbers, float32, first wordpiece, sentence"]
+    train = told["splits"]["train"]
+    assert rows["train"] == [f"{train['sentences']} sentences, {train['words']} words"]
+    assert rows["corpus"] == [f"tiny ({workspace.corpus})"]
