@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.readme import kept, table
 from featbert.cli import app
 from featbert.experiments.file import read_experiment
 
@@ -74,3 +76,18 @@ def test_the_commands_and_options_exist(command: list[str]) -> None:
     options = {w for w in command if w.startswith("--")}
     help_text = CliRunner().invoke(app, [name, "--help"]).output
     assert all(option in help_text for option in options)
+
+
+@pytest.mark.parametrize("experiment", ["quickstart", "layers"])
+def test_the_tables_are_those_of_kept_records(experiment: str) -> None:
+    """Every number in them is a run's; `benchmarks/readme.py` keeps the records."""
+    lines = table(experiment)
+    assert len(lines) > 4
+    assert "\n".join(lines) in README
+
+
+def test_the_quickstart_table_is_of_the_file_as_it_is() -> None:
+    (arm,) = read_experiment(ROOT / "experiments" / "quickstart.toml").arms
+    for row in kept("quickstart").rows:
+        settings = dataclasses.asdict(arm.settings(row.approach))
+        assert {name: settings[name] for name in row.settings} == dict(row.settings)

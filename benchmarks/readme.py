@@ -1,0 +1,68 @@
+"""The records behind the README's tables: kept here, so that every number can be traced.
+
+    featbert run experiments/quickstart.toml
+    python -m benchmarks.readme --experiment quickstart --runs experiments/runs
+
+copies the records of an experiment's rows to `benchmarks/readme/<experiment>/`, without the folder
+that the corpus was read from; a test compares the README with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from featbert.comparison import Comparison, Run, compare_runs, record_from_json, record_to_json
+from featbert.comparison.experiment_record import read_experiment_record
+from featbert.comparison.record import read_record
+from featbert.report import render
+
+KEPT = Path(__file__).parent / "readme"
+# Columns of the README's tables; times and memory are another machine's on another machine.
+COLUMNS = (*("approach", "seeds", "dev F1", "test F1", "Δ dev", "Δ test", "trained", "store"),)
+
+
+def keep(experiment: str, runs_dir: Path) -> int:
+    """Copies the records of an experiment's rows; how many there are."""
+    folder = KEPT / experiment
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.json"):
+        old.unlink()
+    names = read_experiment_record(runs_dir, experiment).rows
+    for name in names:
+        record = read_record(runs_dir / name)
+        signature = dataclasses.replace(record.signature, source=record.signature.corpus)
+        text = record_to_json(dataclasses.replace(record, signature=signature))
+        (folder / f"{name}.json").write_text(text, "utf-8")
+    return len(names)
+
+
+def kept(experiment: str) -> Comparison:
+    """The comparison of the records that are kept of an experiment."""
+    runs = [
+        Run(path.with_suffix(""), record_from_json(path.read_text("utf-8"), where=str(path)))
+        for path in sorted((KEPT / experiment).glob("*.json"))
+    ]
+    return compare_runs(runs)
+
+
+def table(experiment: str) -> list[str]:
+    """The lines of the README's table."""
+    lines = [line for line in render([kept(experiment)], "markdown").split("\n") if line[:1] == "|"]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    places = [cells[0].index(column) for column in COLUMNS]
+    return ["| " + " | ".join(row[place] for place in places) + " |" for row in cells]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--experiment", required=True)
+    parser.add_argument("--runs", type=Path, default=Path("experiments/runs"))
+    options = parser.parse_args()
+    print(f"{keep(options.experiment, options.runs)} records kept")
+    print("\n".join(table(options.experiment)))
+
+
+if __name__ == "__main__":
+    main()
