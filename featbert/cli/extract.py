@@ -59,8 +59,10 @@ def extract(
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data import load_corpus
     from featbert.features.alignment import check_context
+    from featbert.features.casing import check_casing_of
     from featbert.features.layers import parse_layers
     from featbert.features.source import find_encoder
+    from featbert.features.wordpieces import is_uncased
 
     spec = f"concat:{layers}" if layers[:1].isdigit() else layers
     if layers != "all":
@@ -71,6 +73,9 @@ def extract(
     corpus = load_corpus(data, **reading)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
+    casing: Literal["original", "truecased"] = "truecased" if truecase else "original"
+    check_casing_of(source, casing, corpus)
+    is_uncased(source)  # a damaged tokenizer is told now
     meter = Meter(quiet=quiet)
 
     from featbert.features.device import find_device
@@ -84,7 +89,7 @@ def extract(
         cache_dir=cache_dir,
         layers=held,
         context=context,
-        casing="truecased" if truecase else "original",
+        casing=casing,
         pooling=pooling,
         precision=precision,
         dtype=store_dtype,

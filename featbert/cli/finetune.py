@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -78,7 +78,9 @@ def finetune(
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_trainable, check_trained_splits
     from featbert.features.alignment import check_context
+    from featbert.features.casing import check_casing_of
     from featbert.features.source import find_encoder
+    from featbert.features.wordpieces import is_uncased
     from featbert.training.settings import DEFAULTS, check_layers
 
     numbers = o.parse_seeds(seeds)
@@ -104,12 +106,14 @@ def finetune(
     check_trained_splits(corpus, settings)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
+    casing: Literal["original", "truecased"] = "truecased" if truecase else "original"
+    check_casing_of(source, casing, corpus)
+    uncased = is_uncased(source)
     meter = Meter(quiet=quiet)
 
     from featbert.experiments import finetune as finetune_run
-    from featbert.features.wordpieces import load_wordpieces
 
-    if load_wordpieces(source).lowercases:
+    if uncased:
         meter.say(f"{source.name} is uncased: words are lowercased before they are read")
 
     for seed in numbers:
@@ -121,7 +125,7 @@ def finetune(
                 seed=seed,
                 settings=settings,
                 context=context,
-                casing="truecased" if truecase else "original",
+                casing=casing,
                 tag_scheme=tag_scheme,
                 pooling=pooling,
                 runs_dir=runs_dir,

@@ -58,6 +58,7 @@ def run(
     from featbert.experiments.identity import check_trainable
     from featbert.experiments.resources import Resources
     from featbert.features.alignment import check_context
+    from featbert.features.casing import check_casing_of
     from featbert.features.layers import parse_layers
 
     experiment = read_experiment(file, changes or [])
@@ -66,6 +67,7 @@ def run(
         check_trainable(resources.corpus(arm))
         for split in resources.corpus(arm).splits.values():
             check_context(arm.context, has_documents=split.has_documents)
+        check_casing_of(resources.encoder(arm.model), arm.casing, resources.corpus(arm))
         num_layers = resources.encoder(arm.model).num_layers or 0
         for spec in arm.features.specs(num_layers) if arm.features else []:
             parse_layers(spec, num_layers)

@@ -27,8 +27,8 @@ from featbert.experiments.identity import (
     run_name,
 )
 from featbert.features.alignment import check_context
+from featbert.features.casing import check_casing_of
 from featbert.features.device import Device, find_precision
-from featbert.features.extraction_plan import check_casing_of
 from featbert.features.layers import LayerCombination, parse_layers
 from featbert.features.source import EncoderSource
 from featbert.features.store import Manifest

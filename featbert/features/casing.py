@@ -13,6 +13,8 @@ from featbert.data.corpus import Corpus
 from featbert.data.sentence import Sentence
 from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
+from featbert.features.source import EncoderSource
+from featbert.features.wordpieces import is_uncased
 
 Casing = Literal["original", "truecased"]
 CASINGS: tuple[Casing, ...] = ("original", "truecased")
@@ -63,3 +65,14 @@ def check_casing(casing: str, corpus: Corpus, *, uncased: bool = False, model: s
             f"a cased encoder expected for --truecase, {model} is uncased: it lowercases words "
             "before it reads them; leave --truecase out, or take a cased model"
         )
+
+
+def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
+    """Refuses truecasing for an encoder that lowercases; torch is not needed for it.
+
+    Raises:
+        CasingError: see `check_casing`.
+        TokenizerError: see `is_uncased`.
+    """
+    uncased = casing != "original" and is_uncased(source)
+    check_casing(casing, corpus, uncased=uncased, model=source.name)

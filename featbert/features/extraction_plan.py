@@ -12,14 +12,13 @@ from typing import Any
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.alignment import Context, check_context
-from featbert.features.casing import Casing, check_casing
+from featbert.features.casing import Casing, check_casing_of
 from featbert.features.device import Device, find_device, find_precision
 from featbert.features.encoder import Pooling
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreError
 from featbert.features.store.manifest import DTYPE_BYTES
-from featbert.features.wordpieces import load_wordpieces
 from featbert.versions import library_versions
 
 # Padded tokens of a batch: large enough for full matrix speed on two cores, small in memory.
@@ -134,17 +133,6 @@ def plan_extraction(
             union = tuple(sorted({*held, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
     return ExtractionPlan(path, manifest, hit)
-
-
-def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
-    """Refuses truecasing for an encoder that lowercases; see `check_casing`.
-
-    Raises:
-        CasingError: see `check_casing`.
-        TokenizerError: see `load_wordpieces`.
-    """
-    uncased = casing != "original" and load_wordpieces(source).lowercases
-    check_casing(casing, corpus, uncased=uncased, model=source.name)
 
 
 def check_disk(plan: ExtractionPlan) -> None:

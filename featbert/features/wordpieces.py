@@ -133,6 +133,25 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     return WordPieces(backend, prefix, suffix, int(pad), int(unknown), _lowercases(backend))
 
 
+def is_uncased(source: EncoderSource) -> bool:
+    """Whether the encoder's tokenizer lowercases, told from its file where it has one.
+
+    Raises:
+        TokenizerError: a tokenizer.json that is damaged; or see `load_wordpieces`.
+    """
+    path = source.folder / "tokenizer.json"
+    if not path.is_file():
+        return load_wordpieces(source).lowercases
+    try:
+        backend = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers has no class of its own for it
+        reason = str(error).strip().split("\n")[0]
+        raise TokenizerError(
+            f"a tokenizer expected in {path}, it cannot be loaded: {reason}"
+        ) from None
+    return _lowercases(backend) and not _is_cased_vocabulary(backend)
+
+
 def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     """The tokenizer without truncation and padding, words beginning as inside a sentence."""
     state: dict[str, Any] = json.loads(serialized)

@@ -13,6 +13,7 @@ import pytest
 
 from featbert.comparison import find_runs
 from featbert.features import FeatureStore
+from tests.encoders import write_encoder
 from tests.workspace import WORDS, Workspace
 
 COMMANDS = (
@@ -221,12 +222,41 @@ REFUSED = {
     "store": ("train", "--features", "{folder}/no.h5"),
     "experiment": ("run", "{folder}/no.toml"),
     "rate": ("finetune", "--learning-rate", "-1"),
+    "documents": ("extract", "--model", "{model}", "--data", "{plain}", "--context", "document"),
+    "documents of an experiment": ("run", "{plain}/documents.toml"),
+    "case to extract": ("extract", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
+    "case to fine-tune": ("finetune", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
+    "tokenizer": ("finetune", "--model", "{damaged}", "--data", "{corpus}"),
+    "layer to freeze": ("finetune", "--model", "{model}", "--data", "{corpus}", "--freeze-to", "9"),
 }
+
+
+def make_places(workspace: Workspace, words: tuple[str, ...]) -> None:
+    """What a refused command names, where it is more than the workspace has."""
+    asked = " ".join(words)
+    if "{plain}" in asked:
+        plain = workspace.folder / "plain"
+        plain.mkdir()
+        for split in ("train", "dev", "test"):
+            (plain / f"{split}.conll").write_text("Jordan B-PER\nsaid O\n", "utf-8")
+        (plain / "documents.toml").write_text(
+            f'data = "{plain}"\nmodel = "{workspace.model}"\ncontext = "document"\n[finetune]\n',
+            "utf-8",
+        )
+    if "{uncased}" in asked:
+        write_encoder(workspace.folder / "uncased", cased=False)
+    if "{damaged}" in asked:
+        shutil.copytree(workspace.model, workspace.folder / "damaged")
+        path = workspace.folder / "damaged" / "tokenizer.json"
+        path.write_text(path.read_text("utf-8")[:200], "utf-8")
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Workspace) -> None:
-    words = [w.format(model=workspace.model, folder=workspace.folder) for w in REFUSED[name]]
+    places = {"model": workspace.model, "folder": workspace.folder, "corpus": workspace.corpus}
+    places |= {kind: workspace.folder / kind for kind in ("plain", "uncased", "damaged")}
+    make_places(workspace, REFUSED[name])
+    words = [w.format(**places) for w in REFUSED[name]]
     code = (
         "import sys\n"
         "from featbert.cli import main\n"
