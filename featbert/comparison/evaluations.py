@@ -9,21 +9,15 @@ evaluation is found again and another one never takes its place.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from featbert.comparison.record import (
-    RecordError,
-    SplitIdentity,
-    build_checked,
-    json_text,
-)
+from featbert.comparison.json_record import read_json_record, write_json_record
+from featbert.comparison.record import SplitIdentity
 from featbert.comparison.runs import Run
 from featbert.errors import MissingError
 from featbert.evaluation.scores import SplitScores
@@ -88,13 +82,7 @@ def evaluation_path(
 
 def write_evaluation(path: Path, record: EvaluationRecord) -> None:
     """Writes the record; it appears whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(json_text(dataclasses.asdict(record)))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_json_record(path, record)
 
 
 def read_evaluation(path: Path) -> EvaluationRecord:
@@ -105,18 +93,15 @@ def read_evaluation(path: Path) -> EvaluationRecord:
         RecordError: not an evaluation record of this format version.
     """
     try:
-        data = json.loads(path.read_text("utf-8"))
+        record = read_json_record(
+            path,
+            EvaluationRecord,
+            called="an evaluation record",
+            version=FORMAT_VERSION,
+            advice="evaluate the run again",
+        )
     except FileNotFoundError:
         raise MissingError(f"an evaluation record expected, {path} does not exist") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RecordError(f"an evaluation record expected in {path}: {error}") from None
-    version = data.get("format_version") if isinstance(data, dict) else None
-    if version != FORMAT_VERSION:
-        raise RecordError(
-            f"an evaluation record of format version {FORMAT_VERSION} expected, {path} has "
-            f"{version!r}; evaluate the run again"
-        )
-    record = build_checked(EvaluationRecord, data, where=str(path))
     assert isinstance(record, EvaluationRecord)
     return record
 

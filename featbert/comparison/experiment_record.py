@@ -8,15 +8,12 @@ it varies, what its grids tried) is kept here and not in the runs.
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from featbert.comparison.record import RecordError, build_checked, json_text
+from featbert.comparison.json_record import read_json_record, write_json_record
 from featbert.errors import MissingError, nearest
 
 SUFFIX = ".experiment.json"
@@ -86,13 +83,7 @@ def experiment_path(runs_dir: Path, name: str) -> Path:
 def write_experiment(runs_dir: Path, record: ExperimentRecord) -> Path:
     """Writes the record; it appears whole or not at all."""
     path = experiment_path(runs_dir, record.name)
-    temporary = path.with_name(path.name + ".tmp")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(json_text(dataclasses.asdict(record)))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_json_record(path, record)
     return path
 
 
@@ -105,21 +96,18 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     """
     path = experiment_path(runs_dir, name)
     try:
-        data = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+        record = read_json_record(
+            path,
+            ExperimentRecord,
+            called="an experiment's record",
+            version=FORMAT_VERSION,
+            advice="run the experiment again",
+        )
+    except FileNotFoundError:
         known = [p.name.removesuffix(SUFFIX) for p in sorted(runs_dir.glob(f"*{SUFFIX}"))]
         raise MissingError(
             f"an experiment that was run expected, there is no {name!r} in {runs_dir}"
             f"{nearest(name, known)}; there are {', '.join(known) or 'none'}"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RecordError(f"an experiment's record expected in {path}: {error}") from None
-    version = data.get("format_version") if isinstance(data, dict) else None
-    if version != FORMAT_VERSION:
-        raise RecordError(
-            f"an experiment's record of format version {FORMAT_VERSION} expected, {path} has "
-            f"{version!r}; run the experiment again"
-        )
-    record = build_checked(ExperimentRecord, data, where=str(path))
     assert isinstance(record, ExperimentRecord)
     return record
