@@ -24,6 +24,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.sentence import Sentence
 from featbert.errors import MissingError
 from featbert.experiments.labels import tags_by_sentence
+from featbert.experiments.preparing import bilstm_tagger
 from featbert.experiments.usable import UnusableRunError, UsableRun, check_usable
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.block_states import block_edges, block_states
@@ -32,26 +33,11 @@ from featbert.features.device import DTYPES, Device, Precision, find_device
 from featbert.features.encoder import Encoder, Pooling, load_encoder
 from featbert.features.extraction_plan import BLOCK_WORDS, TOKEN_BUDGET
 from featbert.features.store import FeatureStore
-from featbert.tagging.bilstm import BiLSTMTagger
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
 from featbert.training.loop import predict, predict_probabilities
 
 Ints = NDArray[np.int64]
-
-
-class StateInputs(FeatureInputs):
-    """Frozen vectors that were computed in memory instead of read from a store."""
-
-    def __init__(self, states: torch.Tensor, offsets: Ints) -> None:
-        """
-        Args:
-            states: (k, N, H) on the tagger's device.
-            offsets: (S + 1,) words before each sentence.
-        """
-        self.states = states
-        self.offsets = offsets
-        self.lengths = np.diff(offsets)
 
 
 @dataclass(frozen=True)
@@ -116,12 +102,12 @@ class LoadedTagger:
                 f"{' '.join(sentences[at].words)[:60]!r}; they are too large for "
                 f"{self.usable.record.signature.store_dtype}, in which the run reads them"
             )
-        return StateInputs(states.to(self.device.torch), alignment.sentences)
+        return FeatureInputs(states.to(self.device.torch), alignment.sentences)
 
     def stored(self, store: FeatureStore, split: str) -> Inputs:
         """The tagger's inputs for a split whose vectors are in a store."""
         assert self.usable.combination is not None
-        return FeatureInputs(store, split, self.usable.combination, self.device.torch)
+        return FeatureInputs.of_store(store, split, self.usable.combination, self.device.torch)
 
     def tags(self, inputs: Inputs) -> list[list[str]]:
         """BIO tags by sentence: what the run would have recorded for them."""
@@ -216,14 +202,8 @@ def load_tagger(
         encoder = load_encoder(usable.source, pooling=cast(Pooling, signature.pooling))
         tagger = FineTuneTagger(encoder, n_labels, dropout=settings.dropout)
     else:
-        tagger = BiLSTMTagger(
-            usable.combination,
-            signature.encoder_hidden_size,
-            n_labels,
-            lstm_size=settings.lstm_size,
-            lstm_layers=settings.lstm_layers,
-            dropout=settings.dropout,
-        )
+        width = signature.encoder_hidden_size
+        tagger = bilstm_tagger(usable.combination, width, n_labels, settings)
     _load_weights(tagger, usable)
     return LoadedTagger(usable, tagger.to(where.torch).eval(), where, precision)
 

@@ -21,11 +21,13 @@ from featbert.experiments.recording import summed_counts
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.casing import Reading
 from featbert.features.encoder import Pooling, load_encoder
+from featbert.features.layers import LayerCombination
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import BiLSTMTagger
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
+from featbert.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,10 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
     train = joined([corpus[name] for name in settings.trained_splits])
     labels = train_labels(train, plan.signature.tag_scheme)
     torch.manual_seed(plan.seed)
-    tagger = BiLSTMTagger(
-        combination,
-        store.manifest.hidden_size,
-        len(labels),
-        lstm_size=settings.lstm_size,
-        lstm_layers=settings.lstm_layers,
-        dropout=settings.dropout,
-    )
+    tagger = bilstm_tagger(combination, store.manifest.hidden_size, len(labels), settings)
 
     def read(*splits: str) -> FeatureInputs:
-        return FeatureInputs(store, splits, combination, device.torch)
+        return FeatureInputs.of_store(store, splits, combination, device.torch)
 
     return Prepared(
         tagger.to(device.torch),
@@ -88,6 +83,20 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
         | {split.name: read(split.name) for split in evaluated_splits(plan, corpus)},
         summed_counts(s.counts for s in store.manifest.splits.values()),
         store,
+    )
+
+
+def bilstm_tagger(
+    combination: LayerCombination, hidden_size: int, n_labels: int, settings: TrainingSettings
+) -> BiLSTMTagger:
+    """The tagger of a features run, with fresh weights: for training, and to load a run's into."""
+    return BiLSTMTagger(
+        combination,
+        hidden_size,
+        n_labels,
+        lstm_size=settings.lstm_size,
+        lstm_layers=settings.lstm_layers,
+        dropout=settings.dropout,
     )
 
 

@@ -48,23 +48,36 @@ class Inputs(Protocol):
 
 
 class FeatureInputs:
-    """Frozen vectors of one or more splits, the selected layers in memory once, as stored."""
+    """Frozen vectors in memory once, in the precision that they are stored in."""
 
-    def __init__(
-        self,
+    def __init__(self, states: Tensor, offsets: Ints) -> None:
+        """
+        Args:
+            states: (k, N, H) in the combination's order, on the tagger's device.
+            offsets: (S + 1,) words before each sentence.
+        """
+        self.states = states
+        self.offsets = offsets
+        self.lengths: Ints = np.diff(offsets)
+
+    @classmethod
+    def of_store(
+        cls,
         store: FeatureStore,
         splits: str | Sequence[str],
         combination: LayerCombination,
         device: torch.device,
-    ) -> None:
-        """Several splits follow one another as if they were one."""
+    ) -> FeatureInputs:
+        """The selected layers of one or more splits, which follow one another as if one.
+
+        Raises:
+            StoreError: the store lacks one of the layers.
+        """
         names = [splits] if isinstance(splits, str) else splits
-        self.lengths: Ints = np.concatenate([np.diff(store.offsets(name)) for name in names])
-        self.offsets: Ints = np.concatenate([[0], np.cumsum(self.lengths)])
+        lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
-        # (k, N, H)
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        self.states: Tensor = states.to(device)
+        return cls(states.to(device), np.concatenate([[0], np.cumsum(lengths)]))
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""

@@ -423,7 +423,7 @@ def test_a_saved_run_predicts_what_it_predicted(finished: Workspace) -> None:
     tagger = BiLSTMTagger(combination, 16, len(run.record.labels), lstm_size=8)
     tagger.load_state_dict(load_file(run.folder / "weights.safetensors"))
     device = find_device("cpu")
-    inputs = FeatureInputs(store, "dev", combination, device.torch)
+    inputs = FeatureInputs.of_store(store, "dev", combination, device.torch)
     ids = predict(tagger, inputs, DEFAULTS["features"], device=device)
     found = tags_by_sentence(ids, tuple(run.record.labels), inputs.offsets)
     assert found == run.predictions("dev").predicted

@@ -40,7 +40,7 @@ def encoder(source):
 
 @pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1]])
 def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
-    inputs = FeatureInputs(store, "train", parse_layers("concat:3,1", 3), CPU)
+    inputs = FeatureInputs.of_store(store, "train", parse_layers("concat:3,1", 3), CPU)
     assert inputs.lengths.tolist() == LENGTHS
     batch = inputs.batch(np.array(sentences))
     held, offsets = store.read("train"), store.offsets("train")
@@ -52,11 +52,11 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
 
 def test_layers_that_the_store_lacks_are_refused(store):
     with pytest.raises(StoreError, match=r"hidden states 2 expected"):
-        FeatureInputs(store, "train", parse_layers("layer:2", 3), CPU)
+        FeatureInputs.of_store(store, "train", parse_layers("layer:2", 3), CPU)
 
 
 def test_several_splits_follow_one_another(store):
-    inputs = FeatureInputs(store, ["train", "dev"], parse_layers("layer:1", 3), CPU)
+    inputs = FeatureInputs.of_store(store, ["train", "dev"], parse_layers("layer:1", 3), CPU)
     assert inputs.lengths.tolist() == [*LENGTHS, *LENGTHS[:2]]
     batch = inputs.batch(np.array([5, 0]))
     dev, train = store.read("dev", [1]), store.read("train", [1])
@@ -115,7 +115,7 @@ def test_sentences_that_share_windows_stay_together(encoder):
 def test_no_sentences_give_no_parts(encoder, store):
     nothing = np.zeros(0, dtype=np.int64)
     assert list(PieceInputs(long_alignment(encoder), encoder, CPU).parts(nothing, 100)) == []
-    features = FeatureInputs(store, "train", parse_layers("layer:1", 3), CPU)
+    features = FeatureInputs.of_store(store, "train", parse_layers("layer:1", 3), CPU)
     assert list(features.parts(nothing, 100)) == []
 
 

@@ -71,7 +71,9 @@ def test_both_approaches_begin_from_the_same_states(
     assert alignment.counts[f"windowed_{context}s"] >= 1
     pieces = PieceInputs(alignment, encoder, CPU)
     layers = encoder.num_layers
-    features = FeatureInputs(store, "train", parse_layers(f"concat:0-{layers}", layers), CPU)
+    features = FeatureInputs.of_store(
+        store, "train", parse_layers(f"concat:0-{layers}", layers), CPU
+    )
     assert pieces.offsets.tolist() == features.offsets.tolist()
 
     # Batches as the loop draws them: other sentences, in another order, than were extracted.
