@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -50,52 +50,60 @@ def read_conll(
     lines = read_text(path, encoding).split("\n")
     layout = Layout.of(lines, path, token_column, tag_column, tagged)
 
-    sentences: list[RawSentence] = []
+    comments: list[int] = []
+    sentences = list(column_sentences(lines, layout, tagged=tagged, on_comment=comments.append))
+    if not sentences:
+        raise InputError(f"sentences expected, {path} holds none")
+    if sentences[-1].document is not None:  # those before the first mark are document 0
+        sentences = [RawSentence(s.words, s.tags, s.document or 0, s.line) for s in sentences]
+    return RawFile(path, tuple(sentences), codec_name(encoding), len(comments))
+
+
+def column_sentences(
+    lines: Iterable[str],
+    layout: Layout,
+    *,
+    tagged: bool,
+    on_comment: Callable[[int], object] | None = None,
+) -> Iterator[RawSentence]:
+    """The sentences of column lines in order, one at a time.
+
+    Documents are numbered as they begin; sentences before the first mark have None, and are
+    document 0 where a mark follows.
+
+    Args:
+        on_comment: called with the number of each comment line.
+    """
     words: list[str] = []
     tags: list[str] = []
-    start = comments = 0
-    document = -1  # as long as no mark was seen
-    new_document = False
-
-    def finish() -> None:
-        nonlocal document, new_document
-        if not words:
-            return
-        if new_document:
-            document += 1
-            new_document = False
-        number = None if document < 0 else document
-        sentences.append(RawSentence(tuple(words), tuple(tags) if tagged else None, number, start))
-        words.clear()
-        tags.clear()
-
+    start = 0
+    document: int | None = None
+    seen = new_document = False
     for number, line in enumerate(lines, start=1):
-        if not line.strip(" \t"):
-            finish()
-            continue
         cells = layout.split(line)
-        if layout.is_docstart(line, cells):
-            finish()
-        elif words or not layout.is_comment(line, cells):
-            start = start if words else number
+        blank = not line.strip(" \t")
+        mark = not blank and layout.is_docstart(line, cells)
+        if (blank or mark) and words:
+            yield RawSentence(tuple(words), tuple(tags) if tagged else None, document, start)
+            words.clear()
+            tags.clear()
+        if mark:
+            new_document = True
+        elif not blank and (words or not layout.is_comment(line, cells)):
             layout.check(line, cells, number)
+            if new_document:
+                document = (document or 0) + seen
+            start = start if words else number
+            seen, new_document = True, False
             words.append(cells[layout.token])
             if tagged:
                 tags.append(cells[layout.tag].strip(" "))
-            continue
-        else:
-            comments += 1
-            if not NEW_DOCUMENT.match(line):
-                continue
-        # A document begins. Sentences that stood before the first mark are document 0.
-        if document < 0 and sentences:
-            sentences = [RawSentence(s.words, s.tags, 0, s.line) for s in sentences]
-            document = 0
-        new_document = True
-    finish()
-    if not sentences:
-        raise InputError(f"sentences expected, {path} holds none")
-    return RawFile(path, tuple(sentences), codec_name(encoding), comments)
+        elif not blank:
+            new_document = new_document or NEW_DOCUMENT.match(line) is not None
+            if on_comment is not None:
+                on_comment(number)
+    if words:
+        yield RawSentence(tuple(words), tuple(tags) if tagged else None, document, start)
 
 
 @dataclass(frozen=True)

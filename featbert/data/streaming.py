@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from featbert.data.conll import NEW_DOCUMENT, Layout
+from featbert.data.conll import Layout, column_sentences
 from featbert.data.files import BOM, codec_name
 from featbert.data.jsonl import JsonLine
 from featbert.data.word_splitter import split_words
@@ -103,31 +103,17 @@ def _conll_pieces(lines: Iterator[str], path: Path, token_column: int | None) ->
     if not first:
         return
     layout = Layout.of(first, path, token_column, None, False)
-    words: list[str] = []
-    document: int | None = None
-    seen = new_document = False
-    for number, line in enumerate(chain(first, lines), start=1):
+    for sentence in column_sentences(_clean(chain(first, lines), path), layout, tagged=False):
+        yield Piece(sentence.words, sentence.document)
+
+
+def _clean(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """The lines as they are; raises InputError for one with what no text file has inside."""
+    for number, line in enumerate(lines, start=1):
         if "\r" in line or "\0" in line:
             what = "NUL" if "\0" in line else "carriage return"
             raise InputError(f"text expected, line {number} of {path} has a {what} inside")
-        cells = layout.split(line)
-        blank = not line.strip(" \t")
-        mark = not blank and layout.is_docstart(line, cells)
-        if (blank or mark) and words:
-            yield Piece(tuple(words), document)
-            words.clear()
-        if mark:
-            new_document = True
-        elif not blank and (words or not layout.is_comment(line, cells)):
-            layout.check(line, cells, number)
-            if new_document:
-                document = (document or 0) + seen
-            seen, new_document = True, False
-            words.append(cells[layout.token])
-        elif not blank and NEW_DOCUMENT.match(line):
-            new_document = True
-    if words:
-        yield Piece(tuple(words), document)
+        yield line
 
 
 def _jsonl_pieces(lines: Iterator[str], path: Path) -> Iterator[Piece]:

@@ -13,6 +13,7 @@ import torch
 from featbert.features import extraction_plan
 from featbert.features.alignment import align
 from featbert.features.casing import Reading
+from featbert.features.device import Device, autocast
 from featbert.features.encoder import load_encoder
 from featbert.features.extraction import extract
 from featbert.features.layers import parse_layers
@@ -86,6 +87,32 @@ def test_both_approaches_begin_from_the_same_states(
         assert np.abs(stored).max() > 0.5
         np.testing.assert_allclose(stored, tuned, **TOLERANCE[dtype])
         np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_at_bf16_the_approaches_begin_close(encoder_folder, tmp_path, family):
+    """A store comes from bf16 weights, fine-tuning from fp32 weights under bf16 autocast.
+
+    The two are not the same states; each stays within bf16's eight bits of the fp32 ones, so they
+    differ by no more than rounding does. bf16 without native instructions is slow, not another.
+    """
+    corpus = corpus_of(train=TRAIN)
+    source = find_encoder(str(encoder_folder(family)))
+    options = {"cache_dir": tmp_path, "dtype": "float32", "device": "cpu"}
+    exact = extract(corpus, source, precision="fp32", **options).read("train")
+    stored = extract(corpus, source, precision="bf16", **options).read("train")
+    encoder = load_encoder(source)
+    alignment = align(corpus["train"].sentences, encoder.wordpieces, positions=encoder.positions)
+    batch = PieceInputs(alignment, encoder, CPU).batch(np.arange(len(TRAIN)))
+    with torch.inference_mode(), autocast(Device("cpu", "a processor", 1), "bf16"):
+        tuned = torch.stack([s.float() for s in encoder.hidden_states(batch)]).numpy()
+
+    def distance(a, b) -> float:
+        return float(np.linalg.norm(a - b) / np.linalg.norm(exact))
+
+    assert 0 < distance(stored, exact) < 0.02
+    assert 0 < distance(tuned, exact) < 0.02
+    assert distance(stored, tuned) < 0.02
 
 
 def test_truecased_words_are_the_same_words_in_both_approaches(encoder_folder, tmp_path):
