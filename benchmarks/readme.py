@@ -10,16 +10,14 @@ that the corpus was read from; a test compares the README with them.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 
-from featbert.comparison import Comparison, Run, compare_runs, record_from_json, record_to_json
+from benchmarks.kept import markdown_tables, record_text, with_columns
+from featbert.comparison import Comparison, Run, compare_runs, record_from_json
 from featbert.comparison.experiment_record import read_experiment_record
-from featbert.comparison.record import read_record
 from featbert.report import render
 
 KEPT = Path(__file__).parent / "readme"
-# Columns of the README's tables; times and memory are another machine's on another machine.
 COLUMNS = (*("approach", "seeds", "dev F1", "test F1", "Δ dev", "Δ test", "trained", "store"),)
 
 
@@ -31,10 +29,7 @@ def keep(experiment: str, runs_dir: Path) -> int:
         old.unlink()
     names = read_experiment_record(runs_dir, experiment).rows
     for name in names:
-        record = read_record(runs_dir / name)
-        signature = dataclasses.replace(record.signature, source=record.signature.corpus)
-        text = record_to_json(dataclasses.replace(record, signature=signature))
-        (folder / f"{name}.json").write_text(text, "utf-8")
+        (folder / f"{name}.json").write_text(record_text(runs_dir / name), "utf-8")
     return len(names)
 
 
@@ -49,10 +44,8 @@ def kept(experiment: str) -> Comparison:
 
 def table(experiment: str) -> list[str]:
     """The lines of the README's table."""
-    lines = [line for line in render([kept(experiment)], "markdown").split("\n") if line[:1] == "|"]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    places = [cells[0].index(column) for column in COLUMNS]
-    return ["| " + " | ".join(row[place] for place in places) + " |" for row in cells]
+    (lines,) = markdown_tables(render([kept(experiment)], "markdown"))
+    return with_columns(lines, COLUMNS)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.errors import InputError, MissingError
+from featbert.report.searches import search_line
 
 
 @app.command(
@@ -85,6 +86,7 @@ def compare(
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
         one = compare_runs(found, vary=[*asked.vary, *freed], baseline=baseline)
         reproductions, lines = reproductions_of(one, asked.published)
+        lines = [*(search_line(search) for search in asked.searches), *lines]
         comparisons = [dataclasses.replace(one, reproductions=reproductions)]
         show = show or asked.show
         if asked.missing:

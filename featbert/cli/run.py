@@ -15,12 +15,14 @@ from featbert.cli.progress import Meter
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.cli.text import count, printable, run_line
 from featbert.errors import InputError
-from featbert.report.units import percent, size
+from featbert.report.searches import search_line
+from featbert.report.units import size
+from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.comparison import Comparison
     from featbert.experiments.execution import Outcome, Watchers
-    from featbert.experiments.plan import ExperimentPlan, Job, Search
+    from featbert.experiments.plan import ExperimentPlan, Job
 
 
 @app.command(
@@ -82,8 +84,8 @@ def run(
     if dry_run:
         typer.echo(_describe(plan))
         return
-    missing, known = count(len(plan.missing)), count(len(plan.jobs))
-    meter.say(f"{experiment.name}: {missing} of {known} runs to train{_later(plan)}")
+    missing, known = count(len(plan.missing)), counted(len(plan.jobs), "run")
+    meter.say(f"{experiment.name}: {missing} of {known} to train{_later(plan)}")
     with ExitStack() as stack:
         watchers = _watchers(meter, stack)
         outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
@@ -97,11 +99,13 @@ def run(
     if outcome.failures:
         for name, reason in outcome.failures.items():
             meter.say(printable(f"failed: {name}: {reason}"))
+        failed = len(outcome.failures)
+        them, ones = ("it", "one") if failed == 1 else ("them", "ones")
         waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
-        rest = f"{count(waiting)} that wait for them are left" if waiting else "others are finished"
+        left = counted(waiting, f"that waits for {them} is left", f"that wait for {them} are left")
         raise InputError(
-            f"{count(len(outcome.failures))} runs failed, {rest}; "
-            "the same command tries the failed ones again"
+            f"{counted(failed, 'run')} failed, {left if waiting else 'others are finished'}; "
+            f"the same command tries the failed {ones} again"
         )
 
 
@@ -158,8 +162,10 @@ def _called(job: Job) -> str:
 
 def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
+    from featbert.experiments.summary import search_record
+
     comparison = outcome.comparison
-    searches = [_search_line(search) for search in outcome.plan.searches]
+    searches = [search_line(search_record(search)) for search in outcome.plan.searches]
     reproductions, notes = reproductions_of(comparison, outcome.plan.experiment.published)
     return dataclasses.replace(
         comparison,
@@ -168,52 +174,32 @@ def _with_notes(outcome: Outcome) -> Comparison:
     )
 
 
-def _search_line(search: Search) -> str:
-    """What a grid search chose, and among how many."""
-    what = search.layers or "fine-tuning"
-    if search.arm_name:
-        what += f" ({search.arm_name})"
-    if search.chosen is None:
-        done = sum(score is not None for score in search.scores)
-        return f"{what}: {done} of {len(search.arms)} configurations tried so far"
-    score = search.scores[search.chosen]
-    assert score is not None
-    return (
-        f"{what}: {_differing(search)} chosen on dev (F1 {percent(score)}) among "
-        f"{len(search.arms)} configurations"
-    )
-
-
-def _differing(search: Search) -> str:
-    """The chosen settings that the search tried others of."""
-    from featbert.experiments.summary import tried_settings
-
-    chosen = tried_settings(search)[search.chosen or 0]
-    return ", ".join(f"{name}={value}" for name, value in chosen.items())
-
-
 def _later(plan: ExperimentPlan) -> str:
     """What is not known before the searches have ended."""
     later = []
     if n := len(plan.adaptations):
-        later.append(f"{count(n)} encoders to train as language models first")
+        one = "encoder to train as a language model first"
+        later.append(counted(n, one, "encoders to train as language models first"))
     if n := len(plan.open_searches):
-        later.append(f"{count(n)} grid searches decide on further runs")
+        one = "grid search decides on further runs"
+        later.append(counted(n, one, "grid searches decide on further runs"))
     return "; " + "; ".join(later) if later else ""
 
 
 def _describe(plan: ExperimentPlan) -> str:
     """The plan as text: the stores and every run with its state."""
-    lines = [f"{plan.experiment.name}: {count(len(plan.jobs))} runs{_later(plan)}"]
+    from featbert.experiments.summary import search_record
+
+    lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
     stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
     for path, extraction in stores.items():
         state = "exists" if extraction.hit else f"to extract, {size(extraction.data_bytes)}"
-        lines.append(f"store  {state}  {count(extraction.manifest.words)} words  {path}")
+        lines.append(f"store  {state}  {counted(extraction.manifest.words, 'word')}  {path}")
     for adaptation in plan.adaptations:
         lines.append(f"adapt  to train  {adaptation.plan.folder}")
     for job in plan.jobs:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")
-    lines += [f"grid   {_search_line(search)}" for search in plan.searches]
+    lines += [f"grid   {search_line(search_record(search))}" for search in plan.searches]
     return "\n".join(printable(line) for line in lines)

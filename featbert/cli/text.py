@@ -6,6 +6,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from featbert.wording import counted
+
 if TYPE_CHECKING:
     from featbert.comparison import Run
 
@@ -55,8 +57,10 @@ def grid(
 
 
 def unusual(counts: Mapping[str, int]) -> str:
-    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown words", or ""."""
-    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown word", or ""."""
+    return ", ".join(
+        counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
+    )
 
 
 def run_line(run: Run, *, was_there: bool) -> str:

@@ -27,11 +27,15 @@ from featbert.experiments.labels import tags_by_sentence
 from featbert.experiments.preparing import bilstm_tagger
 from featbert.experiments.usable import UnusableRunError, UsableRun, check_usable
 from featbert.features.alignment import Alignment, Context, align
-from featbert.features.block_states import block_edges, block_states
+from featbert.features.block_states import (
+    TOKEN_BUDGET,
+    block_edges,
+    block_states,
+    block_words,
+)
 from featbert.features.casing import Reading
 from featbert.features.device import DTYPES, Device, Precision, find_device
 from featbert.features.encoder import Encoder, Pooling, load_encoder
-from featbert.features.extraction_plan import BLOCK_WORDS, TOKEN_BUDGET
 from featbert.features.store import FeatureStore
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
@@ -148,11 +152,12 @@ class LoadedTagger:
         return tags_by_sentence(ids, labels, inputs.offsets, record.signature.tag_scheme)
 
     def _states(self, alignment: Alignment) -> torch.Tensor:
-        """(k, N, H) on the processor, as a store would hold them: the same batches and rounding."""
+        """(k, N, H) on the device, as a store would hold them: the same batches and rounding."""
         combination = self.usable.combination
         assert combination is not None
-        dtype = getattr(torch, self.usable.record.signature.store_dtype or "float16")
-        edges, _ = block_edges(alignment, BLOCK_WORDS)
+        kept = self.usable.record.signature.store_dtype or "float16"
+        words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
+        edges, _ = block_edges(alignment, words)
         with torch.inference_mode():
             parts = [
                 block_states(
@@ -160,7 +165,7 @@ class LoadedTagger:
                     alignment,
                     np.arange(first, stop),
                     combination.indices,
-                    dtype=dtype,
+                    dtype=getattr(torch, kept),
                     token_budget=TOKEN_BUDGET[self.device.kind],
                     device=self.device.torch,
                 )

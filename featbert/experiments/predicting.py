@@ -15,7 +15,7 @@ from featbert.data.schemes import spans
 from featbert.data.sentence import Sentence
 from featbert.data.streaming import Piece
 from featbert.experiments.loading import LoadedTagger
-from featbert.features.extraction_plan import BLOCK_WORDS
+from featbert.features.block_states import BLOCK_WORDS
 
 
 @dataclass(frozen=True, slots=True)

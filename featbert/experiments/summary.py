@@ -27,7 +27,7 @@ def experiment_record(plan: ExperimentPlan, failures: Mapping[str, str]) -> Expe
         show=list(experiment.show),
         transfer=experiment.transfer,
         labels=dict(experiment.labels),
-        searches=[_search(search) for search in plan.searches],
+        searches=[search_record(search) for search in plan.searches],
         failures=dict(failures),
     )
 
@@ -39,7 +39,8 @@ def tried_settings(search: Search) -> list[dict[str, Any]]:
     return [{name: s[name] for name in varied} for s in settings]
 
 
-def _search(search: Search) -> SearchRecord:
+def search_record(search: Search) -> SearchRecord:
+    """What a grid search tried and chose."""
     tried = zip(tried_settings(search), search.tried, search.scores, strict=True)
     return SearchRecord(
         search.approach,

@@ -17,8 +17,16 @@ from torch import Tensor
 from featbert.features.alignment import Alignment
 from featbert.features.batching import length_batches
 from featbert.features.encoder import Encoder
+from featbert.features.store.manifest import DTYPE_BYTES
 
 Ints = NDArray[np.int64]
+
+# Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
+# matrix rate.
+TOKEN_BUDGET = {"cpu": 512, "cuda": 32768}
+BLOCK_WORDS = 8192
+# Two blocks are in memory at a time: one is computed, one is written.
+BLOCK_BYTES = 160 << 20
 
 
 def block_edges(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
@@ -29,6 +37,15 @@ def block_edges(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
         if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:
             edges.append(unit)
     return alignment.units[edges], unit_words[edges]
+
+
+def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
+    """Words of a block: as many as keep padding low, fewer where an encoder's vectors are large.
+
+    Which layers are kept plays no part, so that the same layer has the same bits in every store.
+    """
+    word = (num_layers + 1) * hidden_size * DTYPE_BYTES[dtype]
+    return max(1, min(BLOCK_WORDS, BLOCK_BYTES // word))
 
 
 def block_states(
@@ -42,7 +59,7 @@ def block_states(
     device: torch.device,
     tell: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """(layers, words, H) of the words that a block's windows own, on the processor.
+    """(layers, words, H) of the words that a block's windows own, on the device.
 
     Args:
         windows: consecutive window numbers.
@@ -50,11 +67,13 @@ def block_states(
         tell: hears the words of each batch.
     """
     first, stop = alignment.owned[windows[0]], alignment.owned[windows[-1] + 1]
-    states = torch.empty((len(layers), int(stop - first), encoder.hidden_size), dtype=dtype)
+    shape = (len(layers), int(stop - first), encoder.hidden_size)
+    states = torch.empty(shape, dtype=dtype, device=device)
     for rows in length_batches(alignment.window_lengths[windows], token_budget):
         found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
-        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
-        states.index_copy_(1, places, torch.stack([s.to(dtype) for s in found]).cpu())
+        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first).to(device)
+        for held, layer in zip(states, found, strict=True):
+            held.index_copy_(0, places, layer.to(dtype))
         if tell is not None:
             tell(len(places))
     return states

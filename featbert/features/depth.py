@@ -23,7 +23,7 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
         DepthError: the encoder keeps its layers in no list of `num_layers` modules (a model
             that shares one layer's weights among all, for example).
     """
-    prefix = _layer_list(model, num_layers) + "."
+    prefix = layer_list(model, num_layers) + "."
     depths = {}
     for name, _ in model.named_parameters():
         if name.startswith(prefix):
@@ -33,8 +33,12 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
     return depths
 
 
-def _layer_list(model: nn.Module, num_layers: int) -> str:
-    """Name of the list that holds the transformer layers: the outermost one of that length."""
+def layer_list(model: nn.Module, num_layers: int) -> str:
+    """Name of the list that holds the transformer layers: the outermost one of that length.
+
+    Raises:
+        DepthError: there is none.
+    """
     name: str
     for name, module in model.named_modules():
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from featbert.errors import InputError
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.depth import parameter_depths
+from featbert.features.layer_states import layer_stack, read_layers
 from featbert.features.source import EncoderSource
 from featbert.features.wordpieces import WordPieces, load_wordpieces
 
@@ -149,18 +150,25 @@ class Encoder(nn.Module):
         )
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default."""
-        found = self.model(
-            input_ids=batch.ids, attention_mask=batch.mask, output_hidden_states=True
-        )
-        states = found.hidden_states
-        if len(states) != self.num_layers + 1:
+        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
+
+        Layers above the highest of them are not computed.
+        """
+        wanted = range(self.num_layers + 1) if layers is None else layers
+        found: dict[int, Tensor] = {}
+
+        def take(layer: int, states: Tensor) -> None:
+            found[layer] = self._words(states, batch)
+
+        inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
+        read_layers(self.model, self.num_layers, set(wanted), take, **inputs)
+        missing = sorted(set(wanted) - set(found))
+        if missing:
             raise EncoderError(
-                f"{self.num_layers + 1} hidden states expected (embeddings and "
-                f"{self.num_layers} layers), the encoder gave {len(states)}"
+                f"hidden states of layers {', '.join(map(str, wanted))} expected, "
+                f"{type(self.model).__name__} passed layers {', '.join(map(str, missing))} by"
             )
-        wanted = range(len(states)) if layers is None else layers
-        return [self._words(states[layer], batch) for layer in wanted]
+        return [found[layer] for layer in wanted]
 
     def forward(self, batch: PieceBatch) -> Tensor:
         """(W, H) the last layer's word vectors."""
@@ -171,6 +179,11 @@ class Encoder(nn.Module):
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers."""
         return parameter_depths(self.model, self.num_layers)
+
+    @property
+    def has_stack(self) -> bool:
+        """Whether layers above the highest one that is read can be left out."""
+        return layer_stack(self.model, self.num_layers) is not None
 
     @property
     def trained_share(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.alignment import Context, check_context
+from featbert.features.block_states import TOKEN_BUDGET, block_words
 from featbert.features.casing import Casing, check_casing_of
 from featbert.features.device import Device, find_device, find_precision
 from featbert.features.encoder import Pooling
@@ -21,9 +22,6 @@ from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreEr
 from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.versions import library_versions
 
-# Padded tokens of a batch: large enough for full matrix speed on two cores, small in memory.
-TOKEN_BUDGET = {"cpu": 2048, "cuda": 32768}
-BLOCK_WORDS = 4096
 # Bytes of a store beside its vectors, a generous bound: groups, offsets, checksums, manifest.
 FRAME_BYTES = 1 << 20
 
@@ -109,7 +107,7 @@ def plan_extraction(
         precision=find_precision(precision, where),
         dtype=dtype,
         token_budget=token_budget or TOKEN_BUDGET[where.kind],
-        block_words=BLOCK_WORDS,
+        block_words=block_words(num_layers, hidden_size, dtype),
         device=where.kind,
         device_name=where.name,
         threads=where.threads,

@@ -3,15 +3,21 @@
 A multiply-add counts as two. Only matrix products count: a matrix of parameters costs 2 for each
 of its entries and each token it is applied to; attention costs 4 n^2 H for a window of n tokens
 and each layer (scores, and the weighted sum of values). Padding is not counted, as it is no work
-that anybody asked for. Training costs three forward passes, one forward and two backward; layers
-below the lowest one that is trained have the forward pass alone.
+that anybody asked for, and no layer above the highest one that is read. Training costs three
+forward passes, one forward and two backward; layers below the lowest one that is trained have the
+forward pass alone.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
+
+if TYPE_CHECKING:
+    from featbert.features.encoder import Encoder
 
 
 def matrix_entries(module: nn.Module) -> int:
@@ -21,9 +27,19 @@ def matrix_entries(module: nn.Module) -> int:
 
 
 def encoder_flops(
-    encoder: nn.Module, window_lengths: NDArray[np.int64], *, num_layers: int, hidden_size: int
+    encoder: Encoder, window_lengths: NDArray[np.int64], *, highest: int | None = None
 ) -> float:
-    """One forward pass of an encoder over windows of these lengths, specials included."""
+    """One forward pass over windows of these lengths, specials included, up to layer `highest`."""
     lengths = window_lengths.astype(np.float64)
-    attention = 4.0 * num_layers * hidden_size * float((lengths**2).sum())
-    return 2.0 * matrix_entries(encoder) * float(lengths.sum()) + attention
+    computed = encoder.num_layers if highest is None else highest
+    attention = 4.0 * computed * encoder.hidden_size * float((lengths**2).sum())
+    entries = matrix_entries(encoder) - _entries_above(encoder, computed)
+    return 2.0 * entries * float(lengths.sum()) + attention
+
+
+def _entries_above(encoder: Encoder, layer: int) -> int:
+    if layer == encoder.num_layers or not encoder.has_stack:
+        return 0
+    depths = encoder.parameter_depths
+    named = encoder.model.named_parameters()
+    return sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > layer)

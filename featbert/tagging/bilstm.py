@@ -7,7 +7,6 @@ total; featbert reads it as 768 units per direction.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from featbert.features.layers import LayerCombination
 from featbert.tagging.combination import CombineLayers, full_precision
+from featbert.tagging.recurrence import Packing, bilstm
 
 
 @dataclass(frozen=True)
@@ -78,31 +78,28 @@ class BiLSTMTagger(nn.Module):
             with full_precision(vectors):
                 probed: Tensor = self.classifier(vectors.float())
             return probed
-        order, sizes = packing(batch.lengths)
-        order = order.to(batch.states.device)
+        packing = Packing.of(batch.lengths)
+        order = packing.order.to(batch.states.device)
         # (W, D), time step by time step over the sentences that are still running
         vectors = self.dropout(self.combine(batch.states.index_select(1, order)))
-        # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
-        with full_precision(vectors) if vectors.is_cuda else nullcontext():
-            states = self.lstm(PackedSequence(vectors, sizes))[0].data
+        states = self._recur(vectors, packing)
         with full_precision(states):
             logits: Tensor = self.classifier(self.dropout(states.float()))
         return torch.empty_like(logits).index_copy(0, order, logits)
 
+    def _recur(self, vectors: Tensor, packing: Packing) -> Tensor:
+        """(W, D) -> (W, 2H) in packed order."""
+        assert self.lstm is not None
+        if vectors.is_cuda:
+            # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
+            with full_precision(vectors):
+                return self._packed(vectors, packing)
+        if torch.is_autocast_enabled("cpu"):
+            return self._packed(vectors, packing)
+        return bilstm(self.lstm, vectors, packing)
 
-def packing(lengths: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-    """How flat words become a packed sequence, without padding in between.
-
-    Args:
-        lengths: (B,) words of each sentence.
-
-    Returns:
-        order: (W,) flat word at each place of the packed sequence.
-        sizes: (longest,) sentences that have a word at each time step.
-    """
-    longest_first = np.argsort(-lengths, kind="stable")
-    starts = (np.cumsum(lengths) - lengths)[longest_first]
-    steps = np.arange(lengths.max())[:, None]
-    running = steps < lengths[longest_first]
-    order = (starts + steps)[running]
-    return torch.from_numpy(order), torch.from_numpy(running.sum(1))
+    def _packed(self, vectors: Tensor, packing: Packing) -> Tensor:
+        """The same by `nn.LSTM`."""
+        assert self.lstm is not None
+        states: Tensor = self.lstm(PackedSequence(vectors, torch.tensor(packing.sizes)))[0].data
+        return states

@@ -16,13 +16,17 @@ from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.batching import length_batches
+from featbert.features.device import available_memory
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
 from featbert.features.store import FeatureStore
+from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.tagging.bilstm import FeatureBatch
 
 Ints = NDArray[np.int64]
+# Share of the memory that is left which vectors may take; larger ones are read from disk.
+MEMORY_SHARE = 0.6
 
 
 class Inputs(Protocol):
@@ -48,17 +52,19 @@ class Inputs(Protocol):
 
 
 class FeatureInputs:
-    """Frozen vectors in memory once, in the precision that they are stored in."""
+    """Frozen vectors in the precision that they are stored in: in memory once, or mapped."""
 
-    def __init__(self, states: Tensor, offsets: Ints) -> None:
+    def __init__(self, states: Tensor | Sequence[Sequence[Tensor]], offsets: Ints) -> None:
         """
         Args:
-            states: (k, N, H) in the combination's order, on the tagger's device.
+            states: (k, N, H) in the combination's order, on the tagger's device; or, left on disk,
+                for each of several texts that follow one another k tensors (n, H).
             offsets: (S + 1,) words before each sentence.
         """
         self.states = states
         self.offsets = offsets
         self.lengths: Ints = np.diff(offsets)
+        self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
 
     @classmethod
     def of_store(
@@ -70,14 +76,24 @@ class FeatureInputs:
     ) -> FeatureInputs:
         """The selected layers of one or more splits, which follow one another as if one.
 
+        Where they would take most of the memory that is left they stay on disk.
+
         Raises:
             StoreError: the store lacks one of the layers.
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
+        offsets: Ints = np.concatenate([[0], np.cumsum(lengths)])
+        vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
+        needed = len(combination.indices) * int(offsets[-1]) * vector
+        if 0 < available_memory() * MEMORY_SHARE < needed:
+            mapped = [store.mapped(name, combination.indices) for name in names]
+            inputs = cls([[torch.from_numpy(a) for a in arrays] for arrays in mapped], offsets)
+            inputs.device = device
+            return inputs
         parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return cls(states.to(device), np.concatenate([[0], np.cumsum(lengths)]))
+        return cls(states.to(device), offsets)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
@@ -88,12 +104,32 @@ class FeatureInputs:
         """The sentences' vectors, gathered by word index."""
         lengths = self.lengths[sentences]
         words = torch.from_numpy(ranges(self.offsets[sentences], lengths))
-        return FeatureBatch(self.states.index_select(1, words.to(self.states.device)), lengths)
+        if isinstance(self.states, Tensor):
+            states = self.states.index_select(1, words.to(self.device))
+        else:
+            states = _gathered(self.states, words).to(self.device)
+        return FeatureBatch(states, lengths)
 
     def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the tagger meets every word once."""
         words = float(self.lengths[sentences].sum())
         return 2.0 * matrix_entries(tagger) * words * (3 if training else 1)
+
+
+def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
+    """(k, W, H) of numbered words of texts that follow one another."""
+    if len(texts) == 1:
+        return torch.stack([layer.index_select(0, words) for layer in texts[0]])
+    ends = torch.tensor([len(layers[0]) for layers in texts]).cumsum(0)
+    text_of = torch.searchsorted(ends, words, right=True)
+    like = texts[0][0]
+    states = like.new_empty((len(texts[0]), len(words), like.shape[1]))
+    for number, layers in enumerate(texts):
+        here = (text_of == number).nonzero().squeeze(1)
+        begin = int(ends[number]) - len(layers[0])
+        for held, layer in zip(states, layers, strict=True):
+            held[here] = layer.index_select(0, words[here] - begin)
+    return states
 
 
 class PieceInputs:
@@ -146,12 +182,7 @@ class PieceInputs:
         windows = np.unique(ranges(self.first[sentences], sizes))
         words = float(np.diff(self.offsets)[sentences].sum())
         head = 2.0 * (matrix_entries(tagger) - matrix_entries(self.encoder)) * words
-        body = encoder_flops(
-            self.encoder,
-            self.alignment.window_lengths[windows],
-            num_layers=self.encoder.num_layers,
-            hidden_size=self.encoder.hidden_size,
-        )
+        body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
         if not training:
             return head + body
         return 3 * head + body * (1 + 2 * self.encoder.trained_share)

@@ -76,11 +76,9 @@ def test_a_run_gives_what_it_gave(
 def test_several_blocks_are_those_of_the_store(
     tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.experiments import loading
-    from featbert.features import extraction_plan
+    from featbert.features import block_states
 
-    monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 11)
-    monkeypatch.setattr(loading, "BLOCK_WORDS", 11)
+    monkeypatch.setattr(block_states, "BLOCK_WORDS", 11)
     run = learned_run("features", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     assert_gives_what_it_gave(run, tmp_path)
 

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from featbert.features import extraction, extraction_plan
+from featbert.features import block_states, extraction
 from featbert.features.alignment import ContextError
 from featbert.features.device import find_device
 from featbert.features.extraction import extract
@@ -54,7 +54,7 @@ def corpus():
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 6)
+    monkeypatch.setattr(block_states, "BLOCK_WORDS", 6)
 
 
 def run(corpus, folder, cache, **options) -> FeatureStore:
@@ -190,7 +190,7 @@ def test_the_manifest(corpus, folder, tmp_path):
     assert (m.num_layers, m.hidden_size, m.layers) == (3, 16, (0, 1, 2, 3))
     assert (m.context, m.pooling, m.precision, m.dtype) == ("sentence", "first", "fp32", "float16")
     assert (m.device, m.device_name, m.threads) == ("cpu", cpu.name, cpu.threads)
-    assert (m.token_budget, m.block_words) == (99, extraction_plan.BLOCK_WORDS)
+    assert (m.token_budget, m.block_words) == (99, block_states.BLOCK_WORDS)
     assert {"torch", "transformers", "featbert", "h5py"} <= set(m.versions)
     assert list(m.splits) == ["train", "dev"]
     train = m.splits["train"]
@@ -482,7 +482,7 @@ def test_the_sentence_of_a_state_that_is_not_finite(
     # What was finished is kept; the final name is not taken.
     assert sorted(p.suffix for p in tmp_path.iterdir()) == [".journal", ".partial"]
     monkeypatch.undo()
-    monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 6)
+    monkeypatch.setattr(block_states, "BLOCK_WORDS", 6)
     written = count_writes(monkeypatch)
     assert run(corpus, folder, tmp_path).verify() == []
     assert {split for split, _ in written} == {"dev"}

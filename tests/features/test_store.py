@@ -199,6 +199,14 @@ def test_a_layer_is_contiguous_on_disk(store, plan):
             assert data == plan.states["train"][layer].tobytes()
 
 
+@pytest.mark.parametrize("layers", [[2], [2, 0], [0, 1, 2]])
+def test_mapped_is_what_is_read(store, layers):
+    for split in store.splits:
+        mapped = store.mapped(split, layers)
+        np.testing.assert_array_equal(np.stack(mapped), store.read(split, layers))
+        assert {a.dtype for a in mapped} == {np.dtype(store.manifest.dtype)}
+
+
 def test_a_store_crosses_processes(store):
     again = pickle.loads(pickle.dumps(store))
     np.testing.assert_array_equal(again.read("train", [2]), store.read("train", [2]))
@@ -263,6 +271,9 @@ def test_reading_finds_damage_in_the_first_a_middle_and_the_last_block(store, pl
     damaged = FeatureStore(store.path)
     with pytest.raises(StoreError, match=r"is damaged: train, layer 1: block \d does not match"):
         damaged.read("train", [0, 1])
+    with pytest.raises(StoreError, match=r"is damaged: train, layer 1: block \d does not match"):
+        damaged.mapped("train", [0, 1])
+    np.testing.assert_array_equal(damaged.mapped("train", [0])[0], plan.states["train"][0])
     with pytest.raises(StoreError, match="damaged"):
         damaged.read("train", [1], words=slice(word // 5 * 5, word // 5 * 5 + 5))
     np.testing.assert_array_equal(damaged.read("train", [0])[0], plan.states["train"][0])

@@ -12,14 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.rnn import (
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+    pad_sequence,
+)
 
 from featbert.features.alignment import align, ranges
 from featbert.features.encoder import load_encoder
 from featbert.features.layers import parse_layers
 from featbert.features.source import find_encoder
 from featbert.tagging import BiLSTMTagger, FeatureBatch, FineTuneTagger
-from featbert.tagging.bilstm import packing
+from featbert.tagging.recurrence import Packing, bilstm
 from tests.encoders import FAMILIES
 from tests.features.support import sentences_of
 
@@ -195,8 +200,10 @@ def test_the_bilstm_is_that_of_torch_run_the_ordinary_way(layers, order):
         torch.testing.assert_close(case.tagger(batch), ordinary(case.tagger, batch), **CLOSE)
 
 
-def test_gradients_are_those_of_the_ordinary_way():
-    case = feature_case(dropout=0.0)
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("spec", ["weighted:0-3", "concat:0-3"])
+def test_gradients_are_those_of_the_ordinary_way(layers, spec):
+    case = feature_case(spec, dropout=0.0, lstm_layers=layers)
     batch = case.batch(np.array([3, 2, 1, 0]))
     weights = torch.randn(int(LENGTHS.sum()), N_LABELS)
     found = {}
@@ -206,6 +213,51 @@ def test_gradients_are_those_of_the_ordinary_way():
         found[name] = [p.grad.clone() for p in case.tagger.parameters()]
     for ours, theirs in zip(found["ours"], found["ordinary"], strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(1, 3))
+def test_the_recurrence_in_float64_is_torch_s_forwards_and_in_its_gradients(lengths, layers):
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 2, layers, bidirectional=True).double()
+    packing = Packing.of(np.array(lengths))
+    words = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(sum(lengths), 4, dtype=torch.float64)
+    found = []
+    for run in (
+        lambda: bilstm(lstm, words, packing),
+        lambda: lstm(PackedSequence(words, torch.tensor(packing.sizes)))[0].data,
+    ):
+        states = run()
+        tensors = (words, *lstm.parameters())
+        found.append([states.detach(), *torch.autograd.grad((states * weights).sum(), tensors)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=1e-10)
+
+
+def test_dropout_between_layers_is_in_training_alone():
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 4, 2, bidirectional=True, dropout=0.5)
+    words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
+    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
+    assert not torch.equal(*outcomes)
+    lstm.eval()
+    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
+    assert torch.equal(*outcomes)
+
+
+def test_under_autocast_the_lstm_is_torch_s():
+    case = feature_case(dropout=0.0)
+    batch = case.batch(np.arange(4))
+    with torch.inference_mode():
+        plain = case.tagger.eval()(batch)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            cast = case.tagger(batch)
+            states = ordinary(case.tagger, batch)
+    assert cast.dtype == torch.float32
+    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(cast, states.float(), atol=2e-2, rtol=2e-2)
+    assert not torch.equal(cast, plain)
 
 
 def test_the_papers_size():
@@ -232,14 +284,20 @@ def test_packing_is_that_of_torch(lengths):
     packed = pack_padded_sequence(
         padded, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False
     )
-    order, sizes = packing(lengths)
-    assert sizes.tolist() == packed.batch_sizes.tolist()
+    packing = Packing.of(lengths)
+    order, sizes = packing.order, packing.sizes
+    assert sizes == packed.batch_sizes.tolist()
     assert sorted(order.tolist()) == numbers.tolist()
     # Sentences of one length may stand in another order; each step holds the same words.
     theirs = packed.data.split(packed.batch_sizes.tolist())
-    for ours, step in zip(order.split(sizes.tolist()), theirs, strict=True):
+    for ours, step in zip(order.split(sizes), theirs, strict=True):
         assert set(ours.tolist()) == set(step.tolist())
     # Column j of every step is one sentence, word after word.
-    starts = order[: int(sizes[0])]
-    for t, ours in enumerate(order.split(sizes.tolist())):
+    starts = order[: sizes[0]]
+    for t, ours in enumerate(order.split(sizes)):
         assert ours.tolist() == (starts[: len(ours)] + t).tolist()
+    # The word before each, and the word that stands in its place when a sentence is read backwards.
+    assert order[packing.before].tolist() == (order[sizes[0] :] - 1).tolist()
+    ends = np.cumsum(lengths) - 1
+    mirrored = [ends[s] - k for s in range(len(lengths)) for k in range(lengths[s])]  # by flat word
+    assert order[packing.mirror].tolist() == [mirrored[word] for word in order.tolist()]

@@ -12,6 +12,7 @@ from featbert.features.extraction import extract
 from featbert.features.layers import parse_layers
 from featbert.features.source import find_encoder
 from featbert.features.store import StoreError
+from featbert.training import inputs as inputs_module
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from tests.features.support import corpus_of, sentences_of
 
@@ -62,6 +63,32 @@ def test_several_splits_follow_one_another(store):
     dev, train = store.read("dev", [1]), store.read("train", [1])
     expected = np.concatenate([dev[:, 4:5], train[:, :4]], axis=1)
     np.testing.assert_array_equal(batch.states.numpy(), expected)
+
+
+@pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
+@pytest.mark.parametrize("splits", ["train", ["train", "dev"], ["dev", "train", "dev"]])
+def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, splits):
+    combination = parse_layers(spec, 3)
+    held = FeatureInputs.of_store(store, splits, combination, CPU)
+    monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
+    mapped = FeatureInputs.of_store(store, splits, combination, CPU)
+    assert isinstance(held.states, torch.Tensor)
+    assert not isinstance(mapped.states, torch.Tensor)
+    assert all(
+        layer.numpy().base is not None for layers in mapped.states for layer in layers
+    )  # no copy in memory
+    assert mapped.offsets.tolist() == held.offsets.tolist()
+    order = np.random.default_rng(0).permutation(len(held.lengths))
+    for sentences in (order, order[:1], order[-2:]):
+        expected, found = held.batch(sentences), mapped.batch(sentences)
+        assert torch.equal(found.states, expected.states)
+        assert found.lengths.tolist() == expected.lengths.tolist()
+
+
+def test_memory_that_nobody_tells_of_is_taken_to_be_enough(store, monkeypatch):
+    monkeypatch.setattr(inputs_module, "available_memory", lambda: 0)
+    inputs = FeatureInputs.of_store(store, "train", parse_layers("last", 3), CPU)
+    assert isinstance(inputs.states, torch.Tensor)
 
 
 def windows_of(alignment, s) -> set[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.features import extraction_plan
+from featbert.features import block_states
 from featbert.features.alignment import align
 from featbert.features.casing import Reading
 from featbert.features.device import Device, autocast
@@ -47,7 +47,7 @@ TOLERANCE = {
 def test_both_approaches_begin_from_the_same_states(
     encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
 ):
-    monkeypatch.setattr(extraction_plan, "BLOCK_WORDS", 10)
+    monkeypatch.setattr(block_states, "BLOCK_WORDS", 10)
     corpus = corpus_of(train=TRAIN, documents={"train": [0, 0, 0, 1, 1, 1]})
     folder = str(encoder_folder(family))
     store = extract(

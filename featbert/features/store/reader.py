@@ -147,6 +147,30 @@ class FeatureStore:
                     self._check_sample(row, blocks, sums[self.layers.index(layer)], where)
         return out
 
+    def mapped(self, split: str, layers: Sequence[int]) -> list[NDArray[Any]]:
+        """The same states as k arrays (N, H) that lie on disk and are read where they are touched.
+
+        For what is larger than memory: the system keeps as much of it as there is room for.
+
+        Raises:
+            StoreError: a split or layer that the store lacks, or damage in the blocks that `read`
+                compares, too.
+        """
+        self.require(layers)
+        shape = (self.manifest.splits[self._known(split)].words, self.manifest.hidden_size)
+        if not shape[0]:
+            return [np.empty(shape, self.manifest.dtype) for _ in layers]
+        with self._open() as file:
+            places = [self._dataset(file, layer_path(split, k)).id.get_offset() for k in layers]
+            blocks = self._dataset(file, f"{split}/blocks")[:]
+        for k in _sampled(len(blocks) - 1):
+            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
+        # Mode "c": writes, which nobody makes, would stay in memory; torch wants writable arrays.
+        return [
+            np.memmap(self.path, self.manifest.dtype, "c", offset=place, shape=shape)
+            for place in places
+        ]
+
     def require(self, layers: Sequence[int]) -> None:
         """Raises StoreError where the store lacks one of `layers`."""
         missing = [layer for layer in layers if layer not in self.layers]
@@ -213,8 +237,7 @@ class FeatureStore:
         """Compares the first, the last and a middle one of the blocks read whole."""
         split, layer, start = where
         inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= start + len(row)))
-        places = np.linspace(0, len(inside) - 1, SAMPLED_BLOCKS).astype(int)
-        for k in np.unique(inside[places]) if len(inside) else ():
+        for k in inside[_sampled(len(inside))] if len(inside) else ():
             first, stop = blocks[k] - start, blocks[k + 1] - start
             if checksum(row[first:stop]) != sums[k]:
                 raise StoreError(
@@ -233,6 +256,11 @@ class FeatureStore:
             f"an intact feature store of format {FORMAT_VERSION} expected, {self.path} is damaged: "
             f"{reason}; delete it and extract again"
         )
+
+
+def _sampled(n: int) -> NDArray[np.int64]:
+    """The first, the last and those between of n blocks that are compared when they are read."""
+    return np.unique(np.linspace(0, n - 1, SAMPLED_BLOCKS).astype(np.int64))
 
 
 def layer_path(split: str, layer: int) -> str:

@@ -1,0 +1,112 @@
+"""The records behind `experiments/README.md`, a runs directory of their own: `experiments/results`.
+
+    python -m benchmarks.results --runs-dir experiments/runs bert-table7 layer-freezing
+
+keeps what the tables and figures of these experiments are made of (the experiment's record, those
+of its rows and of what its grids tried, and evaluations on other data; no weights, no predictions),
+draws the figures anew and prints the tables. A test compares the README with the records.
+
+    featbert compare --runs-dir experiments/results --experiment bert-table7
+
+shows one of them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+from benchmarks.kept import markdown_tables, record_text, with_columns
+from featbert.cli.showing import reproductions_of
+from featbert.comparison import (
+    Comparison,
+    Run,
+    TransferMatrix,
+    compare_runs,
+    published_matrices,
+    read_record,
+    transfer_matrices,
+)
+from featbert.comparison.evaluations import FOLDER as EVALUATIONS
+from featbert.comparison.experiment_record import experiment_path, read_experiment_record
+from featbert.report import render, render_transfer
+
+RESULTS = Path(__file__).parents[1] / "experiments" / "results"
+FIGURES = "figures"
+COLUMNS = (
+    *("approach", "seeds", "dev F1", "word dev", "test F1", "word test", "Δ dev", "Δ test"),
+    "trained",
+)
+
+
+def keep(experiment: str, runs_dir: Path, kept_dir: Path = RESULTS) -> int:
+    """Copies the records of an experiment; how many runs there are."""
+    record = read_experiment_record(runs_dir, experiment)
+    tried = {run for search in record.searches for one in search.tried for run in one.runs}
+    names = sorted({*record.rows, *tried})
+    for name in names:
+        folder = kept_dir / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "record.json").write_text(record_text(runs_dir / name), "utf-8")
+        for path in sorted((runs_dir / name / EVALUATIONS).glob("*.json")):
+            evaluation = json.loads(path.read_text("utf-8"))
+            evaluation["source"] = evaluation["corpus"]
+            (folder / EVALUATIONS).mkdir(exist_ok=True)
+            text = json.dumps(evaluation, indent=1, ensure_ascii=False) + "\n"
+            (folder / EVALUATIONS / path.name).write_text(text, "utf-8")
+    shutil.copyfile(experiment_path(runs_dir, experiment), experiment_path(kept_dir, experiment))
+    return len(names)
+
+
+def kept(experiment: str, kept_dir: Path = RESULTS) -> tuple[Comparison, list[TransferMatrix]]:
+    """The comparison of an experiment's rows, with published tables, and its transfer matrices."""
+    record = read_experiment_record(kept_dir, experiment)
+    runs = [Run(kept_dir / name, read_record(kept_dir / name)) for name in record.rows]
+    comparison = compare_runs(runs, vary=record.vary)
+    beside, _ = reproductions_of(comparison, record.published)
+    matrices = list(transfer_matrices(runs)) if record.transfer else []
+    return dataclasses.replace(comparison, reproductions=beside), matrices
+
+
+def tables(experiment: str, kept_dir: Path = RESULTS) -> list[str]:
+    """Every table of an experiment in Markdown, the comparison first."""
+    comparison, matrices = kept(experiment, kept_dir)
+    show = read_experiment_record(kept_dir, experiment).show
+    first, *others = markdown_tables(render([comparison], "markdown", show=show))
+    if matrices:
+        others += markdown_tables(render_transfer(matrices, "markdown", published=[]))
+    return ["\n".join(table) for table in (with_columns(first, COLUMNS), *others)]
+
+
+def draw(experiment: str, kept_dir: Path = RESULTS) -> list[Path]:
+    """The experiment's figures as PNG: `figures/<experiment>--<figure>.png`."""
+    from featbert.report.figures import save_figure
+    from featbert.report.figures.choosing import figures_of
+
+    comparison, matrices = kept(experiment, kept_dir)
+    record = read_experiment_record(kept_dir, experiment)
+    published = [m for m in published_matrices() if m.id in record.published]
+    folder = kept_dir / FIGURES
+    return [
+        save_figure(figure, folder / f"{experiment}--{name}.png")
+        for name, figure in figures_of(comparison, matrices, published)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("experiments", nargs="+")
+    parser.add_argument("--runs-dir", type=Path, default=Path("experiments/runs"))
+    options = parser.parse_args()
+    for experiment in options.experiments:
+        print(f"{experiment}: {keep(experiment, options.runs_dir)} records kept")
+        for path in draw(experiment):
+            print(path.name)
+        print("\n\n".join(tables(experiment)), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()
