@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.processes import ROOT, fresh_command, loaded
+
 PACKAGE = ROOT / "featbert"
 ORDER = (
     "data",
@@ -65,23 +64,9 @@ def test_files_stay_short(path: Path) -> None:
 
 @pytest.mark.parametrize("code", ["import featbert", "import featbert.cli", "featbert.compare"])
 def test_what_is_light_stays_light(code: str) -> None:
-    check = (
-        f"import featbert\n{code}\nimport sys\n"
-        "heavy = ('torch', 'transformers', 'sklearn', 'h5py', 'matplotlib')\n"
-        "print([m for m in heavy if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert loaded(f"import featbert\n{code}") == ()
 
 
 def test_help_and_compare_do_not_import_torch(tmp_path: Path) -> None:
     for words in (["--help"], ["compare", "--runs-dir", str(tmp_path)]):
-        code = (
-            "import sys\nfrom featbert.cli import main\n"
-            "try:\n    main()\nexcept SystemExit:\n"
-            "    sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], capture_output=True, check=False
-        )
-        assert done.returncode == 0
+        assert fresh_command(*words, cwd=tmp_path).light

@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from featbert.cli import app
+from tests.processes import Ended
 
 WORDS = [
     ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),
@@ -32,6 +33,15 @@ def write_corpus(folder: Path, *, repeat: int = 4) -> Path:
             lines.append("")
         (folder / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
+
+
+def error_of(result: Result | Ended) -> str:
+    """The one line on stderr of a refused command."""
+    assert result.exit_code == 1, result.stdout + result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
+from featbert.cli.text import unusual
 
 if TYPE_CHECKING:
     from featbert.training.adaptation import AdaptEpoch
@@ -146,9 +147,8 @@ def adapt(
         typer.echo(f"not in the checkpoint, begun at random: {', '.join(adapted.fresh)}")
     else:
         typer.echo("begun from the checkpoint's own encoder and heads")
-    unusual = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in adapted.counts.items() if n)
-    if unusual:
-        typer.echo(f"unusual: {unusual}")
+    if found := unusual(adapted.counts):
+        typer.echo(f"unusual: {found}")
     state = "exists with all that was asked, nothing to do" if adapted.hit else "written"
     typer.echo(f"{adapted.folder}: {state}")
     given = f"--model {shlex.quote(str(adapted.folder))}"

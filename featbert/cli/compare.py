@@ -13,6 +13,7 @@ from featbert.cli.app import app
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.errors import InputError, MissingError
 from featbert.report.searches import search_line
+from featbert.wording import counted
 
 
 @app.command(
@@ -90,7 +91,7 @@ def compare(
         comparisons = [dataclasses.replace(one, reproductions=reproductions)]
         show = show or asked.show
         if asked.missing:
-            lines.append(f"{len(asked.missing)} runs of {asked.name} are not finished")
+            lines.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
         notes = tuple(lines)
     elif runs:
         found = [find_run(name, runs_dir) for name in runs]

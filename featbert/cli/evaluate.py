@@ -12,7 +12,8 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import app
 from featbert.cli.progress import Meter
-from featbert.cli.text import count, printable_lines
+from featbert.cli.text import printable_lines
+from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.comparison.evaluations import EvaluationRecord
@@ -121,8 +122,8 @@ def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -
     seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
     lines = [
         f"{what}  F1 {100 * entity.f1:.2f}  precision {100 * entity.precision:.2f}  "
-        f"recall {100 * entity.recall:.2f}  {count(record.scores.sentences)} sentences  "
-        f"{count(record.scores.words)} words  "
+        f"recall {100 * entity.recall:.2f}  {counted(record.scores.sentences, 'sentence')}  "
+        f"{counted(record.scores.words, 'word')}  "
         f"{'evaluated before' if was_there else duration(seconds)}  {plan.path}"
     ]
     if record.mapping:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import app
-from featbert.cli.text import count, grid, printable_lines
+from featbert.cli.text import count, grid, printable_lines, unusual
 from featbert.report.units import duration, size
+from featbert.wording import counted
+
+if TYPE_CHECKING:
+    from featbert.features.store import StoredSplit
 
 
 @app.command(
@@ -51,10 +55,7 @@ def inspect(
         *(
             (
                 name,
-                [
-                    f"{count(split.sentences)} sentences, {count(split.words)} words"
-                    + "".join(f", {n} {k.replace('_', ' ')}" for k, n in split.counts.items() if n)
-                ],
+                [_size_of(split)],
             )
             for name, split in m.splits.items()
         ),
@@ -62,3 +63,9 @@ def inspect(
     ]
     table = grid(["", ""], rows, justify="left")
     typer.echo(printable_lines(f"{store}\n" + table.lstrip("\n")), nl=False)
+
+
+def _size_of(split: StoredSplit) -> str:
+    """Sentences and words of a split, and what was unusual in it."""
+    sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
+    return ", ".join([*sizes, *filter(None, [unusual(split.counts)])])

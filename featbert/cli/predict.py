@@ -16,8 +16,8 @@ from featbert.cli import options as o
 from featbert.cli.app import INTERRUPTED, app
 from featbert.cli.evaluate import RunModel, RunName
 from featbert.cli.progress import Meter
-from featbert.cli.text import count
 from featbert.errors import InputError, MissingError, nearest
+from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.experiments.predicting import TaggedPiece
@@ -105,11 +105,11 @@ def predict(
             _write(written(tally(predict_stream(tagger, pieces)), format), out)
         except KeyboardInterrupt:
             told = f"; {out} was not written" if out else ""
-            sys.stderr.write(f"\ninterrupted after {count(tally.sentences)} sentences{told}\n")
+            sys.stderr.write(f"\ninterrupted after {counted(tally.sentences, 'sentence')}{told}\n")
             raise typer.Exit(INTERRUPTED) from None
     meter.say(
-        f"{count(tally.sentences)} sentences, {count(tally.words)} words, "
-        f"{count(tally.entities)} entities" + (f": {out}" if out else "")
+        f"{counted(tally.sentences, 'sentence')}, {counted(tally.words, 'word')}, "
+        f"{counted(tally.entities, 'entity', 'entities')}" + (f": {out}" if out else "")
     )
 
 

@@ -8,7 +8,7 @@ one begins. Other keys are passed over, and so are blank lines.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -16,6 +16,7 @@ from featbert.data.files import codec_name, read_text, writing
 from featbert.data.raw import RawFile, RawSentence, excerpt, word_fault
 from featbert.data.sentence import Sentence
 from featbert.errors import InputError
+from featbert.wording import counted
 
 _WORD_KEYS = ("tokens", "words")
 _TAG_KEYS = ("tags", "ner_tags")
@@ -30,26 +31,33 @@ def read_jsonl(path: str | Path, *, encoding: str = "utf-8", tagged: bool = True
         InputError: not such a file; the message names the line.
     """
     path = Path(path)
-    sentences: list[RawSentence] = []
+    lines = read_text(path, encoding).split("\n")
+    sentences = tuple(jsonl_sentences(lines, path, tagged=tagged))
+    if not sentences:
+        raise InputError(f"sentences expected, {path} has only blank lines")
+    return RawFile(path, sentences, codec_name(encoding), word_per_line=False)
+
+
+def jsonl_sentences(lines: Iterable[str], path: Path, *, tagged: bool) -> Iterator[RawSentence]:
+    """The sentences of lines, one by one; `path` is for messages. Raises InputError."""
     document = -1
     key: str | int | None = None
-    for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
+    seen = False
+    for number, line in enumerate(lines, start=1):
         if not line.strip(" \t"):
             continue
         row = JsonLine(path, number, line)
         words, tags = row.words(), row.tags() if tagged else None
         if tags is not None and len(tags) != len(words):
-            row.fail(f"one tag a token expected, found {len(words)} tokens and {len(tags)} tags")
+            found = f"{counted(len(words), 'token')} and {counted(len(tags), 'tag')}"
+            row.fail(f"one tag a token expected, found {found}")
         new = row.document()
-        if sentences and (new is None) != (key is None):
+        if seen and (new is None) != (key is None):
             row.fail('"document" in every line or in none expected')
-        if new is not None and (not sentences or new != key):
+        if new is not None and (not seen or new != key):
             document += 1
-        key = new
-        sentences.append(RawSentence(words, tags, None if new is None else document, number))
-    if not sentences:
-        raise InputError(f"sentences expected, {path} has only blank lines")
-    return RawFile(path, tuple(sentences), codec_name(encoding), word_per_line=False)
+        key, seen = new, True
+        yield RawSentence(words, tags, None if new is None else document, number)
 
 
 def write_jsonl(target: str | Path | TextIO, sentences: Iterable[Sentence]) -> None:

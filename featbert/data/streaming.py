@@ -18,7 +18,7 @@ from typing import Literal
 
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.files import BOM, codec_name
-from featbert.data.jsonl import JsonLine
+from featbert.data.jsonl import jsonl_sentences
 from featbert.data.word_splitter import split_words
 from featbert.errors import InputError
 
@@ -80,7 +80,8 @@ def read_pieces(
         return _text_pieces(lines, name)
     if kind == "conll":
         return _conll_pieces(lines, Path(name), token_column)
-    return _jsonl_pieces(lines, Path(name))
+    sentences = jsonl_sentences(lines, Path(name), tagged=False)
+    return (Piece(sentence.words, sentence.document) for sentence in sentences)
 
 
 def _text_pieces(lines: Iterator[str], name: str) -> Iterator[Piece]:
@@ -114,24 +115,6 @@ def _clean(lines: Iterable[str], path: Path) -> Iterator[str]:
             what = "NUL" if "\0" in line else "carriage return"
             raise InputError(f"text expected, line {number} of {path} has a {what} inside")
         yield line
-
-
-def _jsonl_pieces(lines: Iterator[str], path: Path) -> Iterator[Piece]:
-    """A piece a line; see `read_jsonl`."""
-    document: int | None = None
-    key: str | int | None = None
-    seen = False
-    for number, line in enumerate(lines, start=1):
-        if not line.strip(" \t"):
-            continue
-        row = JsonLine(path, number, line)
-        words, new = row.words(), row.document()
-        if seen and (new is None) != (key is None):
-            row.fail('"document" in every line or in none expected')
-        if new is not None and (not seen or new != key):
-            document = 0 if document is None else document + 1
-        key, seen = new, True
-        yield Piece(words, document)
 
 
 def _lines(

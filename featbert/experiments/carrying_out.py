@@ -67,20 +67,14 @@ def run_features(
     plan: PlannedRun, store: FeatureStore, corpus: Corpus, listeners: Listeners | None = None
 ) -> Run:
     """Carries out a planned run on frozen features; a run that it builds on must be finished."""
-    epochs = _epochs(plan)
-    reset_peak_memory(plan.options.device)
-    prepared = prepare_features(plan, store, corpus)
-    return _carry_out(plan, prepared, corpus, epochs, listeners or Listeners())
+    return _carry_out(plan, lambda: prepare_features(plan, store, corpus), corpus, listeners)
 
 
 def run_finetune(
     plan: PlannedRun, source: EncoderSource, corpus: Corpus, listeners: Listeners | None = None
 ) -> Run:
     """Carries out a planned fine-tuned run; a run that it builds on must be finished."""
-    epochs = _epochs(plan)
-    reset_peak_memory(plan.options.device)
-    prepared = prepare_finetune(plan, source, corpus)
-    return _carry_out(plan, prepared, corpus, epochs, listeners or Listeners())
+    return _carry_out(plan, lambda: prepare_finetune(plan, source, corpus), corpus, listeners)
 
 
 def _epochs(plan: PlannedRun) -> int:
@@ -97,11 +91,17 @@ def _epochs(plan: PlannedRun) -> int:
 
 
 def _carry_out(
-    plan: PlannedRun, prepared: Prepared, corpus: Corpus, epochs: int, listeners: Listeners
+    plan: PlannedRun,
+    prepare: Callable[[], Prepared],
+    corpus: Corpus,
+    listeners: Listeners | None,
 ) -> Run:
-    """Trains, predicts, scores and records; the record is written last."""
+    """Prepares, trains, predicts, scores and records; the record is written last."""
+    listeners = listeners or Listeners()
     device = plan.options.device
-    settings = dataclasses.replace(plan.options.settings, epochs=epochs)
+    settings = dataclasses.replace(plan.options.settings, epochs=_epochs(plan))
+    reset_peak_memory(device)  # what is prepared counts
+    prepared = prepare()
     precision = cast(Precision, plan.signature.training_precision)
     scheme = plan.signature.tag_scheme
     tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels

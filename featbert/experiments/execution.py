@@ -31,6 +31,7 @@ from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
 from featbert.training.adaptation import run_adaptation
 from featbert.training.history import Epoch
+from featbert.wording import counted
 
 
 class FailedRunsError(FeatbertError):
@@ -108,7 +109,7 @@ def run_experiment(
     )
     if outcome.failures:
         told = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
-        raise FailedRunsError(f"{len(outcome.failures)} runs failed: {told}")
+        raise FailedRunsError(f"{counted(len(outcome.failures), 'run')} failed: {told}")
     return outcome.comparison
 
 
@@ -160,15 +161,12 @@ def _adapt(
 ) -> None:
     """Trains one encoder as a language model."""
     arm, plan = adaptation.arm, adaptation.plan
-    assert arm.adapt is not None
     on_step = watchers.on_adaptation(plan.folder.name) if watchers.on_adaptation else None
     try:
         run_adaptation(
             plan,
             resources.corpus(arm),
             resources.encoder(arm.model),
-            arm.adapt.settings(),
-            seed=arm.adapt.seed,
             on_step=on_step,
         )
     except Exception as error:

@@ -89,6 +89,7 @@ class AdaptationPlan:
         folder: where the adapted encoder will be, or is.
         identity: hash of what it follows from.
         asked: what it follows from, as it is recorded.
+        settings, seed: what it is trained with.
         nsp: whether next-sentence prediction is trained.
         device, precision: where and in what it is computed.
         finished: the adapted encoder, where it is there already.
@@ -97,6 +98,8 @@ class AdaptationPlan:
     folder: Path
     identity: str
     asked: dict[str, Any]
+    settings: AdaptSettings
+    seed: int
     nsp: bool
     device: Device
     precision: Precision
@@ -185,9 +188,7 @@ def adapt(
     )
     if plan.finished is not None:
         return plan.finished
-    return run_adaptation(
-        plan, corpus, source, settings, seed=seed, on_step=on_step, on_epoch=on_epoch
-    )
+    return run_adaptation(plan, corpus, source, on_step=on_step, on_epoch=on_epoch)
 
 
 def plan_adaptation(
@@ -225,21 +226,19 @@ def plan_adaptation(
     if record is not None:
         history = [_row(row) for row in record["history"]]
         finished = Adapted(folder, history, tuple(record["fresh"]), nsp, record["counts"], hit=True)
-    return AdaptationPlan(folder, identity, asked, nsp, where, computed, finished)
+    return AdaptationPlan(folder, identity, asked, settings, seed, nsp, where, computed, finished)
 
 
 def run_adaptation(
     plan: AdaptationPlan,
     corpus: Corpus,
     source: EncoderSource,
-    settings: AdaptSettings,
     *,
-    seed: int,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[AdaptEpoch], None] | None = None,
 ) -> Adapted:
     """Carries out a plan that is not finished; see `adapt`."""
-    folder, nsp, where, computed = plan.folder, plan.nsp, plan.device, plan.precision
+    folder, settings, nsp, where = plan.folder, plan.settings, plan.nsp, plan.device
 
     from featbert.training.adaptation_loop import (
         Surroundings,
@@ -249,7 +248,7 @@ def run_adaptation(
     from featbert.training.language_model import load_language_model
     from featbert.training.sentence_pairs import piece_text
 
-    language_model = load_language_model(source, nsp=nsp, seed=seed)
+    language_model = load_language_model(source, nsp=nsp, seed=plan.seed)
     longest = settings.max_length or min(MAX_LENGTH, language_model.positions)
     if longest > language_model.positions:
         raise AdaptationError(
@@ -260,7 +259,7 @@ def run_adaptation(
         piece_text(corpus[split].sentences, language_model.wordpieces) for split in ("train", "dev")
     )
     folder.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is told now
-    surroundings = Surroundings(longest, seed, where, computed)
+    surroundings = Surroundings(longest, plan.seed, where, plan.precision)
     history = fit_language_model(
         language_model,
         train,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from featbert.training.masking import Masking
-from featbert.training.settings import SettingsError
+from featbert.training.settings import Settings, SettingsError
 
 # Pieces of a sequence where nothing else is said; fewer where the encoder reads fewer.
 MAX_LENGTH = 128
@@ -15,7 +14,7 @@ NSP = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
-class AdaptSettings:
+class AdaptSettings(Settings):
     """What language-model fine-tuning is told.
 
     Attributes:
@@ -47,32 +46,24 @@ class AdaptSettings:
     def __post_init__(self) -> None:
         """Raises SettingsError naming every setting that is out of range."""
         fate = self.mask_share + self.random_share
-        wrong = [
-            f"{name} {text} expected, found {getattr(self, name)!r}"
-            for name, fits, text in (
-                ("epochs", self.epochs >= 1, "of at least 1"),
-                ("batch_size", self.batch_size >= 1, "of at least 1"),
-                ("learning_rate", 0 < self.learning_rate < 10, "between 0 and 10"),
-                ("max_length", self.max_length is None or self.max_length >= 8, "of at least 8"),
-                ("share", 0 < self.share < 1, "between 0 and 1"),
-                ("mask_share", 0 <= self.mask_share <= 1, "from 0 to 1"),
-                ("random_share", 0 <= self.random_share <= 1, "from 0 to 1"),
-                ("nsp", self.nsp in NSP, "auto, on or off"),
-                ("warmup", 0 <= self.warmup <= 1, "from 0 to 1"),
-                ("weight_decay", 0 <= self.weight_decay < 10, "from 0 to 10"),
-                ("clip_norm", self.clip_norm > 0, "above 0"),
-                ("token_budget", self.token_budget >= 1, "of at least 1"),
-            )
-            if not fits
-        ]
+        wrong = self.out_of_range(
+            ("epochs", self.epochs >= 1, "of at least 1"),
+            ("batch_size", self.batch_size >= 1, "of at least 1"),
+            ("learning_rate", 0 < self.learning_rate < 10, "between 0 and 10"),
+            ("max_length", self.max_length is None or self.max_length >= 8, "of at least 8"),
+            ("share", 0 < self.share < 1, "between 0 and 1"),
+            ("mask_share", 0 <= self.mask_share <= 1, "from 0 to 1"),
+            ("random_share", 0 <= self.random_share <= 1, "from 0 to 1"),
+            ("nsp", self.nsp in NSP, "auto, on or off"),
+            ("warmup", 0 <= self.warmup <= 1, "from 0 to 1"),
+            ("weight_decay", 0 <= self.weight_decay < 10, "from 0 to 10"),
+            ("clip_norm", self.clip_norm > 0, "above 0"),
+            ("token_budget", self.token_budget >= 1, "of at least 1"),
+        )
         if fate > 1 + 1e-9:
             wrong.append(f"mask_share + random_share of at most 1 expected, found {fate:g}")
         if wrong:
             raise SettingsError("; ".join(wrong))
-
-    def but(self, **given: Any) -> AdaptSettings:
-        """These settings with those of `given` that are not None instead."""
-        return dataclasses.replace(self, **{k: v for k, v in given.items() if v is not None})
 
     @property
     def masking(self) -> Masking:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from featbert.errors import InputError
 
@@ -34,7 +34,24 @@ class SettingsError(InputError):
 
 
 @dataclass(frozen=True)
-class TrainingSettings:
+class Settings:
+    """What all settings can do."""
+
+    def but(self, **given: Any) -> Self:
+        """These settings with those of `given` that are not None instead."""
+        return dataclasses.replace(self, **{k: v for k, v in given.items() if v is not None})
+
+    def out_of_range(self, *rules: tuple[str, bool, str]) -> list[str]:
+        """A message for each rule (name, whether it fits, what is expected) that is broken."""
+        return [
+            f"{name} {text} expected, found {getattr(self, name)!r}"
+            for name, fits, text in rules
+            if not fits
+        ]
+
+
+@dataclass(frozen=True)
+class TrainingSettings(Settings):
     """What the training loop is told.
 
     Attributes:
@@ -84,29 +101,25 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Raises SettingsError naming every setting that is out of range."""
-        wrong = [
-            f"{name} {text} expected, found {getattr(self, name)!r}"
-            for name, fits, text in (
-                ("epochs", self.epochs >= 1, "of at least 1"),
-                ("batch_size", self.batch_size >= 1, "of at least 1"),
-                ("learning_rate", 0 < self.learning_rate < 10, "between 0 and 10"),
-                ("mix_learning_rate", 0 < self.mix_learning_rate < 10, "between 0 and 10"),
-                ("dropout", 0 <= self.dropout < 1, "from 0 to below 1"),
-                ("warmup", 0 <= self.warmup <= 1, "from 0 to 1"),
-                ("weight_decay", 0 <= self.weight_decay < 10, "from 0 to 10"),
-                ("clip_norm", self.clip_norm > 0, "above 0"),
-                ("patience", self.patience is None or self.patience >= 1, "of at least 1"),
-                ("token_budget", self.token_budget >= 1, "of at least 1"),
-                ("lstm_size", self.lstm_size >= 1, "of at least 1"),
-                ("lstm_layers", self.lstm_layers >= 0, "of at least 0"),
-                ("schedule", self.schedule in SCHEDULES, " or ".join(SCHEDULES)),
-                ("train_on", self.train_on in TRAIN_ON, " or ".join(TRAIN_ON)),
-                ("discriminative", 1 <= self.discriminative < 100, "from 1 to below 100"),
-                ("unfreeze", self.unfreeze is None or self.unfreeze >= 1, "of at least 1"),
-                ("freeze_to", self.freeze_to is None or self.freeze_to >= 0, "of at least 0"),
-            )
-            if not fits
-        ]
+        wrong = self.out_of_range(
+            ("epochs", self.epochs >= 1, "of at least 1"),
+            ("batch_size", self.batch_size >= 1, "of at least 1"),
+            ("learning_rate", 0 < self.learning_rate < 10, "between 0 and 10"),
+            ("mix_learning_rate", 0 < self.mix_learning_rate < 10, "between 0 and 10"),
+            ("dropout", 0 <= self.dropout < 1, "from 0 to below 1"),
+            ("warmup", 0 <= self.warmup <= 1, "from 0 to 1"),
+            ("weight_decay", 0 <= self.weight_decay < 10, "from 0 to 10"),
+            ("clip_norm", self.clip_norm > 0, "above 0"),
+            ("patience", self.patience is None or self.patience >= 1, "of at least 1"),
+            ("token_budget", self.token_budget >= 1, "of at least 1"),
+            ("lstm_size", self.lstm_size >= 1, "of at least 1"),
+            ("lstm_layers", self.lstm_layers >= 0, "of at least 0"),
+            ("schedule", self.schedule in SCHEDULES, " or ".join(SCHEDULES)),
+            ("train_on", self.train_on in TRAIN_ON, " or ".join(TRAIN_ON)),
+            ("discriminative", 1 <= self.discriminative < 100, "from 1 to below 100"),
+            ("unfreeze", self.unfreeze is None or self.unfreeze >= 1, "of at least 1"),
+            ("freeze_to", self.freeze_to is None or self.freeze_to >= 0, "of at least 0"),
+        )
         if wrong:
             raise SettingsError("; ".join(wrong))
 
@@ -114,10 +127,6 @@ class TrainingSettings:
     def trained_splits(self) -> tuple[str, ...]:
         """Splits that the tagger learns from."""
         return ("train", "dev") if self.train_on == "train+dev" else ("train",)
-
-    def but(self, **given: Any) -> TrainingSettings:
-        """These settings with those of `given` that are not None instead."""
-        return dataclasses.replace(self, **{k: v for k, v in given.items() if v is not None})
 
 
 def used_settings(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,8 @@ from typer.testing import Result
 
 from featbert.comparison import find_runs
 from featbert.features import FeatureStore
-from tests.workspace import Workspace
+from tests.processes import fresh_command
+from tests.workspace import Workspace, error_of
 
 NUMBER = r"\d+\.\d{4}"
 
@@ -32,14 +30,6 @@ def written(space: Workspace) -> list[Path]:
 def without_documents(space: Workspace) -> None:
     for path in space.corpus.iterdir():
         path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
-
-
-def error_of(result: Result) -> str:
-    """The one line on stderr of a refused command."""
-    assert result.exit_code == 1, result.output
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1, result.stderr
-    return result.stderr
 
 
 def test_help_has_an_example(workspace: Workspace) -> None:
@@ -147,26 +137,10 @@ REFUSED = {
 def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Workspace) -> None:
     without_documents(workspace)
     words = [w.format(folder=workspace.folder) for w in REFUSED[name]]
-    code = (
-        "import sys\n"
-        "from featbert.cli import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as stop:\n"
-        "    print('torch' in sys.modules, stop.code)\n"
-    )
-    given = ["--model", str(workspace.model), "--data", str(workspace.corpus)]
-    done = subprocess.run(
-        [sys.executable, "-c", code, "adapt", *given, *words],
-        capture_output=True,
-        text=True,
-        cwd=workspace.folder,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        check=True,
-    )
-    assert done.stdout == "False 1\n", done.stderr
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+    given = ("--model", workspace.model, "--data", workspace.corpus)
+    ended = fresh_command("adapt", *given, *words, cwd=workspace.folder)
+    assert error_of(ended)
+    assert (ended.stdout, ended.light) == ("", True)
     assert not (workspace.folder / "cache").exists()
 
 

@@ -14,21 +14,13 @@ import pytest
 from featbert.comparison import find_runs
 from featbert.features import FeatureStore
 from tests.encoders import write_encoder
-from tests.workspace import WORDS, Workspace
+from tests.processes import fresh_command, sent
+from tests.workspace import WORDS, Workspace, error_of
 
 COMMANDS = (
     *("extract", "train", "finetune", "adapt", "compare", "evaluate", "predict"),
     *("run", "check", "inspect", "probe"),
 )
-
-
-def error_of(result: object) -> str:
-    """The one line on stderr of a refused command."""
-    assert result.exit_code == 1, result.output
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1, result.stderr
-    assert "Traceback" not in result.stderr
-    return result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -257,25 +249,9 @@ def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Works
     places |= {kind: workspace.folder / kind for kind in ("plain", "uncased", "damaged")}
     make_places(workspace, REFUSED[name])
     words = [w.format(**places) for w in REFUSED[name]]
-    code = (
-        "import sys\n"
-        "from featbert.cli import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as stop:\n"
-        "    print('torch' in sys.modules, stop.code)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        capture_output=True,
-        text=True,
-        cwd=workspace.folder,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        check=True,
-    )
-    assert done.stdout == "False 1\n", done.stderr
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+    ended = fresh_command(*words, cwd=workspace.folder)
+    assert error_of(ended)
+    assert (ended.stdout, ended.light) == ("", True)
 
 
 def test_wrong_usage_exits_with_2(workspace: Workspace) -> None:
@@ -441,14 +417,8 @@ def test_at_a_terminal_train_asks_which_store(workspace: Workspace) -> None:
     os.close(other)
     shown = b""
     answered = False
-    while True:
-        try:
-            read = os.read(terminal, 4096)
-        except OSError:  # the other side has closed
-            break
-        if not read:
-            break
-        shown += read
+    for part in sent(terminal):
+        shown += part
         if b"Which store" in shown and not answered:
             os.write(terminal, b"2\n")
             answered = True

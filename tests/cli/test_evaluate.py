@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from featbert.comparison import Run, find_runs
-from tests.cli.test_commands import error_of
-from tests.workspace import Workspace
+from tests.processes import fresh_command
+from tests.workspace import Workspace, error_of
 
 
 @pytest.fixture
@@ -121,26 +118,13 @@ def test_an_encoder_that_is_not_the_runs(space: Workspace) -> None:
 def test_what_is_there_already_and_mistakes_need_no_torch(space: Workspace) -> None:
     run = runs(space)["last"].name
     assert evaluate(space, run, "--data", space.corpus).exit_code == 0
-    where = ["--runs-dir", str(space.runs), "--cache-dir", str(space.cache)]
-    code = (
-        "import sys\n"
-        "from featbert.cli import main\n"
-        f"words = ['featbert', 'evaluate', {run!r}, '--data', {str(space.corpus)!r}, *{where!r}]\n"
-        "for split in ('test', 'nope'):\n"
-        "    sys.argv = [*words, '--split', split]\n"
-        "    try:\n"
-        "        main()\n"
-        "    except SystemExit as stop:\n"
-        "        print('torch' in sys.modules, stop.code)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        check=True,
-    )
-    first, *rest = done.stdout.split("\n")
-    assert "evaluated before" in first
-    assert rest == ["False 0", "False 1", ""], done.stderr
-    assert done.stderr.startswith("error: a nope split expected")
+    words = ("evaluate", run, "--data", space.corpus, "--split")
+    where = ("--runs-dir", space.runs, "--cache-dir", space.cache)
+    there, mistake = (fresh_command(*words, s, *where, cwd=space.folder) for s in ("test", "nope"))
+    assert there.exit_code == 0, there.stderr
+    assert "evaluated before" in there.stdout
+    assert there.stdout.count("\n") == 1
+    assert error_of(mistake).startswith("error: a nope split expected")
+    assert mistake.stdout == ""
+    assert there.light
+    assert mistake.light

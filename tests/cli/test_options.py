@@ -113,10 +113,9 @@ def test_what_was_unusual_is_said_and_recorded(workspace: Workspace) -> None:
     train = workspace.corpus / "train.conll"
     train.write_text(train.read_text("utf-8") + "Jordan I-PER\n\u200b O\nEU I-ORG\n", "utf-8")
     options = ("--tag-column", 2, "--scheme", "bio")
-    assert "1 unknown words" in workspace.extract(*options).stdout
+    assert "unusual: 1 unknown word\n" in workspace.extract(*options).stdout
     for done in (workspace.train("--layers", "last"), workspace.finetune(*options)):
-        assert "2 repaired tags" in done.stderr
-        assert "1 unknown words" in done.stderr
+        assert "unusual in the corpus: 1 unknown word, 2 repaired tags\n" in done.stderr
     for run in find_runs(workspace.runs):
         assert run.record.counts["repaired_tags"] == 2
         assert run.record.counts["unknown_words"] == 1

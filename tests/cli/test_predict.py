@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +13,8 @@ from typer.testing import CliRunner
 from featbert.cli import app
 from featbert.comparison import Run, find_runs
 from featbert.data import load_corpus, read_conll, read_jsonl
-from tests.cli.test_commands import error_of
-from tests.workspace import Workspace
+from tests.processes import fresh_command
+from tests.workspace import Workspace, error_of
 
 
 @pytest.fixture(params=["last", "finetune"])
@@ -117,24 +116,9 @@ def test_a_mistake_is_told_in_one_line_without_torch(
     run = next(iter(find_runs(finished.runs)))
     given = [w.format(folder=tmp_path) for w in words]
     where = [] if "--runs-dir" in given else ["--runs-dir", str(finished.runs)]
-    code = (
-        "import sys\n"
-        "from featbert.cli import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as stop:\n"
-        "    print('torch' in sys.modules, stop.code)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "predict", run.name, *given, *where],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        check=True,
-    )
-    assert done.stdout == "False 1\n", done.stderr
-    assert told in done.stderr
-    assert done.stderr.count("\n") == 1
+    ended = fresh_command("predict", run.name, *given, *where, cwd=tmp_path)
+    assert told in error_of(ended)
+    assert (ended.stdout, ended.light) == ("", True)
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(finished: Workspace, tmp_path: Path) -> None:

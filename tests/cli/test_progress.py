@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from featbert.cli.progress import Meter
+from tests.processes import sent
 
 WORK = """
 import time
@@ -31,15 +32,7 @@ def at_a_terminal(code: str) -> tuple[str, str]:
         env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
     )
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        seen += part
+    seen = b"".join(sent(ours))
     assert process.stdout is not None
     stdout = process.stdout.read().decode()
     process.stdout.close()

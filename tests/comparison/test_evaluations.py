@@ -17,23 +17,14 @@ from featbert.comparison.evaluations import (
 from featbert.comparison.record import RecordError, SplitIdentity
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError
-from featbert.evaluation.scores import PRF, SplitScores
 from tests.comparison.evaluation_records import evaluate, make_evaluation
 from tests.comparison.records import make_record
+from tests.comparison.strategies import numbers, scores
 
-numbers = st.floats(allow_nan=False, allow_infinity=False)
-figures = st.builds(PRF, precision=numbers, recall=numbers, f1=numbers)
 records = st.builds(
     EvaluationRecord,
     mapping=st.dictionaries(st.text(), st.text(), max_size=3),
-    scores=st.builds(
-        SplitScores,
-        entity=figures,
-        by_type=st.dictionaries(st.text(), figures, max_size=2),
-        strict=figures,
-        word=figures,
-        word_accuracy=numbers,
-    ),
+    scores=scores,
     extraction_seconds=st.none() | numbers,
     prediction_seconds=numbers,
     format_version=st.just(1),

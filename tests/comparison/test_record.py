@@ -18,24 +18,14 @@ from featbert.comparison.record import (
     record_to_json,
 )
 from featbert.errors import InputError, MissingError
-from featbert.evaluation.scores import PRF, SplitScores
 from featbert.training.history import Epoch, ParameterGroup
 from featbert.training.settings import LATER_SETTINGS
 from tests.comparison.records import as_read, make_record
+from tests.comparison.strategies import numbers, scores
 
-numbers = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.none() | st.booleans() | st.integers() | numbers | st.text()
 values = st.recursive(
     plain, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(), v, max_size=3)
-)
-figures = st.builds(PRF, precision=numbers, recall=numbers, f1=numbers)
-scores = st.builds(
-    SplitScores,
-    entity=figures,
-    by_type=st.dictionaries(st.text(), figures, max_size=2),
-    strict=figures,
-    word=figures,
-    word_accuracy=numbers,
 )
 epochs = st.builds(
     Epoch,

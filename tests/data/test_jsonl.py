@@ -72,7 +72,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ({"tokens": "a", "tags": "O"}, '"tokens" as a list'),
         ({"tokens": [1], "tags": ["O"]}, "strings in \"tokens\" expected, found '1'"),
         ({"tokens": ["a"], "ner_tags": [3]}, "write tags by name"),
-        ({"tokens": ["a"], "tags": ["O", "O"]}, "found 1 tokens and 2 tags"),
+        ({"tokens": ["a"], "tags": ["O", "O"]}, "found 1 token and 2 tags"),
         ({"tokens": [], "tags": []}, "at least one token"),
         ({"tokens": [""], "tags": ["O"]}, "it is empty"),
         ({"tokens": ["a\nb"], "tags": ["O"]}, "it holds a tab"),

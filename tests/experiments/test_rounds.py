@@ -44,13 +44,22 @@ def where(workspace: Workspace):
     return {"cache_dir": workspace.cache, "runs_dir": workspace.runs}
 
 
-def test_conditions_side_by_side(experiment, where, monkeypatch):
-    """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
-    extracted = []
+@pytest.fixture
+def extracted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A number for each extraction that is carried out."""
+    numbers: list[int] = []
     plain = execution.run_extraction
-    monkeypatch.setattr(
-        execution, "run_extraction", lambda *a, **k: (extracted.append(1), plain(*a, **k))[1]
-    )
+
+    def run_extraction(*args, **options):
+        numbers.append(len(numbers) + 1)
+        return plain(*args, **options)
+
+    monkeypatch.setattr(execution, "run_extraction", run_extraction)
+    return numbers
+
+
+def test_conditions_side_by_side(experiment, where, extracted):
+    """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
     trial = experiment(
         features={"layers": ["last"], "epochs": 2, "lstm_size": 4},
         finetune={"epochs": 2, "freeze_to": 1},
@@ -208,7 +217,7 @@ def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
     )
     options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
     plan = workspace.call("run", file, "--dry-run", *options)
-    assert "1 grid searches decide on further runs" in plan.stdout
+    assert "2 runs; 1 grid search decides on further runs" in plan.stdout
     assert "0 of 2 configurations tried so far" in plan.stdout
     done = workspace.call("run", file, "--format", "json", *options)
     assert done.exit_code == 0, done.output
@@ -226,6 +235,8 @@ def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
         "compare", "--experiment", "grid", "--runs-dir", workspace.runs, "--format", "json"
     )
     assert json.loads(again.stdout)["rows"] == json.loads(done.stdout)["rows"]
+    (told,) = (note for note in comparison["notes"] if "among 2 configurations" in note)
+    assert told in json.loads(again.stdout)["notes"]
     wrong = workspace.call("compare", "--experiment", "grit", "--runs-dir", workspace.runs)
     assert "did you mean 'grid'?" in wrong.stderr
     everything = workspace.call("compare", "--runs-dir", workspace.runs, "--format", "json")
@@ -284,12 +295,7 @@ def languages(tmp_path) -> dict[str, str]:
     }
 
 
-def test_every_tagger_is_scored_on_every_language(experiment, where, languages, monkeypatch):
-    extracted = []
-    plain = execution.run_extraction
-    monkeypatch.setattr(
-        execution, "run_extraction", lambda *a, **k: (extracted.append(1), plain(*a, **k))[1]
-    )
+def test_every_tagger_is_scored_on_every_language(experiment, where, languages, extracted):
     trial = experiment(
         corpora=languages,
         transfer=True,
@@ -359,6 +365,39 @@ def test_a_candidate_that_fails_does_not_hold_up_its_row(experiment, where, monk
     assert (search.failed, search.chosen) == ((True, False), 1)
     assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
     assert list(outcome.failures.values()) == ["a finite loss expected"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "told"),
+    [
+        ([1], "1 run failed, 1 that waits for it is left; the same command tries the failed one"),
+        (
+            [1, 2],
+            "2 runs failed, 2 that wait for them are left; the same command tries the failed ones",
+        ),
+    ],
+)
+def test_run_counts_what_failed_and_what_waits(
+    workspace: Workspace, tmp_path: Path, monkeypatch, failing: list[int], told: str
+):
+    file = tmp_path / "both.toml"
+    file.write_text(
+        f'data = "{workspace.corpus}"\nmodel = "{workspace.model}"\nseeds = [1, 2, 3]\n'
+        'train_on = "train+dev"\n[finetune]\nepochs = 1\n',
+        "utf-8",
+    )
+    plain = execution.carry_out_job
+
+    def carry_out_job(arm, run, *rest):
+        if run.seed in failing:
+            raise FeatbertError("a finite loss expected")
+        return plain(arm, run, *rest)
+
+    monkeypatch.setattr(execution, "carry_out_job", carry_out_job)
+    options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
+    done = workspace.call("run", file, *options)
+    assert "both: 6 of 6 runs to train\n" in done.stderr
+    assert f"error: {told} again\n" in done.stderr
 
 
 def test_what_would_be_the_same_run_is_tried_once(experiment, where):

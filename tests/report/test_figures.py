@@ -1,9 +1,5 @@
 import functools
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import matplotlib
 import pytest
@@ -30,6 +26,7 @@ from featbert.report.figures import (
 )
 from tests.comparison.evaluation_records import evaluate, language_run, transfer_runs
 from tests.comparison.records import make_run, make_seeds
+from tests.processes import python
 
 LANGUAGES = ("de", "en", "nl")
 F1 = {
@@ -489,15 +486,7 @@ def test_another_process_writes_the_same_bytes_and_changes_no_settings(tmp_path)
         "    save_figure(freezing_curve(freezing()), f'{sys.argv[1]}/other.{kind}')\n"
         "print(matplotlib.rcParams.copy() == before, 'matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONHASHSEED": "12345"},
-    )
-    assert done.stdout == "True False\n"
+    assert python(code, tmp_path, env={"PYTHONHASHSEED": "12345"}) == "True False\n"
     for kind in ("png", "pdf", "svg"):
         here = save_figure(freezing_curve(freezing()), tmp_path / f"here.{kind}")
         assert here.read_bytes() == (tmp_path / f"other.{kind}").read_bytes(), kind
@@ -534,17 +523,9 @@ def test_without_matplotlib_it_says_how_to_get_it():
         "    except FileNotFoundError as error:\n"
         "        print(type(error).__name__, error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-    )
     told = "matplotlib expected to draw figures, it is not installed; install it with: "
-    assert done.stdout == f"{MissingError.__name__} {told}pip install matplotlib\n" * len(
-        figures.__all__
-    )
+    line = f"{MissingError.__name__} {told}pip install matplotlib\n"
+    assert python(code) == line * len(figures.__all__)
 
 
 def test_places_are_spread_as_little_as_needed():

@@ -152,24 +152,30 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit(task):
     assert not equal(first[0], other[0])
 
 
+@pytest.fixture
+def gradients(monkeypatch) -> list[list[torch.Tensor]]:
+    """Those of every parameter, step by step, as the loop takes the steps."""
+    found = []
+    plain = loop_module._step
+
+    def step(tagger, *args):
+        found.append([p.grad.clone() for p in tagger.parameters()])
+        plain(tagger, *args)
+
+    monkeypatch.setattr(loop_module, "_step", step)
+    return found
+
+
 @pytest.mark.parametrize("budget", [1, 9, 30])
-def test_cutting_a_batch_changes_nothing_but_rounding(task, monkeypatch, budget):
+def test_cutting_a_batch_changes_nothing_but_rounding(task, gradients, budget):
     """The loss of parts is summed and divided by the words of the whole batch."""
 
     def trained(settings):
-        gradients = []
-        plain = loop_module._step
-
-        def step(tagger, *args):
-            gradients.append([p.grad.clone() for p in tagger.parameters()])
-            plain(tagger, *args)
-
         tagger = task.tagger()
         task.inputs.drawn.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(loop_module, "_step", step)
-            fitted = run(task, tagger, settings)
-        return gradients, weights(tagger), fitted, len(task.inputs.drawn)
+        gradients.clear()
+        fitted = run(task, tagger, settings)
+        return list(gradients), weights(tagger), fitted, len(task.inputs.drawn)
 
     whole = trained(SETTINGS)
     parts = trained(dataclasses.replace(SETTINGS, token_budget=budget))
@@ -184,16 +190,8 @@ def test_cutting_a_batch_changes_nothing_but_rounding(task, monkeypatch, budget)
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 
 
-def test_gradients_are_those_of_the_mean_loss_over_words(task, monkeypatch):
+def test_gradients_are_those_of_the_mean_loss_over_words(task, gradients):
     """An independent oracle: one batch, the words' mean cross-entropy, no loop."""
-    gradients = []
-    plain = loop_module._step
-
-    def step(tagger, *args):
-        gradients.append([p.grad.clone() for p in tagger.parameters()])
-        plain(tagger, *args)
-
-    monkeypatch.setattr(loop_module, "_step", step)
     settings = dataclasses.replace(SETTINGS, epochs=1, batch_size=24, token_budget=20)
     run(task, task.tagger(), settings)
     tagger = task.tagger().train()

@@ -1,0 +1,77 @@
+"""Python in processes of their own: what they print, and which heavy libraries they load.
+
+The process of the tests has loaded everything long ago; only a fresh one can tell.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy", "pydantic", "matplotlib")
+_MARK = "loaded:"
+_TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"
+_COMMAND = f"from featbert.cli import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended; `light`: it loaded neither torch nor transformers."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    light: bool
+
+
+def python(code: str, *words: object, env: Mapping[str, str] | None = None) -> str:
+    """stdout of code that is run with arguments in the repository's root and must succeed."""
+    done = _run([code, *words], ROOT, env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def loaded(code: str) -> tuple[str, ...]:
+    """Those of HEAVY that code, which prints nothing, loads."""
+    printed, _, names = python(f"{code}\n{_TELL}").rpartition(_MARK)
+    assert printed == ""
+    return tuple(names.split())
+
+
+def fresh_command(*words: object, cwd: Path) -> Ended:
+    """`featbert` with arguments in a process of its own, run in a folder."""
+    done = _run([_COMMAND, *words], cwd)
+    stdout, mark, names = done.stdout.rpartition(_MARK)
+    assert mark, done.stderr
+    light = not {"torch", "transformers"}.intersection(names.split())
+    return Ended(done.returncode, stdout, done.stderr, light)
+
+
+def sent(terminal: int) -> Iterator[bytes]:
+    """What the other side of a pseudo-terminal sends, part by part, until it is closed."""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            return
+        if not part:
+            return
+        yield part
+
+
+def _run(
+    words: Sequence[object], cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | (env or {}),
+        check=False,
+    )
