@@ -29,10 +29,16 @@ def markdown_tables(report: str) -> list[list[str]]:
 
 
 def with_columns(table: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """A table's lines with those of `columns` that it has, in this order.
-
-    Times and memory are another machine's on another machine: texts leave such columns out.
-    """
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    places = [cells[0].index(column) for column in columns if column in cells[0]]
+    """A table's lines with `columns` alone, in this order."""
+    cells = _cells(table)
+    places = [cells[0].index(column) for column in columns]
     return ["| " + " | ".join(row[place] for place in places) + " |" for row in cells]
+
+
+def without_columns(table: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """A table's lines without those of `columns` that it has."""
+    return with_columns(table, [head for head in _cells(table)[0] if head not in columns])
+
+
+def _cells(table: Sequence[str]) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]

@@ -19,14 +19,13 @@ import json
 import shutil
 from pathlib import Path
 
-from benchmarks.kept import markdown_tables, record_text, with_columns
+from benchmarks.kept import markdown_tables, record_text, without_columns
 from featbert.cli.showing import reproductions_of
 from featbert.comparison import (
     Comparison,
     Run,
     TransferMatrix,
     compare_runs,
-    published_matrices,
     read_record,
     transfer_matrices,
 )
@@ -35,11 +34,15 @@ from featbert.comparison.experiment_record import experiment_path, read_experime
 from featbert.report import render, render_transfer
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"
-FIGURES = "figures"
-COLUMNS = (
-    *("approach", "seeds", "dev F1", "word dev", "test F1", "word test", "Δ dev", "Δ test"),
-    "trained",
-)
+# Figures that the README shows, of those that `featbert compare --figures` draws.
+SHOWN = {
+    "bert-table7": ("mix-weights",),
+    "layer-freezing": ("freezing-test",),
+    "layer-ablation": ("layers-test", "mix-weights"),
+    "zero-shot-transfer": ("transfer",),
+}
+# Times and memory are another machine's on another machine; disk and words/s go with them.
+LEFT_OUT = ("training", "extraction", "words/s", "store", "memory")
 
 
 def keep(experiment: str, runs_dir: Path, kept_dir: Path = RESULTS) -> int:
@@ -78,21 +81,18 @@ def tables(experiment: str, kept_dir: Path = RESULTS) -> list[str]:
     first, *others = markdown_tables(render([comparison], "markdown", show=show))
     if matrices:
         others += markdown_tables(render_transfer(matrices, "markdown", published=[]))
-    return ["\n".join(table) for table in (with_columns(first, COLUMNS), *others)]
+    return ["\n".join(table) for table in (without_columns(first, LEFT_OUT), *others)]
 
 
 def draw(experiment: str, kept_dir: Path = RESULTS) -> list[Path]:
-    """The experiment's figures as PNG: `figures/<experiment>--<figure>.png`."""
+    """The experiment's figures for the README: `figures/<experiment>--<figure>.png`."""
     from featbert.report.figures import save_figure
     from featbert.report.figures.choosing import figures_of
 
-    comparison, matrices = kept(experiment, kept_dir)
-    record = read_experiment_record(kept_dir, experiment)
-    published = [m for m in published_matrices() if m.id in record.published]
-    folder = kept_dir / FIGURES
+    drawn = dict(figures_of(*kept(experiment, kept_dir)))
     return [
-        save_figure(figure, folder / f"{experiment}--{name}.png")
-        for name, figure in figures_of(comparison, matrices, published)
+        save_figure(drawn[name], kept_dir / "figures" / f"{experiment}--{name}.png")
+        for name in SHOWN.get(experiment, ())
     ]
 
 

@@ -128,7 +128,8 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     for group, naming in zip(members, name_rows(members, freed), strict=True):
         key = comparable_key(group[0].record)
         rows.append(_row(group, naming, {part: key[part] for part in key if part in freed}))
-    rows = _with_differences(sorted(rows, key=_place), baseline)
+    by_layer = any((row.layers or "").startswith("layer:") for row in rows)
+    rows = _with_differences(sorted(rows, key=lambda row: _place(row, by_layer=by_layer)), baseline)
     first = comparable_key(runs[0].record)
     splits = tuple(s for s in EVALUATED if any(s in run.record.scores for run in runs))
     shared_texts = [s for s in splits if _agree(runs, f"{s}.text")]
@@ -162,12 +163,20 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(name for name, _ in Counter(names).most_common())
 
 
-def _place(row: Row) -> tuple[object, ...]:
-    """Where a row stands: features before fine-tuning, known combinations before others."""
+def _place(row: Row, *, by_layer: bool) -> tuple[object, ...]:
+    """Where a row stands: features before fine-tuning, known combinations before others.
+
+    Where rows are of single layers by number, all single layers stand first, in their order.
+    """
     name = row.layers or ""
-    order = NAMES.index(name) if name in NAMES else len(NAMES)
+    indices = row.runs[0].record.layer_indices or []
+    single = by_layer and len(indices) == 1
+    order = indices[0] if single else NAMES.index(name) if name in NAMES else len(NAMES)
     varied = [natural(value) for value in row.varied.values()]
-    return (row.approach == "finetune", order, natural(name), varied, natural(row.label))
+    # Nothing frozen comes before what is.
+    told = "none" not in row.differing.values()
+    place = (not single, order, natural(name), varied, told)
+    return (row.approach == "finetune", *place, natural(row.label))
 
 
 def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:

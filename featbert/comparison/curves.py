@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from featbert.comparison.compare import Comparison, compare
+from featbert.comparison.labels import TAGGER, tagger_of
 from featbert.comparison.rows import Row, Statistic
 from featbert.comparison.runs import Run
 
@@ -210,8 +211,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _tagger(row: Row) -> str:
-    linear = row.settings.get("lstm_layers") == 0
-    return "linear probe" if linear else "BiLSTM"
+    return tagger_of(row.settings)
 
 
 def _freezing_series(row: Row) -> str:
@@ -227,7 +227,7 @@ def _layer_series(row: Row, among: Sequence[Row]) -> str:
     """
     tagger = _tagger(row)
     alike = [other for other in among if _tagger(other) == tagger]
-    names = dict.fromkeys(name for other in alike for name in other.differing)
+    names = dict.fromkeys(n for other in alike for n in other.differing if n != TAGGER)
     told = [
         f"{name}={_shown(row, name)}"
         for name in names

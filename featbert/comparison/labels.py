@@ -16,6 +16,8 @@ from featbert.comparison.grouping import CONDITIONS, comparable_key
 from featbert.comparison.record import RunRecord
 from featbert.comparison.runs import Run
 
+# Stands in a label by its value alone.
+TAGGER = "tagger"
 # Columns of what varies, by the parts of the comparable key that make them.
 _VARIED_COLUMNS = {
     "corpus": ("dev.text", "dev.tags", "test.text", "test.tags"),
@@ -64,12 +66,33 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
             for name in _differing([r.settings for r in namesakes])
             if name not in row_varied
         }
+        differing = _with_tagger(differing, record, namesakes)
         for name in _differing([_conditions(r) for r in same_cell]):
             differing.setdefault(name, _condition(record, name, same_cell))
         base = "fine-tuning" if record.approach == "finetune" else record.layers or "features"
-        inner = ", ".join(f"{name}={value}" for name, value in differing.items())
+        inner = ", ".join(
+            value if name == TAGGER else f"{name}={value}" for name, value in differing.items()
+        )
         namings.append(Naming(f"{base} ({inner})" if inner else base, row_varied, differing))
     return namings
+
+
+def tagger_of(settings: Mapping[str, Any]) -> str:
+    """What reads the frozen vectors: a BiLSTM of no layers is a linear probe."""
+    return "linear probe" if settings.get("lstm_layers") == 0 else "BiLSTM"
+
+
+def _with_tagger(
+    differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
+) -> dict[str, str]:
+    """Where some namesakes are linear probes: the tagger's name instead of its sizes."""
+    if record.approach == "finetune" or len({tagger_of(r.settings) for r in namesakes}) < 2:
+        return differing
+    tagger = tagger_of(record.settings)
+    alike = _differing([r.settings for r in namesakes if tagger_of(r.settings) == tagger])
+    sizes = [name for name in ("lstm_size", "lstm_layers") if name not in alike]
+    rest = {name: value for name, value in differing.items() if name not in sizes}
+    return {TAGGER: tagger, **rest}
 
 
 def _cell(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:

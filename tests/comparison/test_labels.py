@@ -27,6 +27,40 @@ def test_rows_of_one_name_say_which_settings_differ():
     ]
 
 
+def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
+    lstm = {"lstm_layers": 2, "lstm_size": 256, "epochs": 4}
+    probe = {"lstm_layers": 0, "epochs": 4}
+    assert labels(
+        make_run("a", layers="layer:2", layer_indices=[2], settings=probe),
+        make_run("b", layers="layer:2", layer_indices=[2], settings=lstm),
+        make_run("c", layers="last", layer_indices=[3], settings=lstm),
+        make_run("d", layers="last", layer_indices=[3], settings={**lstm, "lstm_size": 64}),
+        make_run("e", layers="last", layer_indices=[3], settings={**probe, "epochs": 9}),
+        make_run("f", layers="embeddings", layer_indices=[0], settings=lstm),
+        make_run("g", settings=lstm),
+    ) == [
+        # single layers in their order, whatever they are called, before combinations
+        "embeddings",
+        "layer:2 (BiLSTM)",
+        "layer:2 (linear probe)",
+        "last (BiLSTM, lstm_size=64, epochs=4)",
+        "last (BiLSTM, lstm_size=256, epochs=4)",
+        "last (linear probe, epochs=9)",
+        "concat_last4",
+    ]
+    # Where nobody is one, sizes are told as they are.
+    assert labels(
+        make_run("a", settings=lstm), make_run("b", settings={**lstm, "lstm_layers": 1})
+    ) == ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"]
+
+
+def test_nothing_frozen_comes_before_what_is():
+    frozen = [None, 0, 4, 12]
+    assert labels(
+        *(make_run(f"k{k}", layers=None, settings={"freeze_to": k}) for k in reversed(frozen))
+    ) == [f"fine-tuning (freeze_to={k})" for k in ("none", 0, 4, 12)]
+
+
 def test_order_of_keys_and_kind_of_number_are_no_settings():
     assert labels(
         make_run("a", seed=1, settings={"x": 1, "y": [2.0]}),

@@ -24,6 +24,7 @@ from featbert.report.figures import (
     style,
     transfer_heatmap,
 )
+from featbert.report.figures.choosing import figures_of
 from tests.comparison.evaluation_records import evaluate, language_run, transfer_runs
 from tests.comparison.records import make_run, make_seeds
 from tests.processes import python
@@ -388,6 +389,20 @@ def test_a_layer_curve_holds_both_taggers():
     assert list(probe.get_ydata()) == pytest.approx([60.1 + n for n in range(7)])
     labels = [t.get_text() for t in axes.get_xticklabels()]
     assert labels == ["emb.", "1", "2", "3", "4", "5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("tried", "drawn"),
+    [([0, 1, 2], True), ([0, 5, 6], False), ([0, 4, 5, 6], True), ([6], False)],
+)
+def test_a_layer_curve_needs_neighbours(tried, drawn):
+    """The rows of BERT's table are no curve: nobody tried the layers between."""
+    runs = []
+    for layer in tried:
+        spec = {"layers": f"layer:{layer}", "layer_indices": [layer]}
+        runs += make_seeds(f"l{layer}", [0.6, 0.61], **spec)
+    (comparison,) = compare(runs)
+    assert ("layers-dev" in dict(figures_of(comparison))) == drawn
 
 
 @pytest.mark.parametrize(

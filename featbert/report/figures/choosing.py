@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from featbert.comparison.compare import Comparison
@@ -25,15 +25,16 @@ def figures_of(
 ) -> Iterator[tuple[str, Figure]]:
     """Names for files, and figures: by frozen layer, by single layer, mix weights, transfer.
 
-    A curve needs at least three places along its axis; a comparison of nothing of the kind has
-    no figure.
+    A curve needs at least three places along its axis, and a curve over layers three neighbours: a
+    line across layers that nobody tried would claim what is not known. A comparison of nothing of
+    the kind has no figure.
     """
     for split in comparison.splits:
         freezing = freezing_points(comparison)
         if len({(p.freeze_to, p.whole) for p in freezing.points if split in p.f1}) >= 3:
             yield f"freezing-{split}", freezing_curve(freezing, split=split)
         layers = layer_points(comparison)
-        if len({p.layer for p in layers.points if split in p.f1}) >= 3:
+        if _neighbours({p.layer for p in layers.points if split in p.f1}) >= 3:
             yield f"layers-{split}", layer_curve(layers, split=split)
     profiles = mix_points(run for row in comparison.rows for run in row.runs)
     if profiles:
@@ -43,3 +44,12 @@ def figures_of(
         yield "transfer", transfer_heatmap(*matrices)
     if published:
         yield "transfer-published", transfer_heatmap(*published)
+
+
+def _neighbours(layers: Collection[int]) -> int:
+    """Length of the longest run of layers that follow one another."""
+    longest = run = 0
+    for layer in range(max(layers, default=-1) + 1):
+        run = run + 1 if layer in layers else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,131 @@
+"""A generated newswire-like corpus of any size: the embedded sample's sentences, mixed by a seed.
+
+Lengths are gamma-distributed about the mean asked for, spread as in CoNLL-2003's English news
+(mean 14.5 words, a standard deviation of 0.8 of it, headlines of a few words, at most 113). Words
+are runs of the sample's sentences, cut to length. Of the names half are replaced by made-up ones,
+some by others of the same type, and digits by other digits, so that the vocabulary grows with the
+text as it does in news. Train is made of the sample's train alone, dev of its dev, test of its
+test.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from featbert.data import Corpus, Sentence, Split, load_corpus
+
+MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
+DOCUMENT = 15  # sentences
+MADE_UP, SWAPPED = 0.5, 0.25
+NAMES = 8000  # made-up names of each type; low numbers come often, high ones seldom
+SYLLABLES = tuple(first + second for first in "bdgklmnrst" for second in "aeiou")
+ENDINGS = {"PER": "son", "LOC": "burg", "ORG": "tec", "MISC": "ian"}
+
+Span = tuple[tuple[str, ...], str]  # words of a name, or one word; its type, or "O"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Sentences of a split, and its words where they are given to the word."""
+
+    sentences: int
+    words: int | None = None
+
+
+# Tjong Kim Sang and De Meulder 2003, table 2, as the files are read (-DOCSTART- is no sentence).
+CONLL2003 = {
+    "train": Size(14_041, 203_621),
+    "dev": Size(3_250, 51_362),
+    "test": Size(3_453, 46_435),
+}
+
+
+def generated_corpus(sizes: Mapping[str, Size], *, seed: int = 1) -> Corpus:
+    """A corpus with splits of these sizes; equal sizes and seed give equal text on any machine.
+
+    Args:
+        sizes: by split name: train, dev, test.
+    """
+    sample = _sample()
+    splits = {
+        name: Split(name, tuple(_sentences(sample[name], size, random.Random(f"{seed} {name}"))))
+        for name, size in sizes.items()
+    }
+    return Corpus("generated", splits, "en", "generated")
+
+
+@functools.cache
+def _sample() -> Corpus:
+    return load_corpus("sample")
+
+
+def _sentences(split: Split, size: Size, draw: random.Random) -> Iterator[Sentence]:
+    texts = [list(_spans(sentence)) for sentence in split]
+    names: dict[str, list[Span]] = {}
+    for text in texts:
+        for span in text:
+            names.setdefault(span[1], []).append(span)
+    for number, length in enumerate(_lengths(size, draw)):
+        words: list[str] = []
+        tags: list[str] = []
+        while len(words) < length - 1:
+            for span in draw.choice(texts)[:-1]:  # without its full stop
+                found, kind = _varied(span, names, draw)
+                words += found
+                tags += ["O"] if kind == "O" else [f"B-{kind}", *[f"I-{kind}"] * (len(found) - 1)]
+        # A name that is cut keeps its beginning, so tags stay well formed.
+        words[length - 1 :], tags[length - 1 :] = ["."], ["O"]
+        yield Sentence(tuple(words), tuple(tags), number // DOCUMENT)
+
+
+def _lengths(size: Size, draw: random.Random) -> list[int]:
+    """Words of each sentence, 1 to `LONGEST`; together `size.words` where that is given."""
+    mean = MEAN if size.words is None else size.words / size.sentences
+    lengths = [
+        min(LONGEST, max(1, round(draw.gammavariate(SHAPE, mean / SHAPE))))
+        for _ in range(size.sentences)
+    ]
+    missing = 0 if size.words is None else size.words - sum(lengths)
+    step = 1 if missing > 0 else -1
+    while missing:
+        at = draw.randrange(len(lengths))
+        if 1 <= lengths[at] + step <= LONGEST:
+            lengths[at] += step
+            missing -= step
+    return lengths
+
+
+def _spans(sentence: Sentence) -> Iterator[Span]:
+    """The sentence as names and single words."""
+    words: list[str] = []
+    kind = "O"
+    for word, tag in zip(sentence.words, sentence.tags or (), strict=True):
+        if not tag.startswith("I-"):
+            if words:
+                yield tuple(words), kind
+            words, kind = [], tag[2:] or "O"
+        words.append(word)
+    yield tuple(words), kind
+
+
+def _varied(span: Span, names: Mapping[str, Sequence[Span]], draw: random.Random) -> Span:
+    words, kind = span
+    if kind == "O":
+        return (re.sub("[0-9]", lambda _: str(draw.randrange(10)), words[0]),), kind
+    chance = draw.random()
+    if chance < MADE_UP:
+        return tuple(_name(kind, draw) for _ in words), kind
+    return draw.choice(names[kind]) if chance < MADE_UP + SWAPPED else span
+
+
+def _name(kind: str, draw: random.Random) -> str:
+    number = int(NAMES * draw.random() ** 3)
+    syllables = ""
+    while number or not syllables:
+        number, at = divmod(number, len(SYLLABLES))
+        syllables += SYLLABLES[at]
+    return syllables.capitalize() + ENDINGS.get(kind, "")

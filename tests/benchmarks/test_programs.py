@@ -1,0 +1,134 @@
+"""Every program in a tiny form: it runs to its record, which has what a reader looks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import extract, finetune, gpu, growth, memory, start, store, table7, train
+from benchmarks.run_records import KEPT, write_runs
+from featbert.cli import app
+from featbert.comparison import find_runs
+
+RECORD = {"benchmark", "command", "machine", "about", "measured", "ratios", "notes"}
+SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, capsys):
+    """Runs a program and gives its record; what it printed is in `printed`."""
+
+    def run(main, *words: object) -> dict:
+        file = tmp_path / "record.json"
+        main([*map(str, words), "--json", str(file), "--work", str(tmp_path)])
+        record = json.loads(file.read_text("utf-8"))
+        assert set(record) == RECORD
+        assert str(tmp_path) not in json.dumps(record)
+        assert record["command"] in capsys.readouterr().out
+        assert not list(tmp_path.glob("featbert-benchmark-*"))
+        return record
+
+    return run
+
+
+def test_extract(recorded, reader) -> None:
+    record = recorded(extract.main, "--rounds", 1, "--sentences", 8, "--model", reader)
+    for row in record["measured"].values():
+        assert set(row) == SPEED
+        assert len(row["seconds"]) == 1
+    assert "featbert fp32 over transformers loop fp32" in record["ratios"]
+    assert "featbert fp32 over forward alone fp32, loading not counted" in record["ratios"]
+    assert record["about"]["wordpieces"] >= record["about"]["words"]
+    assert not any("lost" in note for note in record["notes"])
+
+
+def test_train(recorded, reader) -> None:
+    small = ("--sentences", 8, "--epochs", 1, "--lstm-size", 4)
+    record = recorded(train.main, "--rounds", 1, *small, "--model", reader)
+    for row in record["measured"].values():
+        assert set(row) == {*SPEED, "dev_f1"}
+    assert "featbert fp32 over nn.LSTM loop fp32" in record["ratios"]
+
+
+def test_finetune(recorded, reader) -> None:
+    small = ("--sentences", 8, "--epochs", 1)
+    record = recorded(finetune.main, "--rounds", 1, *small, "--model", reader)
+    for row in record["measured"].values():
+        assert set(row) == {*SPEED, "dev_f1"}
+    assert "featbert fp32 over transformers loop fp32" in record["ratios"]
+
+
+def test_store(recorded) -> None:
+    small = ("--megabytes", 2, "--hidden", 64, "--rounds", 1)
+    measured = recorded(store.main, *small)["measured"]
+    assert set(measured) == {"one layer", "last four", "all layers", "whole file"}
+    asked = [row["bytes_asked"] for row in measured.values()]
+    assert asked[0] < asked[1] < asked[2]  # what was not asked for is not read
+
+
+def test_memory(recorded, reader, monkeypatch) -> None:
+    monkeypatch.setattr(memory, "in_own_process", lambda work, *args: work(*args))
+    small = ("--sizes", "8", "--train-sizes", "8", "--lstm-size", 4)
+    measured = recorded(memory.main, *small, "--model", reader)["measured"]
+    assert "above_bytes" in measured["extraction, 8 sentences"]
+    assert {"above_bytes", "layers_bytes"} <= set(measured["training, 8 sentences"])
+
+
+def test_start(recorded) -> None:
+    measured = recorded(start.main, "--rounds", 1, "--runs", 2)["measured"]
+    assert {row["imported"] for row in measured.values()} == {"neither"}
+    assert set(measured) == {"--help", "compare, 2 runs"}
+
+
+def test_as_many_runs_as_are_asked_for(tmp_path) -> None:
+    number = len(list(KEPT.glob("*.json"))) + 1
+    write_runs(tmp_path, number)
+    found = find_runs(tmp_path)
+    assert len(found.runs) == number
+    assert len({(run.record.name, run.record.seed) for run in found}) == number
+
+
+def test_growth(recorded, reader, tmp_path) -> None:
+    figure = tmp_path / "growth.png"
+    small = ("--sentences", 4, "--times", "1,2", "--rounds", 1, "--lstm-size", 4)
+    record = recorded(growth.main, *small, "--model", reader, "--figure", figure)
+    assert set(record["measured"]) == {
+        "extraction, 4 sentences", "extraction, 8 sentences",
+        "training, 4 sentences", "training, 8 sentences",
+    }  # fmt: skip
+    assert set(record["ratios"]) == {"exponent of extraction", "exponent of training"}
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_gpu(recorded, monkeypatch) -> None:
+    def in_this_process(words: list[str], limit: float) -> tuple[int, str]:
+        done = CliRunner().invoke(app, words)
+        return done.exit_code, f"{done.output} {done.exception!r}"
+
+    monkeypatch.setattr(table7, "call", in_this_process)
+    tiny = ("--scale", 0.001, "--shape", "tiny", "--lstm-size", 4)
+    table = ("--epochs", 1, "--seeds", 1, "--jobs", 1)
+    measured = recorded(gpu.main, *tiny, *table, "--device", "cpu")["measured"]
+    assert set(measured) == {"disk", "extraction", "bilstm", "finetuning", "table7"}
+    assert {part.get("failed") for part in measured.values()} == {None}
+    assert {"words_per_second", "share_of_matmul_rate"} <= set(measured["extraction"])
+    assert measured["bilstm"]["epoch_seconds"] > 0
+    assert measured["finetuning"]["epoch_seconds"] > 0
+    assert measured["table7"]["complete"]
+    assert set(measured["table7"]["training_seconds"]) == set(table7.ROWS)
+
+
+def test_a_part_that_fails_costs_the_others_nothing(recorded, monkeypatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no such thing")
+
+    for part in ("extract_once", "finetune_encoder", "run_table7"):
+        monkeypatch.setattr(gpu, part, broken)
+    tiny = ("--scale", 0.001, "--shape", "tiny", "--device", "cpu")
+    measured = recorded(gpu.main, *tiny)["measured"]
+    assert "no such thing" in measured["extraction"]["failed"]
+    assert "the extraction failed" in measured["bilstm"]["failed"]
+    assert measured["disk"]["bytes"] > 0
