@@ -58,10 +58,10 @@ def settings_to_try(approach: str) -> Iterator[Setting]:
     """The first stage, then the second, where the first has ended."""
     for rate in LEARNING_RATES[approach]:
         yield approach, rate, FIRST_EPOCHS
-    rate = best_rate(approach)
-    if rate is not None:
+    best = best_rate(approach)
+    if best is not None:
         for epochs in OTHER_EPOCHS:
-            yield approach, rate, epochs
+            yield approach, best, epochs
 
 
 def search(data: Path, runs: Path, cache: Path, approach: str, seeds: list[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
@@ -12,10 +14,14 @@ def library_versions() -> dict[str, str]:
     """Version by library name, with Python's and featbert's own."""
     from featbert import __version__
 
-    found = {"featbert": __version__, "python": platform.python_version()}
+    return {"featbert": __version__, "python": platform.python_version(), **dict(_installed())}
+
+
+@functools.cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Looked up once a process: each look parses a package's metadata."""
+    found = []
     for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(PackageNotFoundError):
+            found.append((name, version(name)))
+    return tuple(found)
