@@ -72,9 +72,8 @@ def bilstm(lstm: nn.LSTM, words: Tensor, packing: Packing) -> Tensor:
             words,
             _directions(lstm, f"weight_ih_l{layer}").flatten(0, 1),
             _directions(lstm, f"weight_hh_l{layer}"),
-            (
-                _directions(lstm, f"bias_ih_l{layer}") + _directions(lstm, f"bias_hh_l{layer}")
-            ).flatten(),
+            _directions(lstm, f"bias_ih_l{layer}").flatten(),
+            _directions(lstm, f"bias_hh_l{layer}").flatten(),
             packing,
         )
         words = torch.cat([states[0], states[1][packing.mirror]], dim=1)
@@ -96,17 +95,23 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, words: Tensor, inward: Tensor, onward: Tensor, bias: Tensor, packing: Packing
+        ctx: Any,
+        words: Tensor,
+        inward: Tensor,
+        onward: Tensor,
+        bias: Tensor,
+        onward_bias: Tensor,
+        packing: Packing,
     ) -> Tensor:
         """
         Args:
             words: (W, D) in packed order.
             inward: (8H, D), gates i, f, g, o of the first direction, then of the second.
             onward: (2, 4H, H) by direction.
-            bias: (8H,).
+            bias, onward_bias: (8H,).
         """
         size = onward.shape[2]
-        first, second = torch.addmm(bias, words, inward.mT).chunk(2, dim=1)
+        first, second = torch.addmm(bias + onward_bias, words, inward.mT).chunk(2, dim=1)
         gates = torch.stack([first, second[packing.mirror]])  # (2, W, 4H)
         shape = (2, len(words), size)
         cells, bounded, states = (words.new_empty(shape) for _ in range(3))
@@ -132,7 +137,9 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor, None]:
+    def backward(
+        ctx: Any, above: Tensor
+    ) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor, None]:
         """`above` is (2, W, H), the gradient of the states from what reads them."""
         words, inward, onward, gates, cells, bounded, states = ctx.saved_tensors
         packing: Packing = ctx.packing
@@ -165,10 +172,13 @@ class _Recurrence(torch.autograd.Function):
                 state, cell = torch.bmm(gate, onward), within * f[:, now]
         # (W, 8H) gradients of the gates before their nonlinearities, by word again
         joined = torch.cat([share[0], share[1][packing.mirror]], dim=1)
+        bias = joined.sum(0)
         return (
             joined @ inward if ctx.needs_input_grad[0] else None,
             joined.mT @ words,
             torch.bmm(share.mT, earlier),
-            joined.sum(0),
+            bias,
+            # Gradients are changed in place (summed over parts, clipped): they share no memory.
+            bias.clone(),
             None,
         )

@@ -235,6 +235,24 @@ def test_the_recurrence_in_float64_is_torch_s_forwards_and_in_its_gradients(leng
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=1e-10)
 
 
+def test_gradients_share_no_memory():
+    """They are changed in place: summed over the parts of a batch, and clipped."""
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 2, 2, bidirectional=True)
+    words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
+    bilstm(lstm, words, packing).sum().backward()
+    once = [p.grad.clone() for p in lstm.parameters()]
+    for number, parameter in enumerate(lstm.parameters()):
+        parameter.grad.fill_(number)
+    for number, parameter in enumerate(lstm.parameters()):
+        assert torch.equal(parameter.grad, torch.full_like(parameter.grad, number))
+    lstm.zero_grad()
+    for _ in range(2):
+        bilstm(lstm, words, packing).sum().backward()
+    for first, parameter in zip(once, lstm.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, 2 * first)
+
+
 def test_dropout_between_layers_is_in_training_alone():
     torch.manual_seed(0)
     lstm = nn.LSTM(3, 4, 2, bidirectional=True, dropout=0.5)
