@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from featbert.cli.showing import reproductions_of, shown, told_figures, write_fi
 from featbert.errors import InputError, MissingError
 from featbert.report.searches import search_line
 from featbert.wording import counted
+
+if TYPE_CHECKING:
+    from featbert.comparison.experiment_record import ExperimentRecord
 
 
 @app.command(
@@ -79,7 +82,10 @@ def compare(
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
+    if figures is not None:
+        o.check_folder(figures, "--figures")
     notes: tuple[str, ...] = ()
+    asked: ExperimentRecord | None = None
     if experiment is not None:
         if runs:
             raise InputError("run names or --experiment expected, found both; leave one out")
@@ -109,15 +115,21 @@ def compare(
         else:
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
-    tables = [published_table(name) for name in published or ()]
+    by_language = {matrix.id for matrix in published_matrices()}
+    tables = [published_table(name) for name in published or () if name not in by_language]
     comparisons = [
         dataclasses.replace(
             c, reproductions=(*c.reproductions, *(reproduce(c, table) for table in tables))
         )
         for c in comparisons
     ]
-    matrices = transfer_matrices(run for c in comparisons for row in c.rows for run in row.runs)
-    beside = published_matrices() if matrices else []
+    matrices = [
+        matrix
+        for matrix in transfer_matrices(r for c in comparisons for row in c.rows for r in row.runs)
+        if (asked.transfer if asked is not None else len(matrix.rows) > 1)
+    ]
+    shown_beside = {*(published or ()), *(asked.published if asked is not None else ())}
+    beside = [m for m in published_matrices() if matrices and m.id in shown_beside]
     text = shown(comparisons, format, notes, show=show or (), matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:

@@ -63,7 +63,7 @@ def predict(
     Raw text has a sentence a line and is split into words; a blank line stays one, and parts
     documents for a run that reads whole documents. Tokenised text keeps its words.
     """
-    _check_out(out)
+    _check_out(out, file)
     from featbert.data.files import codec_name
     from featbert.data.streaming import kind_of, read_pieces
     from featbert.experiments.usable import check_usable, find_run
@@ -127,10 +127,12 @@ class _Tally:
             yield tagged
 
 
-def _check_out(out: Path | None) -> None:
-    """Refuses what cannot be written to, before any work."""
+def _check_out(out: Path | None, file: str) -> None:
+    """Refuses what cannot be written to, or is the text itself, before any work."""
     if out is None:
         return
+    if file != STDIN and out.exists() and Path(file).exists() and out.samefile(file):
+        raise InputError(f"another file expected for --out, {out} is the text to tag")
     if out.is_dir():
         raise InputError(f"a file expected for --out, {out} is a folder; name a file in it")
     if not out.parent.is_dir():

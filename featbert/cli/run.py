@@ -56,6 +56,8 @@ def run(
     """
     o.check_folder(cache_dir, "--cache-dir")
     o.check_folder(runs_dir, "--runs-dir")
+    if figures is not None:
+        o.check_folder(figures, "--figures")
     from featbert.experiments.file import read_experiment
     from featbert.experiments.identity import check_trainable
     from featbert.experiments.resources import Resources

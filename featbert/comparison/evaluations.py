@@ -106,10 +106,15 @@ def read_evaluation(path: Path) -> EvaluationRecord:
     return record
 
 
+def evaluation_files(run: Run) -> list[Path]:
+    """Where a run's evaluations are, by file name."""
+    return sorted((run.folder / FOLDER).glob("*.json"))
+
+
 def evaluations_of(run: Run) -> list[EvaluationRecord]:
     """All evaluations of a run, by file name.
 
     Raises:
         RecordError: one of them is damaged.
     """
-    return [read_evaluation(path) for path in sorted((run.folder / FOLDER).glob("*.json"))]
+    return [read_evaluation(path) for path in evaluation_files(run)]

@@ -8,7 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from featbert.comparison.evaluations import EvaluationRecord, evaluations_of
+from featbert.comparison.evaluations import (
+    EvaluationRecord,
+    evaluation_files,
+    read_evaluation,
+)
 from featbert.comparison.record import RecordError, SplitIdentity
 from featbert.comparison.runs import Run
 
@@ -70,11 +74,16 @@ def read_scored(run: Run, split: str) -> ScoredRun:
     """A run with its evaluations on `split`.
 
     Raises:
-        RecordError: an evaluation is damaged, or is another run's.
+        RecordError: an evaluation is another run's.
     """
     record = run.record
     kept, left_out = [], []
-    for evaluation in evaluations_of(run):
+    for path in evaluation_files(run):
+        try:
+            evaluation = read_evaluation(path)
+        except RecordError as error:
+            left_out.append(f"left out, an evaluation that cannot be read: {error}")
+            continue
         if evaluation.run not in (run.name, record.name):
             raise RecordError(
                 f"evaluations of run {run.name} expected in {run.folder}, the one on "

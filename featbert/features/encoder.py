@@ -246,7 +246,14 @@ def load_encoder(
             f"weights of every layer expected in {source.folder}, {len(missing)} are missing "
             f"({missing[0]}, ...); the checkpoint is of another architecture"
         )
-    return Encoder(model, load_wordpieces(source), pooling=pooling).eval()
+    wordpieces = load_wordpieces(source)
+    pieces, known = wordpieces.backend.get_vocab_size(), model.get_input_embeddings().num_embeddings
+    if pieces > known:
+        raise EncoderError(
+            f"an embedding for each of {pieces:,} pieces expected in {source.folder}, the encoder "
+            f"has {known:,}; tokenizer and weights are not of one checkpoint"
+        )
+    return Encoder(model, wordpieces, pooling=pooling).eval()
 
 
 def _usable_positions(model: nn.Module) -> int:

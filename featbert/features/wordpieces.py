@@ -59,7 +59,8 @@ class WordPieces:
         Returns:
             pieces: (P,) piece ids of all words in order, without specials.
             ends: (N + 1,) word n has pieces ends[n] .. ends[n + 1] - 1, at least one.
-            unknown: words that yielded no piece and got the unknown piece.
+            unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
+                the unknown piece for them, or nothing, and then they got it here.
         """
         ids: list[Ints] = []
         counts: list[Ints] = []
@@ -74,6 +75,7 @@ class WordPieces:
             piece_ids = np.asarray(found.ids, dtype=np.int64)
             words = np.asarray(found.word_ids, dtype=np.int64)
             by_word = np.bincount(words, minlength=len(text)).astype(np.int64)
+            unknown += len(np.unique(words[piece_ids == self.unknown_id]))
             empty = np.flatnonzero(by_word == 0)
             if len(empty):
                 unknown += len(empty)
@@ -109,6 +111,11 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         raise TokenizerError(
             f"a fast tokenizer expected for {source.name}, found {type(tokenizer).__name__}; "
             "save one with PreTrainedTokenizerFast"
+        )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        raise TokenizerError(
+            f"a vocabulary expected in {source.folder}, its tokenizer has special pieces alone; "
+            "tokenizer.json or vocab.txt is missing"
         )
     backend = _word_backend(tokenizer.backend_tokenizer.to_str())
     cased = _is_cased_vocabulary(backend)

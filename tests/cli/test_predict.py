@@ -103,6 +103,7 @@ def test_an_ill_formed_line_leaves_no_file(
         (("{folder}",), "is a folder"),
         (("{folder}/notes.txt", "--out", "{folder}"), "name a file in it"),
         (("{folder}/notes.txt", "--out", "{folder}/no/x"), "no does not exist"),
+        (("{folder}/notes.txt", "--out", "{folder}/notes.txt"), "is the text to tag"),
         (("{folder}/notes.txt", "--encoding", "utf-99"), "'utf-99' is not known"),
         (("{folder}/notes.txt", "--token-column", "2"), "is read as text"),
         (("{folder}/notes.txt", "--model", "{folder}/nowhere"), "does not exist"),

@@ -380,6 +380,15 @@ def test_less_training_data_is_another_row(tmp_path):
     assert matrix.own == ((True, False), (True, False))
 
 
+def test_a_damaged_evaluation_is_left_out_and_told(tmp_path):
+    runs = [language_run(tmp_path, "en", "r"), language_run(tmp_path, "de", "s")]
+    evaluate(runs[1], "en")
+    path = evaluate(runs[0], "de")
+    path.write_text("{", "utf-8")
+    (matrix,) = transfer_matrices(runs)
+    assert any("cannot be read" in note and path.name in note for note in matrix.notes)
+
+
 def test_another_runs_evaluation_is_refused(tmp_path):
     run = language_run(tmp_path, "en", "r")
     other = evaluate(language_run(tmp_path, "en", "s"), "de")

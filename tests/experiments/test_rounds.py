@@ -347,7 +347,18 @@ def test_the_matrix_and_its_figure_at_the_command_line(workspace, languages, tmp
     as_json = json.loads(workspace.call("run", file, "--format", "json", *options).stdout)
     assert as_json["transfer"]
     compared = workspace.call("compare", "--runs-dir", workspace.runs)
-    assert "train" in compared.stdout
+    assert "trained on" in compared.stdout
+    assert "Pires" not in compared.stdout  # nobody asked
+    again = workspace.call("compare", "--experiment", "transfer", "--runs-dir", workspace.runs)
+    assert "trained on" in again.stdout
+    assert "Pires" in again.stdout
+    afile = tmp_path / "afile"
+    afile.write_text("", "utf-8")
+    for command in (("run", file, *options), ("compare", "--runs-dir", workspace.runs)):
+        refused = workspace.call(*command, "--figures", afile)
+        assert refused.exit_code == 1
+        assert f"a folder expected for --figures, {afile} is a file" in refused.stderr
+        assert not refused.stdout
 
 
 def test_a_candidate_that_fails_does_not_hold_up_its_row(experiment, where, monkeypatch):

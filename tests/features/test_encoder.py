@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -227,3 +230,18 @@ def test_an_incomplete_folder_is_refused(tmp_path, gone, says):
 def test_an_unknown_pooling_is_refused(encoder_folder):
     with pytest.raises(EncoderError, match="pooling first, last, mean expected, found 'max'"):
         load_encoder(find_encoder(str(encoder_folder("bert"))), pooling="max")
+
+
+def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
+    """Tokenizer and weights of two checkpoints: an id without a row would fail in the middle."""
+    folder = tmp_path / "mixed"
+    shutil.copytree(encoder_folder("bert"), folder)
+    weights = load_file(folder / "model.safetensors")
+    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
+    rows = len(weights[name]) - 3
+    weights[name] = weights[name][:rows].clone()
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": rows}), "utf-8")
+    with pytest.raises(EncoderError, match=rf"an embedding for each of {rows + 3} pieces expected"):
+        load_encoder(find_encoder(str(folder)))

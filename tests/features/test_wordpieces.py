@@ -37,10 +37,10 @@ def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
     expected = [p for words in texts for p in plain.pieces(words)]
     assert np.split(pieces, ends[1:-1])[0].tolist() == expected[0]
     assert [p.tolist() for p in np.split(pieces, ends[1:-1])] == expected
-    without = sum(
-        len(words) - len({w for w in plain.encode(words)[1] if w is not None}) for words in texts
+    wordpieces = load(encoder_folder(family))
+    assert unknown == sum(
+        wordpieces.unknown_id in plain.pieces([word])[0] for words in texts for word in words
     )
-    assert unknown == without
     if family in ("bert", "distilbert", "electra"):
         assert unknown > 0  # or the test shows nothing
 
@@ -169,6 +169,24 @@ def test_an_uncased_byte_level_checkpoint_is_uncased(encoder_folder, tmp_path):
 
     wordpieces = load(changed(encoder_folder("roberta"), tmp_path / "uncased", change))
     assert wordpieces.lowercases
+
+
+def test_a_word_that_the_vocabulary_does_not_know_is_counted(encoder_folder):
+    wordpieces = load(encoder_folder("bert"))
+    pieces, ends, unknown = wordpieces.pieces([["fox", "\U0001f920", "\u2603", "fox"], ["\u200b"]])
+    assert unknown == 3
+    assert pieces[ends[[1, 2, 4]]].tolist() == [wordpieces.unknown_id] * 3
+
+
+def test_a_folder_without_its_vocabulary_is_refused(encoder_folder, tmp_path):
+    folder = tmp_path / "bare"
+    shutil.copytree(encoder_folder("bert"), folder)
+    (folder / "tokenizer.json").unlink()
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text("utf-8")) | {"tokenizer_class": "BertTokenizer"}
+    path.write_text(json.dumps(config), "utf-8")
+    with pytest.raises(TokenizerError, match=r"a vocabulary expected in .*special pieces alone"):
+        load(folder)
 
 
 def test_a_tokenizer_without_unknown_piece_is_refused(encoder_folder, tmp_path):
