@@ -172,6 +172,7 @@ class RunRecord:
         configurations_tried: settings that the experiment it was trained for tried on dev, itself
             included; 1 where nothing was searched. Where another experiment reuses the run, that
             one's record tells (`ExperimentRecord.searches`).
+        weights: SHA-256 of the weights file, in hex; "" in older records.
     """
 
     name: str
@@ -196,6 +197,7 @@ class RunRecord:
     trained_on: list[str] = field(default_factory=lambda: ["train"])
     epochs_from: str | None = None
     configurations_tried: int = 1
+    weights: str = ""
     format_version: int = field(default=FORMAT_VERSION)
 
 

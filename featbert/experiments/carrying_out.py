@@ -27,6 +27,7 @@ from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.evaluation.scores import PRF
 from featbert.experiments.folder import (
     clean_run_folder,
+    file_hash,
     move_into_place,
     save_weights,
     working_folder,
@@ -174,6 +175,7 @@ def _carry_out(
         trained_on=list(settings.trained_splits),
         epochs_from=None if plan.base is None else plan.base.folder.name,
         configurations_tried=plan.options.configurations_tried,
+        weights=file_hash(folder / "weights.safetensors"),
     )
     write_record(folder, record)
     move_into_place(folder, plan.folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -50,6 +51,12 @@ def flush(path: Path) -> None:
     """Waits until a file is on the disk: a record must not outlive what it stands for."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def save_weights(path: Path, tagger: nn.Module) -> None:

@@ -23,6 +23,7 @@ from featbert.comparison.runs import Run
 from featbert.data.corpus import Corpus
 from featbert.data.sentence import Sentence
 from featbert.errors import MissingError
+from featbert.experiments.folder import file_hash
 from featbert.experiments.labels import tags_by_sentence
 from featbert.experiments.preparing import bilstm_tagger
 from featbert.experiments.usable import UnusableRunError, UsableRun, check_usable
@@ -215,7 +216,7 @@ def load_tagger(
 
 def _load_weights(tagger: nn.Module, usable: UsableRun) -> None:
     """Puts the run's weights into its tagger; exactly its parameters, in their shapes."""
-    path, state = usable.weights, tagger.state_dict()
+    path, state, known = usable.weights, tagger.state_dict(), usable.record.weights
     try:
         with safe_open(path, framework="pt") as file:
             names = file.keys()
@@ -231,6 +232,11 @@ def _load_weights(tagger: nn.Module, usable: UsableRun) -> None:
                     "the weights are another run's, train the run again"
                 )
             tagger.load_state_dict({name: file.get_tensor(name) for name in found})
+        if known and file_hash(path) != known:
+            raise UnusableRunError(
+                f"the weights that {usable.run.name} was scored with expected in {path}, found "
+                "others: the file is damaged, or another run's; train the run again"
+            )
     except FileNotFoundError:
         raise MissingError(
             f"the weights of the run expected, {path} does not exist; train the run again"

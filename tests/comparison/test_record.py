@@ -103,7 +103,7 @@ LATER = (
         "model_source",
         "reading",
     ),
-    *("trained_on", "epochs_from", "configurations_tried", *LATER_SETTINGS),
+    *("trained_on", "epochs_from", "configurations_tried", "weights", *LATER_SETTINGS),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from featbert.comparison import Run
+from featbert.comparison import Run, read_record
 from featbert.data import Corpus, load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.experiments.loading import load_tagger
@@ -135,6 +136,24 @@ def test_weights_of_another_shape(run: Run) -> None:
     del weights["classifier.bias"]
     save_file(weights, path)
     assert f"classifier.bias of shape ({n},) expected in {path}, found none" in refusal(run)
+
+
+def test_weights_that_were_not_scored(run: Run) -> None:
+    """A flipped bit, or another seed's weights: readable, and not what the record is about."""
+    path = run.folder / "weights.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(bytes(data))
+    assert f"the weights that {run.name} was scored with expected" in refusal(run)
+
+
+def test_an_older_record_has_no_hash_of_its_weights(run: Run) -> None:
+    path = run.folder / "record.json"
+    older = json.loads(path.read_text("utf-8"))
+    assert older.pop("weights")
+    path.write_text(json.dumps(older), "utf-8")
+    again = Run(run.folder, read_record(run.folder))
+    assert load_tagger(again, device="cpu").usable.record.weights == ""
 
 
 def test_a_changed_encoder(run: Run, tmp_path: Path) -> None:
