@@ -11,10 +11,11 @@ from featbert.comparison.record import read_record
 
 
 def record_text(folder: Path) -> str:
-    """A run's record as it is kept: without the folder that the corpus was read from."""
+    """A run's record as it is kept: without the folders that corpus and encoder were read from."""
     record = read_record(folder)
     signature = dataclasses.replace(record.signature, source=record.signature.corpus)
-    return record_to_json(dataclasses.replace(record, signature=signature))
+    found = signature.model if Path(record.model_source).is_absolute() else record.model_source
+    return record_to_json(dataclasses.replace(record, signature=signature, model_source=found))
 
 
 def markdown_tables(report: str) -> list[list[str]]:
