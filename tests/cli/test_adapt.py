@@ -41,7 +41,9 @@ def test_help_has_an_example(workspace: Workspace) -> None:
 def test_losses_and_perplexity_by_epoch_then_the_folder(workspace: Workspace) -> None:
     result = adapt(workspace, "--epochs", 2)
     assert result.exit_code == 0, result.output
-    before, first, second, fresh, folder = result.stdout.splitlines()
+    before, first, second, *lines = result.stdout.splitlines()
+    fresh, unusual, folder = lines
+    assert re.search(r"\d+ unknown words", unusual)
     dev = rf"dev MLM {NUMBER} NSP {NUMBER}  perplexity \d+\.\d\d"
     assert re.fullmatch(rf"epoch 0  {dev}", before)
     assert re.fullmatch(rf"epoch 1  train MLM {NUMBER} NSP {NUMBER}  {dev}", first)

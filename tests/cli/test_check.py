@@ -79,5 +79,9 @@ def test_inspect_tells_the_manifest_and_sizes(workspace: Workspace) -> None:
     assert rows["size"] == [size(store.stat().st_size)]
     assert rows["vectors"] == ["16 numbers, float32, first wordpiece, sentence"]
     train = told["splits"]["train"]
-    assert rows["train"] == [f"{train['sentences']} sentences, {train['words']} words"]
+    unknown = train["counts"]["unknown_words"]
+    assert unknown > 1
+    assert rows["train"] == [
+        f"{train['sentences']} sentences, {train['words']} words, {unknown} unknown words"
+    ]
     assert rows["corpus"] == [f"tiny ({workspace.corpus})"]
