@@ -107,7 +107,7 @@ class LoadedTagger:
                 f"{' '.join(sentences[at].words)[:60]!r}; they are too large for "
                 f"{self.usable.record.signature.store_dtype}, in which the run reads them"
             )
-        return FeatureInputs(states.to(self.device.torch), alignment.sentences)
+        return FeatureInputs(states, alignment.sentences)
 
     def stored(self, store: FeatureStore, split: str) -> Inputs:
         """The tagger's inputs for a split whose vectors are in a store."""

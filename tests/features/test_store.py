@@ -205,6 +205,7 @@ def test_mapped_is_what_is_read(store, layers):
         mapped = store.mapped(split, layers)
         np.testing.assert_array_equal(np.stack(mapped), store.read(split, layers))
         assert {a.dtype for a in mapped} == {np.dtype(store.manifest.dtype)}
+        assert all(isinstance(a, np.memmap) for a in mapped)  # no copy in memory
 
 
 def test_a_store_crosses_processes(store):

@@ -74,9 +74,6 @@ def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, spl
     mapped = FeatureInputs.of_store(store, splits, combination, CPU)
     assert isinstance(held.states, torch.Tensor)
     assert not isinstance(mapped.states, torch.Tensor)
-    assert all(
-        layer.numpy().base is not None for layers in mapped.states for layer in layers
-    )  # no copy in memory
     assert mapped.offsets.tolist() == held.offsets.tolist()
     order = np.random.default_rng(0).permutation(len(held.lengths))
     for sentences in (order, order[:1], order[-2:]):
