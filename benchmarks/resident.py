@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from featbert.errors import InputError
-from featbert.features.device import Device, peak_memory, reset_peak_memory
+from featbert.features.device import Device
+from featbert.features.memory import peak_memory, reset_peak_memory
 
 STATUS = Path("/proc/self/status")
 P = ParamSpec("P")

@@ -42,7 +42,8 @@ from featbert.experiments.preparing import (
     prepare_finetune,
 )
 from featbert.experiments.recording import config_text, layer_indices, learned_mix
-from featbert.features.device import Precision, peak_memory, reset_peak_memory
+from featbert.features.device import Precision
+from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.training.history import Epoch

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import gc
-import os
 import platform
-import resource
-import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,40 +101,3 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def available_memory() -> int:
-    """Bytes that a process can still take without pushing others out; 0 where nobody says."""
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/meminfo").read_text("utf-8").split("\n")
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return int(line.split()[1]) * 1024
-    with contextlib.suppress(ValueError, OSError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 0
-
-
-def reset_peak_memory(device: Device) -> None:
-    """Begins a new measurement of the highest memory, where the system can.
-
-    What earlier work left to the allocator is given back first, so that it does not count.
-    """
-    gc.collect()
-    if device.kind == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    with contextlib.suppress(OSError, AttributeError):  # glibc
-        ctypes.CDLL(None).malloc_trim(0)
-    with contextlib.suppress(OSError):  # Linux: sets VmHWM to the present size
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_memory(device: Device) -> int:
-    """Highest memory in bytes since the reset: allocated on the GPU, or resident here."""
-    if device.kind == "cuda":
-        return int(torch.cuda.max_memory_allocated())
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text("utf-8").split("\n")
-        line = next(line for line in lines if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -23,13 +23,7 @@ from featbert.data import Corpus, load_corpus
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.block_states import block_edges, block_states
 from featbert.features.casing import Casing, Reading
-from featbert.features.device import (
-    DTYPES,
-    Device,
-    find_device,
-    peak_memory,
-    reset_peak_memory,
-)
+from featbert.features.device import DTYPES, Device, find_device
 from featbert.features.encoder import Encoder, Pooling, load_encoder
 from featbert.features.extraction_plan import (
     ExtractionError,
@@ -38,6 +32,7 @@ from featbert.features.extraction_plan import (
     plan_extraction,
 )
 from featbert.features.flops import encoder_flops
+from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import (
     FeatureStore,

@@ -22,6 +22,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from featbert.features.batching import length_batches
 from featbert.features.device import Device, Precision, autocast
+from featbert.features.memory import freed_memory_kept
 from featbert.training.adaptation import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.language_model import LanguageBatch, LanguageModel
@@ -70,6 +71,7 @@ class EpochText:
         return labelled
 
 
+@freed_memory_kept()
 def fit_language_model(
     model: LanguageModel,
     train: PieceText,

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.batching import length_batches
-from featbert.features.device import available_memory
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
+from featbert.features.memory import available_memory
 from featbert.features.store import FeatureStore
 from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.tagging.bilstm import FeatureBatch

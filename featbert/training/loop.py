@@ -23,6 +23,7 @@ from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
 from featbert.features.device import Device, Precision, autocast
+from featbert.features.memory import freed_memory_kept
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
@@ -64,6 +65,7 @@ class Fitted:
     flops: float
 
 
+@freed_memory_kept()
 def fit(
     tagger: nn.Module,
     inputs: Inputs,

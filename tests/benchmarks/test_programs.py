@@ -5,13 +5,30 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
-from benchmarks import extract, finetune, gpu, growth, memory, start, store, table7, train
+from benchmarks import (
+    extract,
+    finetune,
+    gpu,
+    growth,
+    memory,
+    precision,
+    start,
+    store,
+    streaming,
+    table7,
+    train,
+)
 from benchmarks.run_records import KEPT, write_runs
+from benchmarks.stores import write_random_store
+from benchmarks.text import Size, generated_corpus
 from featbert.cli import app
 from featbert.comparison import find_runs
+from featbert.training.inputs import FeatureInputs
 
 RECORD = {"benchmark", "command", "machine", "about", "measured", "ratios", "notes"}
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
@@ -77,6 +94,23 @@ def test_memory(recorded, reader, monkeypatch) -> None:
     assert {"above_bytes", "layers_bytes"} <= set(measured["training, 8 sentences"])
 
 
+def test_streaming(recorded) -> None:
+    record = recorded(streaming.main, "--sentences", 40, "--rounds", 1, "--lstm-size", 4)
+    assert set(record["measured"]) == {"in memory", "from disk"}
+    assert "from disk over in memory" in record["ratios"]
+
+
+def test_a_batch_from_disk_is_the_batch_in_memory(tmp_path) -> None:
+    corpus = generated_corpus({"train": Size(20)})
+    store = write_random_store(corpus, tmp_path, num_layers=2, hidden_size=8)
+    arrays = store.mapped("train", [1, 2])
+    mapped = FeatureInputs([[torch.from_numpy(a) for a in arrays]], store.offsets("train"))
+    held = FeatureInputs(torch.from_numpy(store.read("train", [1, 2])), store.offsets("train"))
+    ids = np.array([7, 3, 19])
+    found = streaming.Forgetful(mapped, store.path).batch(ids)
+    assert torch.equal(found.states, held.batch(ids).states)
+
+
 def test_start(recorded) -> None:
     measured = recorded(start.main, "--rounds", 1, "--runs", 2)["measured"]
     assert {row["imported"] for row in measured.values()} == {"neither"}
@@ -132,3 +166,18 @@ def test_a_part_that_fails_costs_the_others_nothing(recorded, monkeypatch) -> No
     assert "no such thing" in measured["extraction"]["failed"]
     assert "the extraction failed" in measured["bilstm"]["failed"]
     assert measured["disk"]["bytes"] > 0
+
+
+def test_precision(recorded, reader) -> None:
+    measured = recorded(precision.main, "--sentences", 8, "--model", reader)["measured"]
+    for row in measured.values():
+        assert 0 < row["fp32, stored as float16, mean"] < 2**-11
+        assert 2**-11 < row["bf16, stored as float32, mean"] < 0.1
+        assert row["bf16, stored as float32, highest"] > row["bf16, stored as float32, mean"]
+
+
+def test_relative_errors() -> None:
+    found = precision.relative_errors(
+        np.array([[3.0, 5.0], [1, 0]]), np.array([[3.0, 4.0], [1, 0]])
+    )
+    assert found.tolist() == [0.2, 0]

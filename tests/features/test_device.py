@@ -11,8 +11,6 @@ from featbert.features.device import (
     find_device,
     find_precision,
     has_native_bf16,
-    peak_memory,
-    reset_peak_memory,
 )
 
 CPU = Device("cpu", "a processor", 1)
@@ -58,11 +56,3 @@ def test_fp16_needs_a_gpu():
     assert find_precision("fp16", Device("cuda", "a GPU", 1)) == "fp16"
     with pytest.raises(DeviceError, match="fp16 computes on a GPU only"):
         find_precision("fp16", CPU)
-
-
-def test_peak_memory_sees_what_was_allocated_and_given_back():
-    reset_peak_memory(CPU)
-    before = peak_memory(CPU)
-    held = torch.ones(64 << 20, dtype=torch.uint8)
-    del held
-    assert peak_memory(CPU) >= before + (48 << 20)
