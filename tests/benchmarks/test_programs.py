@@ -177,7 +177,5 @@ def test_precision(recorded, reader) -> None:
 
 
 def test_relative_errors() -> None:
-    found = precision.relative_errors(
-        np.array([[3.0, 5.0], [1, 0]]), np.array([[3.0, 4.0], [1, 0]])
-    )
-    assert found.tolist() == [0.2, 0]
+    found, expected = np.array([[3.0, 5.0], [1, 0]]), np.array([[3.0, 4.0], [1, 0]])
+    assert precision.relative_errors(found, expected).tolist() == [0.2, 0]
