@@ -16,6 +16,7 @@ from torch import Tensor
 
 from featbert.features.alignment import Alignment
 from featbert.features.batching import length_batches
+from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder
 from featbert.features.store.manifest import DTYPE_BYTES
 
@@ -71,9 +72,10 @@ def block_states(
     states = torch.empty(shape, dtype=dtype, device=device)
     for rows in length_batches(alignment.window_lengths[windows], token_budget):
         found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
-        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first).to(device)
+        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
+        there = to_device(places, device)
         for held, layer in zip(states, found, strict=True):
-            held.index_copy_(0, places, layer.to(dtype))
+            held.index_copy_(0, there, layer.to(dtype))
         if tell is not None:
             tell(len(places))
     return states

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from featbert.errors import InputError
 from featbert.features.alignment import Alignment, ranges
+from featbert.features.copies import to_device
 from featbert.features.depth import parameter_depths
 from featbert.features.layer_states import layer_stack, read_layers
 from featbert.features.source import EncoderSource
@@ -58,7 +59,7 @@ class PieceBatch:
         """The batch on `device`."""
 
         def move(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else tensor.to(device, non_blocking=True)
+            return None if tensor is None else to_device(tensor, device)
 
         ids, positions = move(self.ids), move(self.positions)
         assert ids is not None

@@ -23,6 +23,7 @@ from featbert.data import Corpus, load_corpus
 from featbert.features.alignment import Alignment, Context, align
 from featbert.features.block_states import block_edges, block_states
 from featbert.features.casing import Casing, Reading
+from featbert.features.copies import Leaving
 from featbert.features.device import DTYPES, Device, find_device
 from featbert.features.encoder import Encoder, Pooling, load_encoder
 from featbert.features.extraction_plan import (
@@ -153,7 +154,7 @@ def run_extraction(
             for name, k, states in blocks:
                 if writing is not None:
                     writing.result()
-                writing = thread.submit(_write, writer, name, k, states, corpus)
+                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus)
             if writing is not None:
                 writing.result()
         return writer.finish(
@@ -210,11 +211,10 @@ def _computed(
             yield name, k, states
 
 
-def _write(writer: StoreWriter, name: str, k: int, states: Tensor, corpus: Corpus) -> None:
+def _write(writer: StoreWriter, name: str, k: int, leaving: Leaving, corpus: Corpus) -> None:
     """Runs in the writing thread, while the device computes the next block."""
-    # The largest value is several times faster to find than every value that is not finite.
-    if not states.abs().amax().isfinite():
-        finite = states.isfinite().all(dim=2)  # (layers, words)
+    if not leaving.is_finite():
+        finite = leaving.on_host().isfinite().all(dim=2)  # (layers, words)
         at, word = (int(i) for i in (~finite).nonzero()[0])
         place = int(writer.blocks[name][k]) + word
         sentence = int(np.searchsorted(writer.offsets[name], place, side="right")) - 1
@@ -224,4 +224,4 @@ def _write(writer: StoreWriter, name: str, k: int, states: Tensor, corpus: Corpu
             f"({' '.join(corpus[name].sentences[sentence].words)[:60]!r}); "
             "try --store-dtype float32 or --precision fp32"
         )
-    writer.write(name, k, states.cpu().numpy())
+    writer.write(name, k, leaving.on_host().numpy())

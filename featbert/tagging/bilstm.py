@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from featbert.features.copies import to_device
 from featbert.features.layers import LayerCombination
 from featbert.tagging.combination import CombineLayers, full_precision
 from featbert.tagging.recurrence import Packing, bilstm
@@ -79,7 +80,7 @@ class BiLSTMTagger(nn.Module):
                 probed: Tensor = self.classifier(vectors.float())
             return probed
         packing = Packing.of(batch.lengths)
-        order = packing.order.to(batch.states.device)
+        order = to_device(packing.order, batch.states.device)
         # (W, D), time step by time step over the sentences that are still running
         vectors = self.dropout(self.combine(batch.states.index_select(1, order)))
         states = self._recur(vectors, packing)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.batching import length_batches
+from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
@@ -105,9 +106,9 @@ class FeatureInputs:
         lengths = self.lengths[sentences]
         words = torch.from_numpy(ranges(self.offsets[sentences], lengths))
         if isinstance(self.states, Tensor):
-            states = self.states.index_select(1, words.to(self.device))
+            states = self.states.index_select(1, to_device(words, self.device))
         else:
-            states = _gathered(self.states, words).to(self.device)
+            states = to_device(_gathered(self.states, words), self.device)
         return FeatureBatch(states, lengths)
 
     def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from featbert.errors import InputError
+from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder, EncoderError
 from featbert.features.source import EncoderSource
 from featbert.features.wordpieces import WordPieces, load_wordpieces
@@ -54,12 +55,12 @@ class LanguageBatch:
     def to(self, device: torch.device) -> LanguageBatch:
         """The batch on `device`."""
         return LanguageBatch(
-            self.ids.to(device),
-            self.mask.to(device),
-            None if self.types is None else self.types.to(device),
-            self.chosen.to(device),
-            self.targets.to(device),
-            self.labels.to(device),
+            to_device(self.ids, device),
+            to_device(self.mask, device),
+            None if self.types is None else to_device(self.types, device),
+            to_device(self.chosen, device),
+            to_device(self.targets, device),
+            to_device(self.labels, device),
         )
 
 

@@ -22,6 +22,7 @@ from torch.optim import Optimizer
 from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
+from featbert.features.copies import to_device
 from featbert.features.device import Device, Precision, autocast
 from featbert.features.memory import freed_memory_kept
 from featbert.training.freezing import freeze_for_epoch
@@ -124,7 +125,7 @@ def fit(
                 with autocast(device, precision):
                     logits = tagger(inputs.batch(ids))
                 loss = functional.cross_entropy(
-                    logits.float(), targets[words.to(device.torch)], reduction="sum"
+                    logits.float(), targets[to_device(words, device.torch)], reduction="sum"
                 )
                 scaler.scale(loss / n_words).backward()  # type: ignore[no-untyped-call]
                 loss_sum += loss.detach()
@@ -243,7 +244,7 @@ def _read_logits(
     with torch.inference_mode(), autocast(device, precision):
         for ids in _prediction_parts(inputs, settings):
             words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
-            take(words.to(device.torch), tagger(inputs.batch(ids)))
+            take(to_device(words, device.torch), tagger(inputs.batch(ids)))
 
 
 def _prediction_parts(inputs: Inputs, settings: TrainingSettings) -> Iterator[Ints]:
