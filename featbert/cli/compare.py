@@ -52,6 +52,12 @@ def compare(
         ),
     ] = None,
     figures: o.Figures = None,
+    stats: Annotated[
+        bool,
+        typer.Option(
+            "--stats", help="Test each row's difference to its baseline, over seeds and text."
+        ),
+    ] = False,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,6 +121,10 @@ def compare(
         else:
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
+    if stats:
+        from featbert.comparison import with_significance
+
+        comparisons = [with_significance(comparison) for comparison in comparisons]
     by_language = {matrix.id for matrix in published_matrices()}
     tables = [published_table(name) for name in published or () if name not in by_language]
     comparisons = [

@@ -65,6 +65,10 @@ if TYPE_CHECKING:
         Reproduction,
         reproduce,
     )
+    from featbert.comparison.significance import (
+        Difference,
+        with_significance,
+    )
     from featbert.comparison.transfer import (
         TransferMatrix,
         TransferRow,
@@ -83,6 +87,7 @@ __all__ = [
     "VARYABLE",
     "Comparison",
     "Cost",
+    "Difference",
     "EvaluationRecord",
     "Figure",
     "FoundRuns",
@@ -130,6 +135,7 @@ __all__ = [
     "record_to_json",
     "reproduce",
     "transfer_matrices",
+    "with_significance",
     "write_record",
 ]
 
@@ -147,6 +153,8 @@ __getattr__, __dir__ = attach(
         "ReproducedRow": _REPRODUCTION,
         "Reproduction": _REPRODUCTION,
         "reproduce": _REPRODUCTION,
+        "Difference": "featbert.comparison.significance",
+        "with_significance": "featbert.comparison.significance",
         "TransferMatrix": "featbert.comparison.transfer",
         "TransferRow": "featbert.comparison.transfer",
         "transfer_matrices": "featbert.comparison.transfer",

@@ -30,6 +30,7 @@ from featbert.features.layers import NAMES
 
 if TYPE_CHECKING:
     from featbert.comparison.reproduction import Reproduction
+    from featbert.comparison.significance import Difference
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Comparison:
         key: parts of the comparable key that all rows share.
         varied: names of what rows differ in by declaration: keys of every row's `varied`.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
+        differences: each row against its baseline, as `with_significance` tests them; none unless
+            asked for.
         reproductions: published tables set beside it, as `reproduce` does; none unless asked for.
     """
 
@@ -61,6 +64,7 @@ class Comparison:
     varied: tuple[str, ...]
     notes: tuple[str, ...]
     reproductions: tuple[Reproduction, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
 
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:

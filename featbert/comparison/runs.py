@@ -31,11 +31,15 @@ class PredictionsError(InputError):
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run predicted on one split: three lists of S sentences, aligned word by word."""
+    """What a run predicted on one split: three lists of S sentences, aligned word by word.
+
+    `documents` (S,) numbers each sentence's document from 1; all are 0 where the text has none.
+    """
 
     words: list[list[str]]
     gold: list[list[str]]
     predicted: list[list[str]]
+    documents: list[int]
 
 
 @dataclass(frozen=True)
@@ -182,20 +186,22 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _parse(data: bytes, path: Path) -> Predictions:
-    """Three-column lines as sentences; `-DOCSTART-` lines only separate."""
+    """Three-column lines as sentences; `-DOCSTART-` lines begin documents."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PredictionsError(f"UTF-8 expected in {path}: {error}") from None
     # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
     separator = "\t" if "\t" in text else " "
-    found = Predictions([], [], [])
+    found = Predictions([], [], [], [])
     open_sentence = False
+    document = 0
     for number, line in enumerate(text.split("\n"), 1):
         line = line.removesuffix("\r")
         columns = line.split(separator)
         if not line.strip(" \t") or columns[0] == "-DOCSTART-":
             open_sentence = False
+            document += columns[0] == "-DOCSTART-"
             continue
         if len(columns) != 3 or not all(columns):
             raise PredictionsError(
@@ -204,6 +210,7 @@ def _parse(data: bytes, path: Path) -> Predictions:
         if not open_sentence:
             for rows in (found.words, found.gold, found.predicted):
                 rows.append([])
+            found.documents.append(document)
             open_sentence = True
         for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
             rows[-1].append(column)

@@ -20,7 +20,9 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
     """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
     final newline.
 
-    The `group` of a row or a reproduction is the `number` of its comparison.
+    `differences[]` are each row against its baseline, as `featbert.comparison.Difference` has them.
+
+    The `group` of a row, a difference or a reproduction is the `number` of its comparison.
 
     A row's `dev` and `test` hold `f1`, `precision`, `recall`, `strict_f1`, `word_f1`,
     `word_accuracy`, each with `mean`, `sd`, `n`, `values`; they are null where the split was not
@@ -39,6 +41,11 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
             _reproduction(reproduction, number)
             for number, c in enumerate(comparisons, 1)
             for reproduction in c.reproductions
+        ],
+        "differences": [
+            {"group": number, **dataclasses.asdict(difference)}
+            for number, c in enumerate(comparisons, 1)
+            for difference in c.differences
         ],
         "notes": list(notes),
     }

@@ -24,6 +24,7 @@ from featbert.report.cells import (
     text_cell,
 )
 from featbert.report.published_table import published_table
+from featbert.report.significance_table import significance_table
 
 __all__ = ["SHOWABLE", "Block", "Cell", "Column", "Table", "check_show", "tables"]
 
@@ -52,7 +53,7 @@ SHOWABLE = tuple(_SCORES)
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
-    """A table for each comparison, each followed by one for each of its published tables.
+    """A table for each comparison, each followed by its differences and its published tables.
 
     Those of comparisons all have the same columns of blocks other than `name`.
 
@@ -67,6 +68,8 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
     for number, comparison in enumerate(comparisons, 1):
         counted = f"{number} of {len(comparisons)} · " if len(comparisons) > 1 else ""
         drawn.append(_table(comparison, counted, number, show))
+        if comparison.differences:
+            drawn.append(significance_table(comparison, counted, number))
         drawn += [published_table(r, counted, number) for r in comparison.reproductions]
     return drawn
 

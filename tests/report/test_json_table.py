@@ -55,5 +55,6 @@ def test_without_comparisons():
         "comparisons": [],
         "rows": [],
         "reproductions": [],
+        "differences": [],
         "notes": [],
     }

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli import app
+from featbert.comparison import write_record
+from tests.comparison.test_significance import both
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Path:
+    for run in both(tmp_path):
+        write_record(run.folder, run.record)
+    return tmp_path
+
+
+def test_stats_are_shown_when_asked_for(runs_dir) -> None:
+    def shown(*words: str) -> str:
+        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(runs_dir), *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert "Differences" not in shown()
+    assert not (runs_dir / ".statistics").exists()
+    assert "Differences to fine-tuning" in shown("--stats")
+    assert "p (Holm)" in shown("concat-1", "tuned-1", "--stats")
+    assert '"differences": []' in shown("--format", "json")
