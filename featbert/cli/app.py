@@ -102,6 +102,7 @@ for _command in (
     "evaluate",
     "predict",
     "run",
+    "runs",
     "check",
     "inspect",
     "probe",

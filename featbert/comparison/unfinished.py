@@ -1,0 +1,79 @@
+"""How far a run came that has no record: interrupted, or still running."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class UnfinishedRun:
+    """What its folder says; None where it does not.
+
+    Attributes:
+        approach: "features" or "finetune".
+        layers: layer combination, None for fine-tuning.
+        epochs_done, epochs: trained so far, and in all.
+        dev_f1: of the best epoch so far, in [0, 1].
+        seconds: of the epochs so far.
+    """
+
+    folder: Path
+    approach: str | None
+    layers: str | None
+    corpus: str | None
+    model: str | None
+    seed: int | None
+    epochs_done: int
+    epochs: int | None
+    dev_f1: float | None
+    seconds: float
+
+
+def unfinished_run(folder: Path) -> UnfinishedRun:
+    """Reads `config.json` and `history.jsonl`; what is missing or damaged is left out."""
+    config = _object(folder / "config.json")
+    signature, settings = _table(config, "signature"), _table(config, "settings")
+    history = _lines(folder / "history.jsonl")
+    f1 = [row["dev_f1"] for row in history if isinstance(row.get("dev_f1"), float)]
+    return UnfinishedRun(
+        folder,
+        approach=_of(config.get("approach"), str),
+        layers=_of(config.get("layers"), str),
+        corpus=_of(signature.get("corpus"), str),
+        model=_of(signature.get("model"), str),
+        seed=_of(config.get("seed"), int),
+        epochs_done=len(history),
+        epochs=_of(settings.get("epochs"), int),
+        dev_f1=max(f1, default=None),
+        seconds=sum(row["seconds"] for row in history if isinstance(row.get("seconds"), float)),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Whole lines; the last one may be cut off."""
+    try:
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        found = [json.loads(line) for line in lines]
+    except (OSError, ValueError):
+        return []
+    return [row for row in found if isinstance(row, dict)]
+
+
+def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
+    found = config.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _of(value: Any, kind: type[Any]) -> Any:
+    return value if isinstance(value, kind) else None

@@ -1,0 +1,133 @@
+"""featbert runs: what there is, all of one, and its removal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli import app
+from featbert.comparison import find_runs, write_record
+from tests.comparison.records import make_record
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Path:
+    """Two finished runs, one in its second epoch, one whose record is damaged."""
+    for name, changes in {"tuned-1": {"layers": None}, "concat-1": {}}.items():
+        (tmp_path / name).mkdir()
+        write_record(tmp_path / name, make_record(name, **changes))
+        (tmp_path / name / "weights.safetensors").write_bytes(b"0" * 2000)
+    going = tmp_path / "last-1"
+    going.mkdir()
+    config = {"approach": "features", "layers": "last", "seed": 7, "settings": {"epochs": 4}}
+    (going / "config.json").write_text(json.dumps(config), "utf-8")
+    history = '{"epoch": 1, "dev_f1": 0.5, "seconds": 61.0}\n{"epoch": 2, "dev_f1"'
+    (going / "history.jsonl").write_text(history, "utf-8")
+    (tmp_path / "broken-1").mkdir()
+    (tmp_path / "broken-1" / "record.json").write_text("{", "utf-8")
+    return tmp_path
+
+
+def call(*words: object, input: str | None = None):
+    return CliRunner().invoke(app, [*map(str, words)], input=input)
+
+
+def test_every_run_is_listed_with_its_state(runs_dir) -> None:
+    done = call("runs", "--runs-dir", runs_dir)
+    assert done.exit_code == 0
+    header, *lines = done.stdout.splitlines()
+    assert header.split() == ["run", "state", "what", "seed", "dev", "F1", "test", "F1", "training"]
+    assert [" ".join(line.split()) for line in lines] == [
+        "broken-1 damaged – – – – –",
+        "concat-1 finished concat_last4 1 60.00 55.00 41 s",
+        "last-1 epoch 1 of 4 last 7 50.00 – 1m 01s",
+        "tuned-1 finished fine-tuning 1 60.00 55.00 1m 36s",
+    ]
+
+
+def test_json_has_the_same(runs_dir) -> None:
+    told = json.loads(call("runs", "--runs-dir", runs_dir, "--format", "json").stdout)
+    by_name = {run["run"]: run for run in told}
+    assert {name: run["state"] for name, run in by_name.items()} == {
+        "concat-1": "finished",
+        "tuned-1": "finished",
+        "last-1": "unfinished",
+        "broken-1": "damaged",
+    }
+    assert by_name["tuned-1"]["f1"] == {"dev": 0.6, "test": 0.55}
+    assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
+    assert "not JSON" in by_name["broken-1"]["reason"]
+
+
+def test_a_folder_that_tells_nothing_is_listed_all_the_same(runs_dir) -> None:
+    (runs_dir / "empty").mkdir()
+    (runs_dir / "odd").mkdir()
+    (runs_dir / "odd" / "config.json").write_text("[1]", "utf-8")
+    (runs_dir / "odd" / "history.jsonl").write_bytes(b"\xff\n")
+    lines = call("runs", "--runs-dir", runs_dir).stdout.splitlines()
+    assert " ".join(lines[3].split()) == "empty epoch 0 of – – – – – <0.1 s"
+    assert " ".join(lines[5].split()) == "odd epoch 0 of – – – – – <0.1 s"
+
+
+@pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
+def test_all_of_one_run(runs_dir, words) -> None:
+    after = [] if words[0] == "show" else ["show", "concat-1"]
+    done = call("runs", *words, runs_dir, *after)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    for told in (
+        "what concat_last4",
+        "corpus wikigold (shared/data/wikigold)",
+        "epochs=15, learning_rate=0.001",
+        "mix 3: 0.250, 4: 0.750; scale 1.500",
+        "dev PER 60.00 60.00 60.00 10,000",
+        "1 best 0.7000 60.00 2.5 s",
+    ):
+        assert told in text
+
+
+def test_rm_asks_and_no_means_no(runs_dir) -> None:
+    done = call("runs", "rm", "concat-1", "last-1", "--runs-dir", runs_dir, input="n\n")
+    assert done.exit_code == 1
+    assert "Remove 2 runs" in done.stdout
+    assert len(find_runs(runs_dir).runs) == 2
+    assert (runs_dir / "last-1" / "config.json").exists()
+
+
+def test_rm_removes_what_was_named_and_nothing_else(runs_dir) -> None:
+    done = call("runs", "rm", "concat-1", "last-1", "broken-1", "--runs-dir", runs_dir, input="y\n")
+    assert done.exit_code == 0, done.output
+    assert "removed 3 runs" in done.stdout
+    assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
+    assert call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir).exit_code == 0
+    assert not list(runs_dir.iterdir())
+
+
+def test_rm_touches_no_folder_that_is_no_run(runs_dir, tmp_path) -> None:
+    keep = tmp_path / "keep"
+    keep.mkdir()
+    (keep / "thesis.tex").write_text("years of work", "utf-8")
+    (tmp_path / "linked").symlink_to(runs_dir / "tuned-1")
+    for name, told in {
+        "keep": "holds neither record.json nor config.json",
+        "linked": "is a link",
+        "": "'' is no folder",
+        "concat-2": "did you mean 'concat-1'?",
+        ".": "holds neither",
+    }.items():
+        done = call("runs", "rm", "tuned-1", name, "--yes", "--runs-dir", runs_dir)
+        assert done.exit_code == 1
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert (keep / "thesis.tex").exists()
+    assert (runs_dir / "tuned-1" / "record.json").exists()
+
+
+def test_a_runs_directory_without_runs(tmp_path) -> None:
+    done = call("runs", "--runs-dir", tmp_path)
+    assert done.exit_code == 1
+    assert "runs expected" in done.stderr
+    assert call("runs", "--runs-dir", tmp_path / "none").exit_code == 1
