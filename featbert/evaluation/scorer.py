@@ -24,8 +24,7 @@ from featbert.evaluation.scores import PRF, SplitScores
 
 Tags = Sequence[Sequence[str]]
 # (type, first word, last word)
-_Entity = tuple[str, int, int]
-_Entities = set[_Entity]
+Entity = tuple[str, int, int]
 
 SCORER_NAME = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
 
@@ -48,9 +47,9 @@ def score(gold: Tags, predicted: Tags) -> SplitScores:
     """
     check_tags(gold, predicted)
     by_type: dict[str, list[int]] = {}
-    for gold_set, predicted_set in _both(gold, predicted, _default_entities):
-        for column, entities in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
-            for entity in entities:
+    for gold_set, predicted_set in _both(gold, predicted, entities):
+        for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
+            for entity in found:
                 by_type.setdefault(entity[0], [0, 0, 0])[column] += 1
     strict = _sentence_counts(_both(gold, predicted, _strict_entities)).sum(axis=0)
     word, right = _word_counts(gold, predicted)
@@ -73,7 +72,7 @@ def entity_counts(gold: Tags, predicted: Tags) -> NDArray[np.int64]:
         TagError: as `score`.
     """
     check_tags(gold, predicted)
-    return _sentence_counts(_both(gold, predicted, _default_entities))
+    return _sentence_counts(_both(gold, predicted, entities))
 
 
 def prf(correct: int, predicted: int, gold: int) -> PRF:
@@ -120,20 +119,20 @@ def check_tags(gold: Tags, predicted: Tags) -> None:
 
 
 def _both(
-    gold: Tags, predicted: Tags, entities: Callable[[Tags], list[_Entities]]
-) -> list[tuple[_Entities, _Entities]]:
+    gold: Tags, predicted: Tags, entities: Callable[[Tags], list[set[Entity]]]
+) -> list[tuple[set[Entity], set[Entity]]]:
     """Entities of gold and predicted, sentence by sentence."""
     return list(zip(entities(gold), entities(predicted), strict=True))
 
 
-def _default_entities(rows: Tags) -> list[_Entities]:
+def entities(rows: Tags) -> list[set[Entity]]:
     """Entities by sentence as conlleval sees them (seqeval's default mode)."""
     from seqeval.metrics.sequence_labeling import get_entities
 
     return [set(get_entities(list(row))) for row in rows]
 
 
-def _strict_entities(rows: Tags) -> list[_Entities]:
+def _strict_entities(rows: Tags) -> list[set[Entity]]:
     """Entities by sentence in seqeval's `mode="strict", scheme=IOB2`."""
     from seqeval.scheme import IOB2, Entities
 
@@ -141,7 +140,7 @@ def _strict_entities(rows: Tags) -> list[_Entities]:
     return [{(e.tag, e.start, e.end) for e in sentence} for sentence in found.entities]
 
 
-def _sentence_counts(pairs: list[tuple[_Entities, _Entities]]) -> NDArray[np.int64]:
+def _sentence_counts(pairs: list[tuple[set[Entity], set[Entity]]]) -> NDArray[np.int64]:
     """(S, 3): correct, predicted, gold."""
     counts = [(len(g & p), len(p), len(g)) for g, p in pairs]
     return np.array(counts, dtype=np.int64).reshape(-1, 3)
