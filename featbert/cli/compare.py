@@ -58,6 +58,10 @@ def compare(
             "--stats", help="Test each row's difference to its baseline, over seeds and text."
         ),
     ] = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Scores also by type, length, seen (in train) or sentence."),
+    ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,12 +86,15 @@ def compare(
         transfer_matrices,
     )
     from featbert.comparison import compare as compare_all
+    from featbert.comparison.breakdowns import check_facets, with_breakdowns
     from featbert.comparison.experiment_record import read_experiment_record
     from featbert.experiments.usable import find_run
     from featbert.training import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
+    if by:
+        check_facets(by)
     if figures is not None:
         o.check_folder(figures, "--figures")
     notes: tuple[str, ...] = ()
@@ -125,6 +132,8 @@ def compare(
         from featbert.comparison import with_significance
 
         comparisons = [with_significance(comparison) for comparison in comparisons]
+    if by:
+        comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
     by_language = {matrix.id for matrix in published_matrices()}
     tables = [published_table(name) for name in published or () if name not in by_language]
     comparisons = [

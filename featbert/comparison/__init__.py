@@ -40,6 +40,10 @@ from featbert.comparison.runs import (
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
+    from featbert.comparison.breakdowns import (
+        Breakdown,
+        with_breakdowns,
+    )
     from featbert.comparison.curves import (
         FreezingCurve,
         LayerCurve,
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RECORD_NAME",
     "VARYABLE",
+    "Breakdown",
     "Comparison",
     "Cost",
     "Difference",
@@ -135,6 +140,7 @@ __all__ = [
     "record_to_json",
     "reproduce",
     "transfer_matrices",
+    "with_breakdowns",
     "with_significance",
     "write_record",
 ]
@@ -153,6 +159,8 @@ __getattr__, __dir__ = attach(
         "ReproducedRow": _REPRODUCTION,
         "Reproduction": _REPRODUCTION,
         "reproduce": _REPRODUCTION,
+        "Breakdown": "featbert.comparison.breakdowns",
+        "with_breakdowns": "featbert.comparison.breakdowns",
         "Difference": "featbert.comparison.significance",
         "with_significance": "featbert.comparison.significance",
         "TransferMatrix": "featbert.comparison.transfer",

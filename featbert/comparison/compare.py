@@ -29,6 +29,7 @@ from featbert.errors import InputError, MissingError, nearest
 from featbert.features.layers import NAMES
 
 if TYPE_CHECKING:
+    from featbert.comparison.breakdowns import Breakdown
     from featbert.comparison.reproduction import Reproduction
     from featbert.comparison.significance import Difference
 
@@ -50,6 +51,7 @@ class Comparison:
         notes: what a reader should know, one line each: runs left out, unequal seeds.
         differences: each row against its baseline, as `with_significance` tests them; none unless
             asked for.
+        breakdowns: scores by what an entity is like, likewise (`with_breakdowns`).
         reproductions: published tables set beside it, as `reproduce` does; none unless asked for.
     """
 
@@ -65,6 +67,7 @@ class Comparison:
     notes: tuple[str, ...]
     reproductions: tuple[Reproduction, ...] = ()
     differences: tuple[Difference, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
 
 
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:

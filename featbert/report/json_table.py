@@ -20,9 +20,11 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
     """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
     final newline.
 
-    `differences[]` are each row against its baseline, as `featbert.comparison.Difference` has them.
+    `differences[]` are each row against its baseline, as `featbert.comparison.Difference` has
+    them; `breakdowns[]` are F1 of rows by what an entity is like, as `Breakdown` has them.
 
-    The `group` of a row, a difference or a reproduction is the `number` of its comparison.
+    The `group` of a row, a difference, a breakdown or a reproduction is the `number` of its
+    comparison.
 
     A row's `dev` and `test` hold `f1`, `precision`, `recall`, `strict_f1`, `word_f1`,
     `word_accuracy`, each with `mean`, `sd`, `n`, `values`; they are null where the split was not
@@ -46,6 +48,11 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
             {"group": number, **dataclasses.asdict(difference)}
             for number, c in enumerate(comparisons, 1)
             for difference in c.differences
+        ],
+        "breakdowns": [
+            {"group": number, **dataclasses.asdict(breakdown)}
+            for number, c in enumerate(comparisons, 1)
+            for breakdown in c.breakdowns
         ],
         "notes": list(notes),
     }

@@ -12,6 +12,7 @@ from featbert.comparison.compare import Comparison
 from featbert.comparison.rows import Row, SplitSummary, Statistic
 from featbert.errors import InputError, nearest
 from featbert.report import units
+from featbert.report.breakdown_table import breakdown_table
 from featbert.report.cells import (
     TRAINED_ON,
     Block,
@@ -53,7 +54,8 @@ SHOWABLE = tuple(_SCORES)
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
-    """A table for each comparison, each followed by its differences and its published tables.
+    """A table for each comparison, each followed by its differences, its breakdowns and
+    its published tables.
 
     Those of comparisons all have the same columns of blocks other than `name`.
 
@@ -70,6 +72,10 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
         drawn.append(_table(comparison, counted, number, show))
         if comparison.differences:
             drawn.append(significance_table(comparison, counted, number))
+        drawn += [
+            breakdown_table(breakdown, counted, comparison.corpus, number)
+            for breakdown in comparison.breakdowns
+        ]
         drawn += [published_table(r, counted, number) for r in comparison.reproductions]
     return drawn
 

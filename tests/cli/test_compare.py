@@ -26,3 +26,14 @@ def test_stats_are_shown_when_asked_for(runs_dir) -> None:
     assert "Differences to fine-tuning" in shown("--stats")
     assert "p (Holm)" in shown("concat-1", "tuned-1", "--stats")
     assert '"differences": []' in shown("--format", "json")
+
+
+def test_scores_by_what_an_entity_is_like(runs_dir) -> None:
+    words = ["compare", "--runs-dir", str(runs_dir), "--by", "type", "--by", "length"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "dev F1 by entity type" in done.stdout
+    assert "dev F1 by words of the entity" in done.stdout
+    wrong = CliRunner().invoke(app, [*words, "--by", "sen"])
+    assert wrong.exit_code == 1
+    assert "did you mean 'seen'?" in wrong.stderr

@@ -56,5 +56,6 @@ def test_without_comparisons():
         "rows": [],
         "reproductions": [],
         "differences": [],
+        "breakdowns": [],
         "notes": [],
     }

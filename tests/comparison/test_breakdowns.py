@@ -1,0 +1,97 @@
+"""Rows by what an entity is like, from predictions and, for `seen`, the training text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from featbert.comparison import Run, compare, with_breakdowns
+from featbert.comparison.rows import Statistic
+from featbert.data import load_corpus
+from featbert.errors import InputError
+from featbert.evaluation.breakdown import breakdown
+from featbert.report import render
+from tests.comparison.test_significance import both
+
+
+def parted(runs: list[Run], *facets: str):
+    (comparison,) = compare(runs)
+    return with_breakdowns(comparison, facets)
+
+
+def test_rows_have_their_seeds_scores_in_each_bucket(tmp_path) -> None:
+    runs = both(tmp_path)
+    (found,) = parted(runs, "length").breakdowns
+    assert (found.facet, found.split, found.gold) == ("length", "dev", {"1": 24, "2": 8})
+    assert list(found.rows) == ["concat_last4", "fine-tuning"]
+
+    def f1(run: Run) -> float:
+        kept = run.predictions("dev")
+        return breakdown("length", kept.words, kept.gold, kept.predicted)["2"].f1
+
+    assert found.rows["concat_last4"]["2"] == Statistic.of([f1(run) for run in runs[3:]])
+    assert found.rows["fine-tuning"]["2"] == Statistic.of([f1(run) for run in runs[:3]])
+
+
+def test_each_facet_once_in_the_order_asked(tmp_path) -> None:
+    found = parted(both(tmp_path), "sentence", "type", "sentence").breakdowns
+    assert [one.facet for one in found] == ["sentence", "type"]
+    with pytest.raises(InputError, match=r"found 'typ' .did you mean 'type'"):
+        parted(both(tmp_path / "other"), "typ")
+
+
+def trained_on(runs: list[Run], source: str, *, text: str | None = None) -> list[Run]:
+    """The runs with a training text that lies in `source`."""
+    corpus = load_corpus(source)
+    fingerprint = text or corpus["train"].text_fingerprint
+    changed = []
+    for run in runs:
+        signature = run.record.signature
+        train = dataclasses.replace(signature.splits["train"], text=fingerprint)
+        splits = signature.splits | {"train": train}
+        signature = dataclasses.replace(signature, source=source, splits=splits)
+        changed.append(Run(run.folder, dataclasses.replace(run.record, signature=signature)))
+    return changed
+
+
+def test_seen_is_read_from_the_training_text(tmp_path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    # The predictions' words are all "w": entities of one word are seen, of two are not.
+    (data / "train.conll").write_text("w B-ORG\nx O\n", "utf-8")
+    runs = trained_on(both(tmp_path / "runs"), str(data))
+    (found,) = parted(runs, "seen").breakdowns
+    assert found.gold == {"seen": 24, "unseen": 8}
+
+
+def test_a_training_text_that_is_gone_or_another_is_told(tmp_path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.conll").write_text("w B-ORG\nx O\n", "utf-8")
+    other = trained_on(both(tmp_path / "a"), str(data), text="f" * 64)
+    told = "\n".join(parted(other, "seen", "type").notes)
+    assert "no scores by seen on dev: the training text of" in told
+    assert "holds other words now" in told
+    gone = trained_on(both(tmp_path / "b"), str(data))
+    (data / "train.conll").unlink()
+    found = parted(gone, "seen", "type")
+    assert [one.facet for one in found.breakdowns] == ["type"]
+    assert any("no scores by seen on dev" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
+def test_every_format_shows_them(tmp_path, format) -> None:
+    comparison = parted(both(tmp_path), "type")
+    text = render([comparison], format)
+    (found,) = comparison.breakdowns
+    mean = found.rows["concat_last4"]["ORG"].mean
+    if format == "json":
+        (told,) = json.loads(text)["breakdowns"]
+        assert told["rows"]["concat_last4"]["ORG"]["mean"] == mean
+    else:
+        assert f"{100 * mean:.2f}" in text
+    if format in ("text", "markdown"):
+        assert "dev F1 by entity type" in text
+        assert "LOC 16, ORG 8, PER 8" in text
