@@ -58,6 +58,12 @@ def compare(
             "--stats", help="Test each row's difference to its baseline, over seeds and text."
         ),
     ] = False,
+    cost: Annotated[
+        bool,
+        typer.Option(
+            "--cost", help="What rows cost, and from which run on features are the cheaper way."
+        ),
+    ] = False,
     by: Annotated[
         list[str] | None,
         typer.Option("--by", help="Scores also by type, length, seen (in train) or sentence."),
@@ -87,6 +93,7 @@ def compare(
     )
     from featbert.comparison import compare as compare_all
     from featbert.comparison.breakdowns import check_facets, with_breakdowns
+    from featbert.comparison.cost import with_costs
     from featbert.comparison.experiment_record import read_experiment_record
     from featbert.experiments.usable import find_run
     from featbert.training import TrainingSettings
@@ -132,6 +139,8 @@ def compare(
         from featbert.comparison import with_significance
 
         comparisons = [with_significance(comparison) for comparison in comparisons]
+    if cost:
+        comparisons = [with_costs(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
     by_language = {matrix.id for matrix in published_matrices()}

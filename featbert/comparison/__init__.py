@@ -44,6 +44,11 @@ if TYPE_CHECKING:
         Breakdown,
         with_breakdowns,
     )
+    from featbert.comparison.cost import (
+        CostRow,
+        Price,
+        with_costs,
+    )
     from featbert.comparison.curves import (
         FreezingCurve,
         LayerCurve,
@@ -92,6 +97,7 @@ __all__ = [
     "Breakdown",
     "Comparison",
     "Cost",
+    "CostRow",
     "Difference",
     "EvaluationRecord",
     "Figure",
@@ -103,6 +109,7 @@ __all__ = [
     "MixProfile",
     "Predictions",
     "PredictionsError",
+    "Price",
     "Problem",
     "PublishedMatrix",
     "PublishedRow",
@@ -141,6 +148,7 @@ __all__ = [
     "reproduce",
     "transfer_matrices",
     "with_breakdowns",
+    "with_costs",
     "with_significance",
     "write_record",
 ]
@@ -159,6 +167,9 @@ __getattr__, __dir__ = attach(
         "ReproducedRow": _REPRODUCTION,
         "Reproduction": _REPRODUCTION,
         "reproduce": _REPRODUCTION,
+        "CostRow": "featbert.comparison.cost",
+        "Price": "featbert.comparison.cost",
+        "with_costs": "featbert.comparison.cost",
         "Breakdown": "featbert.comparison.breakdowns",
         "with_breakdowns": "featbert.comparison.breakdowns",
         "Difference": "featbert.comparison.significance",

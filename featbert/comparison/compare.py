@@ -30,6 +30,7 @@ from featbert.features.layers import NAMES
 
 if TYPE_CHECKING:
     from featbert.comparison.breakdowns import Breakdown
+    from featbert.comparison.cost import CostRow
     from featbert.comparison.reproduction import Reproduction
     from featbert.comparison.significance import Difference
 
@@ -51,6 +52,7 @@ class Comparison:
         notes: what a reader should know, one line each: runs left out, unequal seeds.
         differences: each row against its baseline, as `with_significance` tests them; none unless
             asked for.
+        costs: what rows cost, once and by the run, likewise (`with_costs`).
         breakdowns: scores by what an entity is like, likewise (`with_breakdowns`).
         reproductions: published tables set beside it, as `reproduce` does; none unless asked for.
     """
@@ -68,6 +70,7 @@ class Comparison:
     reproductions: tuple[Reproduction, ...] = ()
     differences: tuple[Difference, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
+    costs: tuple[CostRow, ...] = ()
 
 
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:

@@ -20,8 +20,9 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
     """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
     final newline.
 
-    `differences[]` are each row against its baseline, as `featbert.comparison.Difference` has
-    them; `breakdowns[]` are F1 of rows by what an entity is like, as `Breakdown` has them.
+    `differences[]` are each row against its baseline, `costs[]` what rows cost, `breakdowns[]` F1 of
+    rows by what an entity is like, as `Difference`, `CostRow` and `Breakdown` of
+    `featbert.comparison` have them.
 
     The `group` of a row, a difference, a breakdown or a reproduction is the `number` of its
     comparison.
@@ -48,6 +49,11 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
             {"group": number, **dataclasses.asdict(difference)}
             for number, c in enumerate(comparisons, 1)
             for difference in c.differences
+        ],
+        "costs": [
+            {"group": number, **dataclasses.asdict(cost)}
+            for number, c in enumerate(comparisons, 1)
+            for cost in c.costs
         ],
         "breakdowns": [
             {"group": number, **dataclasses.asdict(breakdown)}

@@ -24,6 +24,7 @@ from featbert.report.cells import (
     share_cell,
     text_cell,
 )
+from featbert.report.cost_table import cost_table
 from featbert.report.published_table import published_table
 from featbert.report.significance_table import significance_table
 
@@ -54,8 +55,8 @@ SHOWABLE = tuple(_SCORES)
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
-    """A table for each comparison, each followed by its differences, its breakdowns and
-    its published tables.
+    """A table for each comparison, each followed by its differences, its costs, its
+    breakdowns and its published tables.
 
     Those of comparisons all have the same columns of blocks other than `name`.
 
@@ -72,6 +73,8 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
         drawn.append(_table(comparison, counted, number, show))
         if comparison.differences:
             drawn.append(significance_table(comparison, counted, number))
+        if comparison.costs:
+            drawn.append(cost_table(comparison, counted, number))
         drawn += [
             breakdown_table(breakdown, counted, comparison.corpus, number)
             for breakdown in comparison.breakdowns

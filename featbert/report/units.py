@@ -57,6 +57,13 @@ def parameters(n: float | None) -> str:
     return _scaled(n, ("", "k", "M", "G", "T"))
 
 
+def operations(flops: float | None) -> str:
+    """Operations as `3.4 GFLOP`, `60.0 TFLOP`, `1.2 PFLOP`."""
+    if flops is None:
+        return NONE
+    return f"{_scaled(flops, ('', 'k', 'M', 'G', 'T', 'P', 'E'))}FLOP"
+
+
 def rate(per_second: float | None) -> str:
     """Three significant digits with thousands separators: `12,400`, `3.42`."""
     if per_second is None:

@@ -37,3 +37,11 @@ def test_scores_by_what_an_entity_is_like(runs_dir) -> None:
     wrong = CliRunner().invoke(app, [*words, "--by", "sen"])
     assert wrong.exit_code == 1
     assert "did you mean 'seen'?" in wrong.stderr
+
+
+def test_costs_are_shown_when_asked_for(runs_dir) -> None:
+    words = ["compare", "--runs-dir", str(runs_dir)]
+    assert "cheaper from" not in CliRunner().invoke(app, words).stdout
+    done = CliRunner().invoke(app, [*words, "--cost"])
+    assert done.exit_code == 0, done.output
+    assert "cheaper from (time)" in done.stdout

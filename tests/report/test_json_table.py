@@ -56,6 +56,7 @@ def test_without_comparisons():
         "rows": [],
         "reproductions": [],
         "differences": [],
+        "costs": [],
         "breakdowns": [],
         "notes": [],
     }

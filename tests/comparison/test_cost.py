@@ -1,0 +1,74 @@
+"""What rows cost, and where frozen features break even with fine-tuning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from featbert.comparison import compare, with_costs
+from featbert.comparison.cost import cheaper_from
+from featbert.report import render
+from tests.comparison.records import make_seeds, usual_runs
+
+
+def brute_force(once: float, run: float, other: float) -> int | None:
+    return next((n for n in range(1, 5000) if once + n * run < n * other), None)
+
+
+@pytest.mark.parametrize(
+    ("once", "run", "other"),
+    [
+        (12.5, 41, 95.5),
+        (100, 40, 50),
+        (100, 40, 40),
+        (5, 50, 40),
+        (0, 1, 2),
+        (10, 5, 10),
+        (99, 1, 2),
+    ],
+)
+def test_the_first_run_that_is_cheaper(once, run, other) -> None:
+    assert cheaper_from(once, run, other) == brute_force(once, run, other)
+
+
+def test_every_row_has_its_price() -> None:
+    (comparison,) = compare(usual_runs())
+    by_row = {cost.row: cost for cost in with_costs(comparison).costs}
+    assert list(by_row) == [row.label for row in comparison.rows]
+    concat, tuned = by_row["concat_last4"], by_row["fine-tuning"]
+    assert (concat.against, tuned.against) == ("fine-tuning", None)
+    assert (concat.seconds.once, concat.seconds.run, concat.seconds.cheaper_from) == (12.5, 41, 1)
+    assert (tuned.seconds.once, tuned.seconds.run, tuned.seconds.cheaper_from) == (0, 95.5, None)
+    assert (concat.flops.once, concat.flops.run) == (8e11, 6e13)
+    assert concat.flops.cheaper_from is None  # as many operations in a run as fine-tuning has
+
+
+def test_a_dear_extraction_pays_off_later() -> None:
+    runs = [
+        *make_seeds("tuned", [0.6], layers=None, cost={"training_seconds": 100.0}),
+        *make_seeds("concat", [0.6], cost={"extraction_seconds": 130.0, "training_seconds": 60.0}),
+    ]
+    (comparison,) = compare(runs)
+    price = with_costs(comparison).costs[0].seconds
+    assert price.cheaper_from == 4  # 130 + 4 * 60 = 370 < 400, but 130 + 3 * 60 = 310 > 300
+
+
+def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
+    (comparison,) = compare(make_seeds("concat", [0.6]))
+    (cost,) = with_costs(comparison).costs
+    assert (cost.against, cost.seconds.cheaper_from) == (None, None)
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
+def test_every_format_shows_them(format) -> None:
+    (comparison,) = compare(usual_runs())
+    plain, text = render([comparison], format), render([with_costs(comparison)], format)
+    assert len(text) > len(plain)
+    if format == "json":
+        assert json.loads(text)["costs"][0]["seconds"]["cheaper_from"] == 1
+    elif format != "csv":
+        assert "run 1" in text
+        assert "never" in text
+        assert "60.0 TFLOP" in text
+        assert "Some processor, threads: 2" in text
