@@ -20,8 +20,8 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
     """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
     final newline.
 
-    `differences[]` are each row against its baseline, `costs[]` what rows cost, `breakdowns[]` F1 of
-    rows by what an entity is like, as `Difference`, `CostRow` and `Breakdown` of
+    `differences[]` are each row against its baseline, `costs[]` what rows cost, `breakdowns[]` F1
+    of rows by what an entity is like, as `Difference`, `CostRow` and `Breakdown` of
     `featbert.comparison` have them.
 
     The `group` of a row, a difference, a breakdown or a reproduction is the `number` of its
