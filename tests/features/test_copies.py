@@ -10,9 +10,11 @@ def test_on_a_processor_nothing_is_copied() -> None:
     assert Leaving(tensor).on_host() is tensor
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-def test_one_value_that_is_not_finite_is_seen(value) -> None:
-    states = torch.zeros(2, 3, 4, dtype=torch.float16)
+def test_one_value_that_is_not_finite_is_seen(value, dtype) -> None:
+    highest = torch.finfo(dtype).max
+    states = torch.tensor([highest, -highest, 0.0, -0.0] * 6, dtype=dtype).reshape(2, 3, 4)
     assert Leaving(states).is_finite()
     states[1, 2, 0] = value
     assert not Leaving(states).is_finite()
