@@ -9,6 +9,7 @@ attrs: format_version, manifest (JSON), checksum (CRC-32 of manifest and offsets
 
 from __future__ import annotations
 
+import mmap
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,9 +166,15 @@ class FeatureStore:
             blocks = self._dataset(file, f"{split}/blocks")[:]
         for k in _sampled(len(blocks) - 1):
             self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
-        # Mode "c": writes, which nobody makes, would stay in memory; torch wants writable arrays.
+        with self.path.open("rb") as file:
+            # Writes, which nobody makes, would stay in memory; torch wants writable arrays.
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if hasattr(mmap, "MADV_RANDOM"):
+            # Sentences are drawn at random: reading ahead would read many times as much.
+            mapped.madvise(mmap.MADV_RANDOM)
+        numbers = int(np.prod(shape))
         return [
-            np.memmap(self.path, self.manifest.dtype, "c", offset=place, shape=shape)
+            np.frombuffer(mapped, self.manifest.dtype, numbers, place).reshape(shape)
             for place in places
         ]
 
