@@ -1,0 +1,32 @@
+"""Numbers in benchmarks/README.md are those of the records beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.record import Spread, figure
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+README = (BENCHMARKS / "README.md").read_text("utf-8")
+RECORDS = sorted((BENCHMARKS / "records").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_ratios_shares_and_commands_are_the_records(path) -> None:
+    record = json.loads(path.read_text("utf-8"))
+    assert record["benchmark"] == path.stem
+    for ratio in record["ratios"].values():
+        assert str(Spread(**ratio)) in README
+    for row in record["measured"].values():
+        if "share_of_matmul_rate" in row:
+            assert f"| {figure(row['share_of_matmul_rate'])} |" in README
+    assert record["command"].split()[2] in README
+
+
+def test_the_command_of_each_record_is_told() -> None:
+    told = " ".join(README.split())
+    for path in RECORDS:
+        assert json.loads(path.read_text("utf-8"))["command"] in told
