@@ -29,7 +29,7 @@ class Breakdown:
         facet: what the buckets are of, a key of `featbert.evaluation.breakdown.FACETS`.
         meaning: the same in words.
         gold: gold entities by bucket, in the order of buckets.
-        rows: by label: F1 over seeds by bucket.
+        rows: by name: F1 over seeds by bucket.
     """
 
     facet: str
@@ -80,7 +80,7 @@ def check_facets(facets: Sequence[str]) -> None:
 def _breakdown(facet: Facet, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
     from featbert.evaluation.breakdown import FACETS
 
-    by_row = {row.label: [reader.scores(facet, split, run) for run in row.runs] for row in rows}
+    by_row = {row.name: [reader.scores(facet, split, run) for run in row.runs] for row in rows}
     first = next(iter(by_row.values()))[0]
     # What is only predicted by some, such as a length that gold has not, has no gold and no column.
     gold = {name: prf.gold for name, prf in first.items() if prf.gold}

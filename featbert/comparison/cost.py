@@ -43,8 +43,8 @@ class CostRow:
     """A row's cost beside that of fine-tuning on the same text with the same encoder.
 
     Attributes:
-        row: its label.
-        against: label of the fine-tuned row, None for fine-tuning and where there is none.
+        row: its name.
+        against: name of the fine-tuned row, None for fine-tuning and where there is none.
         seconds, flops: see `Price`.
     """
 
@@ -71,11 +71,11 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
 def _cost_row(row: Row, tuned: Row | None) -> CostRow:
     seconds, flops = _prices(row)
     if tuned is None:
-        return CostRow(row.label, None, Price(*seconds), Price(*flops))
+        return CostRow(row.name, None, Price(*seconds), Price(*flops))
     other_seconds, other_flops = _prices(tuned)
     return CostRow(
-        row.label,
-        tuned.label,
+        row.name,
+        tuned.name,
         Price(*seconds, cheaper_from(*seconds, other_seconds[1])),
         Price(*flops, cheaper_from(*flops, other_flops[1])),
     )

@@ -144,6 +144,11 @@ class Row:
     difference: Mapping[str, float] | None = None
 
     @property
+    def name(self) -> str:
+        """Its label, with what the comparison varies where rows of one label differ in it."""
+        return " · ".join([self.label, *self.varied.values()])
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """Seeds of the runs, rising."""
         return tuple(run.record.seed for run in self.runs)

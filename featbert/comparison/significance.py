@@ -39,7 +39,7 @@ class Difference:
     """A row against its baseline on one split.
 
     Attributes:
-        row, baseline: labels of rows.
+        row, baseline: names of rows.
         split: "dev" or "test".
         seeds: that both have; what follows is of their runs alone.
         units: what was resampled: "documents" or "sentences".
@@ -64,24 +64,30 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     """The comparison with its `differences`; what cannot be tested is told in its notes."""
     found: list[Difference] = []
     notes: list[str] = []
-    by_label = {row.label: row for row in comparison.rows}
     for split in comparison.splits:
         tested: list[Difference] = []
-        for row, base in _pairs(comparison.rows, by_label, split):
+        for row, base in _pairs(comparison.rows, split):
             try:
                 tested.append(_difference(row, base, split, resamples))
             except FeatbertError as error:
-                notes.append(f"{row.label} on {split} is not tested: {error}")
+                notes.append(f"{row.name} on {split} is not tested: {error}")
         found += _adjusted(tested)
     return dataclasses.replace(
         comparison, differences=tuple(found), notes=(*comparison.notes, *notes)
     )
 
 
-def _pairs(rows: Sequence[Row], by_label: dict[str, Row], split: str) -> Iterator[tuple[Row, Row]]:
+def _pairs(rows: Sequence[Row], split: str) -> Iterator[tuple[Row, Row]]:
+    """Each row with its baseline, where both were scored on the split."""
     for row in rows:
-        if row.difference is not None and split in row.difference and row.baseline is not None:
-            yield row, by_label[row.baseline]
+        if row.difference is None or split not in row.difference:
+            continue
+        # Rows of other texts and encoders may have the same label.
+        known = [o for o in rows if o.is_baseline and o.label == row.baseline]
+        alike = [o for o in known if o.cell == row.cell]
+        text = f"{split}.text"
+        same_text = [o for o in known if o.cell.get(text) == row.cell.get(text)]
+        yield row, (alike or same_text)[0]
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
@@ -90,15 +96,15 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
     seeds = tuple(sorted(ours.keys() & theirs.keys()))
     if not seeds:
         raise FeatbertError(
-            f"seeds in common with {base.label} expected, found "
+            f"seeds in common with {base.name} expected, found "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
     pairs = [(theirs[seed], ours[seed]) for seed in seeds]
     f1 = [[run.record.scores[split].entity.f1 for run in side] for side in zip(*pairs, strict=True)]
     tests = _Tests(split, resamples)
     return Difference(
-        row=row.label,
-        baseline=base.label,
+        row=row.name,
+        baseline=base.name,
         split=split,
         seeds=seeds,
         over_seeds=paired_interval(*f1),

@@ -8,7 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featbert.comparison import Run, compare, with_significance
+from featbert.comparison import (
+    Run,
+    compare,
+    compare_runs,
+    with_breakdowns,
+    with_costs,
+    with_significance,
+)
 from featbert.comparison import significance as module
 from featbert.comparison.significance import unit_counts
 from featbert.evaluation import resampling
@@ -171,3 +178,27 @@ def test_few_seeds_are_told(tmp_path) -> None:
     text = render([compared(both(tmp_path, seeds=(1, 2)))], "text")
     assert "2 seeds say nothing about further seeds; an interval over seeds needs 3" in text
     assert "over seeds:" not in text
+
+
+def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_path) -> None:
+    """Labels do not hold what the whole comparison varies."""
+    runs = both(tmp_path / "a")
+    other = {"signature": {"model": "other", "encoder_weights": "f" * 64}}
+    runs += [
+        *(make(tmp_path / "b", "tuned", seed, 0.1, layers=None, **other) for seed in (1, 2)),
+        *(make(tmp_path / "b", "concat", seed, 0.8, **other) for seed in (1, 2)),
+    ]
+    comparison = with_significance(compare_runs(runs, vary=["model"]), resamples=100)
+    assert not [note for note in comparison.notes if "not tested" in note]
+    found = {d.row: d for d in comparison.differences}
+    ours, theirs = "all-MiniLM-L6-v2", "other"
+    assert {name: d.baseline for name, d in found.items()} == {
+        f"concat_last4 · {ours}": f"fine-tuning · {ours}",
+        f"concat_last4 · {theirs}": f"fine-tuning · {theirs}",
+    }
+    assert found[f"concat_last4 · {ours}"].seeds == (1, 2, 3)
+    assert found[f"concat_last4 · {theirs}"].seeds == (1, 2)
+    (parted,) = with_breakdowns(comparison, ["type"]).breakdowns
+    assert len(parted.rows) == 4
+    assert len({cost.row for cost in with_costs(comparison).costs}) == 4
+    assert f"concat_last4 · {theirs}" in render([comparison], "text")
