@@ -76,7 +76,9 @@ def _machines(comparison: Comparison) -> list[str]:
 
 
 def _legend(rows: Sequence[CostRow]) -> Iterator[str]:
-    yield "once: extraction, for all runs on its vectors; a run: training with dev scored"
+    once = "once: extraction, for all runs on its vectors; "
+    extracted = any(row.seconds.once for row in rows)
+    yield f"{once if extracted else ''}a run: training, with dev scored"
     if any(row.against is not None for row in rows):
         yield (
             "cheaper from: the number of runs from which features, extraction included, cost less "
