@@ -27,6 +27,10 @@ class TokenizerError(InputError):
     """A tokenizer that cannot deepen words: not a fast one, or without [UNK]."""
 
 
+# What the tokenizer tells of a text takes many times the room of its piece ids.
+TEXTS_AT_A_TIME = 1024
+
+
 @dataclass(frozen=True)
 class WordPieces:
     """A word tokenizer with the special pieces that pre-training put around a text.
@@ -62,16 +66,25 @@ class WordPieces:
             unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
                 the unknown piece for them, or nothing, and then they got it here.
         """
+        chunks = [
+            self._pieces(texts[start : start + TEXTS_AT_A_TIME])
+            for start in range(0, len(texts), TEXTS_AT_A_TIME)
+        ]
+        nothing = np.zeros(0, dtype=np.int64)
+        flat = np.concatenate([nothing, *(ids for ids, _, _ in chunks)])
+        counts = np.concatenate([nothing, *(by_word for _, by_word, _ in chunks)])
+        ends = np.concatenate([[0], counts.cumsum()])
+        return flat, ends, sum(unknown for _, _, unknown in chunks)
+
+    def _pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
+        """The pieces of at least one text, how many each word has, and unknown words."""
         ids: list[Ints] = []
         counts: list[Ints] = []
         unknown = 0
-        for text, found in zip(
-            texts,
-            self.backend.encode_batch(
-                [list(t) for t in texts], is_pretokenized=True, add_special_tokens=False
-            ),
-            strict=True,
-        ):
+        encoded = self.backend.encode_batch(
+            [list(t) for t in texts], is_pretokenized=True, add_special_tokens=False
+        )
+        for text, found in zip(texts, encoded, strict=True):
             piece_ids = np.asarray(found.ids, dtype=np.int64)
             words = np.asarray(found.word_ids, dtype=np.int64)
             by_word = np.bincount(words, minlength=len(text)).astype(np.int64)
@@ -84,9 +97,7 @@ class WordPieces:
                 by_word[empty] = 1
             ids.append(piece_ids)
             counts.append(by_word)
-        flat = np.concatenate(ids) if ids else np.zeros(0, dtype=np.int64)
-        ends = np.concatenate([[0], *counts]).cumsum()
-        return flat, ends, unknown
+        return np.concatenate(ids), np.concatenate(counts), unknown
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, normalizers
 
+from featbert.features import wordpieces as module
 from featbert.features.source import find_encoder
 from featbert.features.wordpieces import TokenizerError, load_wordpieces
 from tests.encoders import FAMILIES, write_encoder
@@ -43,6 +44,18 @@ def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
     )
     if family in ("bert", "distilbert", "electra"):
         assert unknown > 0  # or the test shows nothing
+
+
+def test_texts_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monkeypatch):
+    wordpieces = load(encoder_folder("bert"))
+    texts = [WORDS[: 1 + number % 5] for number in range(11)] + [ODD_WORDS]
+    whole = wordpieces.pieces(texts)
+    for portion in (1, 4, 12):
+        monkeypatch.setattr(module, "TEXTS_AT_A_TIME", portion)
+        found = wordpieces.pieces(texts)
+        np.testing.assert_array_equal(found[0], whole[0])
+        np.testing.assert_array_equal(found[1], whole[1])
+        assert found[2] == whole[2] > 0
 
 
 def test_no_texts(encoder_folder):
