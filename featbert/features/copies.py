@@ -21,7 +21,7 @@ _BITS = {
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """The tensor on `device`; the host goes on while it is copied."""
-    if device.type == "cuda":
+    if device.type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
 
