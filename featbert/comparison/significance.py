@@ -23,15 +23,21 @@ from typing import TYPE_CHECKING
 from featbert.comparison.rows import Row
 from featbert.comparison.runs import Run
 from featbert.errors import FeatbertError
+from featbert.evaluation.resampling import (
+    RESAMPLES,
+    Counts,
+    PairedTest,
+    by_unit,
+    holm,
+    paired_test,
+)
 from featbert.evaluation.seeds import Interval, paired_interval
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
-    from featbert.evaluation.resampling import Counts, PairedTest
 
 FOLDER = ".statistics"
 VERSION = 1
-RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -116,8 +122,6 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
 
 
 def _adjusted(tested: Sequence[Difference]) -> list[Difference]:
-    from featbert.evaluation.resampling import holm
-
     adjusted = holm([difference.pooled.p_value for difference in tested])
     return [
         dataclasses.replace(difference, adjusted=p)
@@ -130,20 +134,16 @@ class _Tests:
 
     def __init__(self, split: str, resamples: int) -> None:
         self.split, self.resamples = split, resamples
-        self.counted: dict[Path, tuple[Counts, str]] = {}
+        self.counted: dict[Path, Counts] = {}
 
     def of(self, pairs: Sequence[tuple[Run, Run]]) -> PairedTest:
         """The test of second against first, counts summed over the pairs."""
-        from featbert.evaluation.resampling import PairedTest, paired_test
-
         kept = pairs[0][0].folder.parent / FOLDER / f"{self._key(pairs)}.json"
         with contextlib.suppress(OSError, ValueError, TypeError):
             return PairedTest(**json.loads(kept.read_text("utf-8")))
         first, second = (
             sum(counts[1:], counts[0])
-            for counts in (
-                [self._counts(run)[0] for run in side] for side in zip(*pairs, strict=True)
-            )
+            for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
         )
         found = paired_test(first, second, resamples=self.resamples)
         _keep(kept, json.dumps(dataclasses.asdict(found)))
@@ -153,7 +153,7 @@ class _Tests:
         """What a run's counts are of."""
         return "documents" if any(run.predictions(self.split).documents) else "sentences"
 
-    def _counts(self, run: Run) -> tuple[Counts, str]:
+    def _counts(self, run: Run) -> Counts:
         if run.folder not in self.counted:
             self.counted[run.folder] = unit_counts(run, self.split)
         return self.counted[run.folder]
@@ -164,17 +164,16 @@ class _Tests:
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
-def unit_counts(run: Run, split: str) -> tuple[Counts, str]:
-    """(U, 3) correct, predicted, gold entities of each unit, and what the units are."""
-    from featbert.evaluation.resampling import by_unit
+def unit_counts(run: Run, split: str) -> Counts:
+    """(U, 3) correct, predicted, gold entities of each document, or sentence without documents."""
     from featbert.evaluation.scorer import entity_counts
 
     found = run.predictions(split)
     counts = entity_counts(found.gold, found.predicted)
     if not any(found.documents):
-        return counts, "sentences"
+        return counts
     numbers = {document: place for place, document in enumerate(dict.fromkeys(found.documents))}
-    return by_unit(counts, [numbers[document] for document in found.documents]), "documents"
+    return by_unit(counts, [numbers[document] for document in found.documents])
 
 
 def _hash(run: Run, split: str) -> str:

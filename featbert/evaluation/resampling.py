@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.errors import InputError
+from featbert.evaluation.seeds import LEVEL
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 RESAMPLES = 10_000
-LEVEL = 0.95
 # Numbers of a block of resamples: 32 MB.
 BLOCK = 4_000_000
 # Two resamples whose counts are equal may differ in the last bits of F1.

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# Of every interval that is shown, over seeds as over text.
 LEVEL = 0.95
 # With two numbers the interval is twelve times their distance: it says nothing.
 FEWEST = 3

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from featbert.comparison.breakdowns import Breakdown
+from typing import TYPE_CHECKING
+
 from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, share_cell, text_cell
+
+if TYPE_CHECKING:
+    from featbert.comparison.breakdowns import Breakdown
 
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.cost import CostRow, Price
 from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, text_cell
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
+    from featbert.comparison.cost import CostRow, Price
 
 NEVER = "never"
 

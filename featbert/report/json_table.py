@@ -45,24 +45,19 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
             for number, c in enumerate(comparisons, 1)
             for reproduction in c.reproductions
         ],
-        "differences": [
-            {"group": number, **dataclasses.asdict(difference)}
-            for number, c in enumerate(comparisons, 1)
-            for difference in c.differences
-        ],
-        "costs": [
-            {"group": number, **dataclasses.asdict(cost)}
-            for number, c in enumerate(comparisons, 1)
-            for cost in c.costs
-        ],
-        "breakdowns": [
-            {"group": number, **dataclasses.asdict(breakdown)}
-            for number, c in enumerate(comparisons, 1)
-            for breakdown in c.breakdowns
-        ],
+        **{name: _grouped(comparisons, name) for name in ("differences", "costs", "breakdowns")},
         "notes": list(notes),
     }
     return json.dumps(finite(report), indent=1, allow_nan=False) + "\n"
+
+
+def _grouped(comparisons: Sequence[Comparison], name: str) -> list[dict[str, Any]]:
+    """What every comparison holds under a name, field by field, with the comparison's number."""
+    return [
+        {"group": number, **dataclasses.asdict(one)}
+        for number, comparison in enumerate(comparisons, 1)
+        for one in getattr(comparison, name)
+    ]
 
 
 def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:

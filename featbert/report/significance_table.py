@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.significance import Difference
 from featbert.evaluation.seeds import FEWEST
 from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, plain_cell, text_cell
@@ -13,6 +12,7 @@ from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
+    from featbert.comparison.significance import Difference
 
 CLEAR = 0.05
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}
