@@ -9,7 +9,9 @@ the code that raises them and also subclass the fitting builtin (`FileNotFoundEr
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class FeatbertError(Exception):
@@ -27,7 +29,49 @@ class MissingError(FeatbertError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
+class MissingPackageError(FeatbertError, ImportError):
+    """An optional package that is needed now and not installed."""
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory did not suffice, the processor's or a GPU's; torch need not be loaded."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    texts = ("out of memory", "can't allocate memory", "not enough memory", "_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+
+
+def memory_lack(error: BaseException) -> str:
+    """What there was no room for, as far as the error says it: "out of memory, 2.00 GiB more"."""
+    asked = re.search(r"tried to allocate ([0-9.]+) (\w+)", str(error), re.IGNORECASE)
+    if asked is None:
+        return "out of memory"
+    size = f"{int(asked[1]) / 1e6:,.0f} MB" if asked[2] == "bytes" else f"{asked[1]} {asked[2]}"
+    return f"out of memory, {size} more could not be had"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """` (did you mean 'epochs'?)`, or nothing where no known name is near."""
-    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {match[0]!r}?)" if match else ""
+    match = _closest(name, known)
+    return f" (did you mean {match!r}?)" if match else ""
+
+
+def nearest_path(path: Path, pattern: str = "*") -> str:
+    """` (did you mean 'experiments/runs'?)` for what lies beside a path that does not exist.
+
+    Args:
+        pattern: of names that can be meant, such as "*.h5".
+    """
+    try:
+        beside = sorted(p.name for p in path.parent.glob(pattern))
+    except (OSError, ValueError):
+        return ""
+    match = _closest(path.name, beside)
+    return f" (did you mean {str(path.with_name(match))!r}?)" if match else ""
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`; capitals make no difference."""
+    folded = {known_name.casefold(): known_name for known_name in known}
+    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return folded[match[0]] if match else None

@@ -12,6 +12,7 @@ from typing import Any
 
 from featbert.data.corpus import Corpus, Split
 from featbert.data.schemes import spans
+from featbert.stages import staged
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
 # 2003, tables 1 and 2; sentences without the -DOCSTART- lines).
@@ -34,6 +35,7 @@ class SplitReport:
         scheme: tag scheme of the file, "none" where it was read without tags.
         repaired_tags: ill-formed tags that were repaired the conlleval way.
         comment_lines: comment lines passed over.
+        empty_rows: rows of a dataset without a word that were passed over.
     """
 
     sentences: int
@@ -46,6 +48,7 @@ class SplitReport:
     encoding: str
     repaired_tags: int
     comment_lines: int
+    empty_rows: int
     path: str | None
     text_fingerprint: str
     tag_fingerprint: str
@@ -129,7 +132,9 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
 def _forms(split: Split) -> Counter[tuple[str, tuple[str, ...]]]:
     """How often each (type, words) is an entity."""
     return Counter(
-        (span.type, s.words[span.start : span.end]) for s in split for span in spans(s.tags or ())
+        (span.type, s.words[span.start : span.end])
+        for s in staged(split.sentences, f"counting entities of {split.name}", "sentences")
+        for span in spans(s.tags or ())
     )
 
 
@@ -149,6 +154,7 @@ def _split(split: Split, forms: Mapping[tuple[str, tuple[str, ...]], int]) -> Sp
         encoding=split.notes.encoding,
         repaired_tags=split.notes.repaired_tags,
         comment_lines=split.notes.comment_lines,
+        empty_rows=split.notes.empty_rows,
         path=None if split.path is None else str(split.path),
         text_fingerprint=split.text_fingerprint,
         tag_fingerprint=split.tag_fingerprint,

@@ -23,6 +23,7 @@ from typing import NoReturn
 from featbert.data.files import codec_name, read_text
 from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_fault
 from featbert.errors import InputError
+from featbert.stages import stage, told
 
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
@@ -51,7 +52,10 @@ def read_conll(
     layout = Layout.of(lines, path, token_column, tag_column, tagged)
 
     comments: list[int] = []
-    sentences = list(column_sentences(lines, layout, tagged=tagged, on_comment=comments.append))
+    with stage(f"reading {path.name}", "lines", len(lines)) as tell:
+        counted = told(lines, tell, every=10_000)
+        read = column_sentences(counted, layout, tagged=tagged, on_comment=comments.append)
+        sentences = list(read)
     if not sentences:
         raise InputError(f"sentences expected, {path} holds none")
     if sentences[-1].document is not None:  # those before the first mark are document 0

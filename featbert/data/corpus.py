@@ -27,12 +27,14 @@ class ReadingNotes:
         encoding: text encoding the file was read with.
         repaired_tags: ill-formed tags that were repaired the conlleval way.
         comment_lines: comment lines passed over.
+        empty_rows: rows of a dataset without a word that were passed over.
     """
 
     scheme: str = "BIO"
     encoding: str = "utf-8"
     repaired_tags: int = 0
     comment_lines: int = 0
+    empty_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class Corpus:
         name: short name, used in file names and tables.
         splits: by split name.
         language: BCP 47 code where known, such as "en".
-        source: what `load_corpus` was given, so that it can be read again: "sample" or a path.
+        source: what `load_corpus` was given, so that it can be read again: "sample", a path or
+            a dataset ("hf:NAME").
     """
 
     name: str

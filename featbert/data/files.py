@@ -9,24 +9,32 @@ import codecs
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from encodings.aliases import aliases
 from pathlib import Path
 from typing import TextIO
 
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
 
 BOM = "\ufeff"
+# Codecs between texts, which Python keeps among its encodings; no file is written in them.
+_NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 def codec_name(encoding: str) -> str:
     """Python's name of a text encoding ("UTF8" -> "utf-8"); InputError for an unknown one."""
     try:
         "".encode(encoding)  # unlike codecs.lookup this refuses byte-to-byte codecs such as "hex"
-        return codecs.lookup(encoding).name
+        name = codecs.lookup(encoding).name
     except (LookupError, ValueError):
+        name = ""
+    if name in ("", *_NO_FILES):
+        reason = "is no encoding of files" if name else "is not known"
+        usual = [known.replace("_", "-") for known in aliases.values()]
         raise InputError(
-            f"encoding {encoding!r} is not known; give --encoding a name such as "
-            "utf-8, latin-1, cp1252 or utf-16"
-        ) from None
+            f"encoding {encoding!r} {reason}{nearest(encoding, sorted(set(usual)))}; give "
+            "--encoding a name such as utf-8, latin-1, cp1252 or utf-16"
+        )
+    return name
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:

@@ -16,6 +16,7 @@ from featbert.data.files import codec_name, read_text, writing
 from featbert.data.raw import RawFile, RawSentence, excerpt, word_fault
 from featbert.data.sentence import Sentence
 from featbert.errors import InputError
+from featbert.stages import stage, told
 from featbert.wording import counted
 
 _WORD_KEYS = ("tokens", "words")
@@ -32,7 +33,8 @@ def read_jsonl(path: str | Path, *, encoding: str = "utf-8", tagged: bool = True
     """
     path = Path(path)
     lines = read_text(path, encoding).split("\n")
-    sentences = tuple(jsonl_sentences(lines, path, tagged=tagged))
+    with stage(f"reading {path.name}", "lines", len(lines)) as tell:
+        sentences = tuple(jsonl_sentences(told(lines, tell, every=1000), path, tagged=tagged))
     if not sentences:
         raise InputError(f"sentences expected, {path} has only blank lines")
     return RawFile(path, sentences, codec_name(encoding), word_per_line=False)

@@ -42,6 +42,8 @@ class RawFile:
         comment_lines: comment lines passed over.
         word_per_line: a column file (word i of a sentence stands i lines below its first),
             against a line a sentence.
+        unit: what `line_of` counts, for messages: "line", or "row" of a dataset.
+        empty_rows: rows without a word that were passed over; no file has any.
     """
 
     path: Path
@@ -49,6 +51,8 @@ class RawFile:
     encoding: str
     comment_lines: int = 0
     word_per_line: bool = True
+    unit: str = "line"
+    empty_rows: int = 0
 
     def line_of(self, sentence: RawSentence, word: int) -> int:
         """Line (from 1) of word `word` (from 0) of `sentence`."""

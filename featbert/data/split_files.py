@@ -60,6 +60,11 @@ def splits_named(name: str) -> tuple[str, ...]:
     return tuple(s for s in SPLITS if s in found)
 
 
+def split_called(name: str) -> str | None:
+    """The split that a usual word means ("validation" -> "dev"), None for other words."""
+    return _WORDS.get(name.lower())
+
+
 def find_splits(folder: Path) -> dict[str, Path]:
     """By split the file of `folder` (an existing one) that holds it, in the order of `SPLITS`.
 

@@ -1,0 +1,99 @@
+"""A share of a training text: whole documents, nested, the same for everybody with one seed."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.data.corpus import Split
+from featbert.data.share import drawn_part, drawn_sentences, unit_numbers
+from tests.features.support import sentences_of
+
+
+def split_of(sizes: list[int], *, documents: bool = True) -> Split:
+    """Documents of so many sentences each, or so many sentences without documents."""
+    numbers = [d if documents else None for d, size in enumerate(sizes) for _ in range(size)]
+    return Split("train", sentences_of([f"w{i}" for i in range(len(numbers))], numbers))
+
+
+sizes = st.lists(st.integers(1, 9), min_size=1, max_size=30)
+shares = st.fractions(Fraction(1, 500), 1, max_denominator=500)
+seeds = st.integers(0, 2**31)
+
+
+@settings(max_examples=50, deadline=None)
+@given(sizes, shares, seeds, st.booleans())
+def test_a_share_is_a_shortest_prefix_of_whole_units(sizes, share, seed, documents):
+    split = split_of(sizes, documents=documents)
+    drawn = drawn_sentences(split, float(share), seed=seed).tolist()
+    units = _units(split)
+    taken = [unit for unit in units if unit & {*drawn}]
+    assert drawn == sorted(set().union(*taken))  # whole, in the file's order
+    # At least the share (exactly, in whole numbers), and not without the unit drawn last.
+    assert len(drawn) >= share * len(split)
+    assert len(drawn) - max(len(unit) for unit in taken) < share * len(split)
+
+
+def _units(split: Split) -> list[set[int]]:
+    found: dict[tuple[str, int], set[int]] = {}
+    for i, sentence in enumerate(split):
+        name = ("sentence", i) if sentence.document is None else ("document", sentence.document)
+        found.setdefault(name, set()).add(i)
+    return list(found.values())
+
+
+@settings(max_examples=50, deadline=None)
+@given(sizes, st.lists(shares, min_size=2, max_size=4), seeds)
+def test_smaller_shares_lie_inside_larger_ones(sizes, some, seed):
+    split = split_of(sizes)
+    parts = [{*drawn_sentences(split, float(s), seed=seed).tolist()} for s in sorted(some)]
+    assert all(less <= more for less, more in itertools.pairwise(parts))
+
+
+def test_the_seed_draws_the_documents():
+    split = split_of([2] * 40)
+    parts = [drawn_sentences(split, 0.25, seed=seed).tolist() for seed in range(20)]
+    assert len({tuple(part) for part in parts}) == 20
+    assert parts[3] == drawn_sentences(split, 0.25, seed=3).tolist()
+    # Every document is as likely as another: over many seeds a quarter of them each.
+    counts = np.zeros(80)
+    for seed in range(400):
+        counts[drawn_sentences(split, 0.25, seed=seed)] += 1
+    assert 60 < counts.min() <= counts.max() < 145  # 100 each, 8.7 standard deviation
+
+
+def test_rounding_asks_for_no_sentence_more():
+    split = split_of([1] * 100, documents=False)
+    assert 0.07 * 100 > 7
+    assert len(drawn_sentences(split, 0.07, seed=1)) == 7
+
+
+def test_the_least_there_is_is_a_document():
+    assert len(drawn_sentences(split_of([3, 3, 3]), 1e-6, seed=1)) == 3
+    assert len(drawn_sentences(split_of([3], documents=False), 1e-6, seed=1)) == 1
+
+
+def test_all_of_a_text_is_the_text():
+    split = split_of([3, 1, 2])
+    assert drawn_part(split, 1.0, seed=5) is split
+    assert drawn_sentences(split, 1.0, seed=5).tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_a_part_has_the_drawn_sentences_as_they_are(documents):
+    split = split_of([2, 3, 1, 4, 2], documents=documents)
+    part = drawn_part(split, 0.5, seed=2)
+    numbers = drawn_sentences(split, 0.5, seed=2)
+    assert part.sentences == tuple(split.sentences[i] for i in numbers)
+    assert part.name == "train"
+    assert part.text_fingerprint != split.text_fingerprint
+
+
+def test_sentences_outside_of_documents_are_drawn_alone():
+    split = Split("train", sentences_of(list("abcdef"), [None, None, 0, 0, 1, 1]))
+    assert unit_numbers(split).tolist() == [0, 1, 2, 2, 3, 3]
