@@ -5,34 +5,38 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from torch import nn
 
 from featbert.comparison.record import Mix
 from featbert.experiments.planning import PlannedRun
+from featbert.features.store.manifest import hash_of
 from featbert.tagging.combination import ScalarMix
 
 
 def config_text(plan: PlannedRun, labels: tuple[str, ...]) -> str:
     """What the run was asked to be, readable before it is finished."""
-    return (
-        json.dumps(
-            {
-                "approach": plan.approach,
-                "layers": plan.layers,
-                "layer_indices": layer_indices(plan),
-                "seed": plan.seed,
-                "settings": plan.settings,
-                "labels": labels,
-                "signature": dataclasses.asdict(plan.signature),
-                "experiment": plan.options.experiment,
-                "vary": plan.options.vary,
-            },
-            indent=1,
-            ensure_ascii=False,
-        )
-        + "\n"
-    )
+    asked = {"experiment": plan.options.experiment, "vary": plan.options.vary}
+    told = _configuration(plan, labels) | asked
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def checkpoint_identity(plan: PlannedRun, labels: tuple[str, ...], epochs: int) -> str:
+    """What a training must share to go on to the same numbers: all but who asked for it."""
+    return hash_of(_configuration(plan, labels) | {"epochs": epochs})
+
+
+def _configuration(plan: PlannedRun, labels: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "approach": plan.approach,
+        "layers": plan.layers,
+        "layer_indices": layer_indices(plan),
+        "seed": plan.seed,
+        "settings": plan.settings,
+        "labels": labels,
+        "signature": dataclasses.asdict(plan.signature),
+    }
 
 
 def learned_mix(tagger: nn.Module, indices: list[int] | None) -> Mix | None:

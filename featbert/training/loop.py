@@ -9,7 +9,7 @@ on dev are kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,8 @@ from featbert.features.alignment import ranges
 from featbert.features.copies import to_device
 from featbert.features.device import Device, Precision, autocast
 from featbert.features.memory import freed_memory_kept
+from featbert.stages import stage
+from featbert.training.checkpoint import Checkpoint, Kept, Progress
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
@@ -80,6 +82,7 @@ def fit(
     precision: Precision = "fp32",
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Fitted:
     """Trains the tagger and leaves it, in eval mode, with the weights that were best on dev.
 
@@ -89,7 +92,8 @@ def fit(
             all epochs are trained and the last weights kept.
         documents: (S,) document of each sentence where batches are drawn by document.
         on_step: called with steps done and steps in all.
-        on_epoch: called with the history row of each epoch.
+        on_epoch: called with the history row of each epoch, those that a checkpoint kept included.
+        checkpoint: where an interrupted training of the same kind is gone on from, and kept.
 
     Raises:
         TrainingError: the loss is not finite.
@@ -104,16 +108,29 @@ def fit(
     scaler = torch.amp.GradScaler(device.kind, enabled=precision == "fp16")
     targets = torch.from_numpy(labels).to(device.torch)
     history: list[Epoch] = []
-    best: tuple[float, int, dict[str, Tensor]] | None = None
+    best: tuple[float, int, Mapping[str, Tensor]] | None = None
     flops = 0.0
-    trained: dict[int, int] = {}  # sizes of parameters that some epoch trained
+    trained: dict[str, int] = {}  # sizes of parameters that some epoch trained
     step = 0
     started = time.perf_counter()
-    for epoch in range(1, settings.epochs + 1):
+    kept = None if checkpoint is None else checkpoint.load()
+    if kept is not None:
+        tagger.load_state_dict(dict(kept.weights))
+        optimizer.load_state_dict(kept.optimizer)
+        schedule.load_state_dict(kept.schedule)
+        scaler.load_state_dict(kept.scaler)
+        history, best, step, flops, trained = kept.progress
+        started -= kept.seconds
+        if on_epoch is not None:
+            for row in history:
+                on_epoch(row)
+    for epoch in range(len(history) + 1, settings.epochs + 1):
+        if best is not None and _is_patient_no_more(settings, epoch - 1, best[1]):
+            break
         epoch_started = time.perf_counter()
         tagger.train()
         freeze_for_epoch(tagger, settings, epoch)
-        trained |= {id(p): p.numel() for p in tagger.parameters() if p.requires_grad}
+        trained |= {n: p.numel() for n, p in tagger.named_parameters() if p.requires_grad}
         loss_sum = torch.zeros((), device=device.torch)
         first_step = step
         batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
@@ -158,14 +175,21 @@ def fit(
         history.append(row)
         if on_epoch is not None:
             on_epoch(row)
-        if dev is None:
-            continue
-        if best is None or dev.f1 > best[0]:
+        if dev is not None and (best is None or dev.f1 > best[0]):
             best = (dev.f1, epoch, {n: t.clone() for n, t in tagger.state_dict().items()})
-        elif settings.patience is not None and epoch - best[1] >= settings.patience:
-            break
+        if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
+            checkpoint.save(
+                Kept(
+                    tagger.state_dict(),
+                    optimizer.state_dict(),
+                    schedule.state_dict(),
+                    scaler.state_dict(),
+                    Progress(history, best, step, flops, trained),
+                    time.perf_counter() - started,
+                )
+            )
     if best is not None:
-        tagger.load_state_dict(best[2])
+        tagger.load_state_dict(dict(best[2]))
     tagger.eval()
     return Fitted(
         history,
@@ -174,6 +198,11 @@ def fit(
         trained_parameters=sum(trained.values()),
         flops=flops,
     )
+
+
+def _is_patient_no_more(settings: TrainingSettings, epoch: int, best: int) -> bool:
+    """Whether dev F1 did not rise for as many epochs as training waits for it."""
+    return settings.patience is not None and epoch - best >= settings.patience
 
 
 def predict(
@@ -241,10 +270,15 @@ def _read_logits(
     """Gives `take` the numbers (W,) of each part's words and their logits (W, C)."""
     tagger.eval()
     lengths = np.diff(inputs.offsets)
-    with torch.inference_mode(), autocast(device, precision):
+    with (
+        torch.inference_mode(),
+        autocast(device, precision),
+        stage("tagging", "words", int(lengths.sum())) as tell,
+    ):
         for ids in _prediction_parts(inputs, settings):
             words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
             take(to_device(words, device.torch), tagger(inputs.batch(ids)))
+            tell(len(words))
 
 
 def _prediction_parts(inputs: Inputs, settings: TrainingSettings) -> Iterator[Ints]:

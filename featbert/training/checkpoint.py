@@ -1,0 +1,218 @@
+"""Checkpoints: a training that is killed goes on after its last kept epoch, to the same numbers.
+
+A checkpoint holds all that an epoch hands to the next: the tagger's and the best weights, the
+optimiser's moments, the schedule, the scaler, random states, the history, and what was counted.
+Batches need no state: they follow from seed and epoch. One safetensors file, nothing is pickled.
+
+Writing takes as long as four times the weights need to reach the disk, so it is done as often as
+it costs little (`COST`), and at the end the file is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from featbert.errors import FeatbertError
+from featbert.training.history import Epoch, ParameterGroup
+
+NAME = "checkpoint.safetensors"
+# Share of a training's time that its checkpoints may take.
+COST = 0.05
+_STATE = "state"
+
+
+class Progress(NamedTuple):
+    """How far a training is.
+
+    Attributes:
+        history: a row an epoch that is finished.
+        best: dev F1, epoch and weights of the best epoch; None before there is one.
+        step: steps taken.
+        flops: as in `Fitted`, so far.
+        trained: sizes of the parameters that some epoch trained, by name.
+    """
+
+    history: list[Epoch]
+    best: tuple[float, int, Mapping[str, Tensor]] | None
+    step: int
+    flops: float
+    trained: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What an epoch hands to the next.
+
+    Attributes:
+        weights: the tagger's, by name.
+        optimizer, schedule, scaler: their `state_dict()`.
+        progress: how far the training is.
+        seconds: wall time so far.
+    """
+
+    weights: Mapping[str, Tensor]
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any]
+    scaler: dict[str, Any]
+    progress: Progress
+    seconds: float
+
+
+class Checkpoint:
+    """The checkpoint of one training: a file that its owner names.
+
+    Attributes:
+        path: the file; its folder exists.
+        identity: what the training is; a file of another one is not gone on from.
+    """
+
+    def __init__(self, path: Path, identity: str, *, cost: float = COST) -> None:
+        self.path, self.identity, self.cost = path, identity, cost
+        self._took = 0.0
+        self._last = time.perf_counter()
+
+    def load(self) -> Kept | None:
+        """What was kept, with random states set as they were; None where there is nothing to go
+        on from: no file, a damaged one, or that of another training."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                told = json.loads((file.metadata() or {})[_STATE])
+                if told["identity"] != self.identity:
+                    return None
+                names = file.keys()
+                tensors = {name: file.get_tensor(name) for name in names}
+            kept = _unpacked(told, tensors)
+        except (OSError, SafetensorError, ValueError, LookupError, TypeError):
+            return None
+        _set_random_states(tensors)
+        return kept
+
+    def is_due(self) -> bool:
+        """Whether writing now costs no more than its share of the time since the last one."""
+        return self._took <= self.cost * (time.perf_counter() - self._last)
+
+    def save(self, kept: Kept) -> None:
+        """Writes what is kept; the file is the old one or the new one, never half of it.
+
+        Raises:
+            FeatbertError: it cannot be written; the old one stays.
+        """
+        from safetensors import SafetensorError
+        from safetensors.torch import save_file
+
+        began = time.perf_counter()
+        told, tensors = _packed(kept)
+        tensors |= _random_states()
+        temporary = self.path.with_name(f"{self.path.name}.tmp")
+        metadata = {_STATE: json.dumps({"identity": self.identity, **told})}
+        try:
+            # What two names share is written once for each: a safetensors file knows no aliases.
+            own = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+            save_file(own, temporary, metadata=metadata)
+            os.replace(temporary, self.path)
+        except (OSError, SafetensorError) as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise FeatbertError(
+                f"room for a checkpoint expected, {self.path} cannot be written: {error}; "
+                "the one before is kept, and the same command goes on from it"
+            ) from None
+        self._last = time.perf_counter()
+        self._took = self._last - began
+
+    def remove(self) -> None:
+        """Takes the file away; it need not be there."""
+        self.path.unlink(missing_ok=True)
+
+
+def _packed(kept: Kept) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What is kept as JSON and tensors; weights that are the best ones stand there once."""
+    tensors = {f"weights.{name}": tensor for name, tensor in kept.weights.items()}
+    best: dict[str, Any] | None = None
+    progress = kept.progress
+    if progress.best is not None:
+        f1, epoch, weights = progress.best
+        current = epoch == len(progress.history)
+        best = {"f1": f1, "epoch": epoch, "current": current}
+        if not current:
+            tensors |= {f"best.{name}": tensor for name, tensor in weights.items()}
+    moments: dict[str, dict[str, Any]] = {}
+    for number, state in kept.optimizer["state"].items():
+        moments[str(number)] = {}
+        for name, value in state.items():
+            if isinstance(value, Tensor):
+                tensors[f"moments.{number}.{name}"] = value
+            else:
+                moments[str(number)][name] = value
+    return {
+        "best": best,
+        "moments": moments,
+        "groups": kept.optimizer["param_groups"],
+        "schedule": kept.schedule,
+        "scaler": kept.scaler,
+        "history": [dataclasses.asdict(row) for row in progress.history],
+        "step": progress.step,
+        "flops": progress.flops,
+        "trained": progress.trained,
+        "seconds": kept.seconds,
+    }, tensors
+
+
+def _unpacked(told: dict[str, Any], tensors: Mapping[str, Tensor]) -> Kept:
+    def under(beginning: str) -> dict[str, Tensor]:
+        start = len(beginning)
+        return {name[start:]: t for name, t in tensors.items() if name.startswith(beginning)}
+
+    weights = under("weights.")
+    state = {int(number): dict(values) for number, values in told["moments"].items()}
+    for place, tensor in under("moments.").items():
+        number, _, name = place.partition(".")
+        state[int(number)][name] = tensor
+    best = told["best"]
+    return Kept(
+        weights=weights,
+        optimizer={"state": state, "param_groups": told["groups"]},
+        schedule=told["schedule"],
+        scaler=told["scaler"],
+        progress=Progress(
+            history=[
+                Epoch(**(row | {"groups": [ParameterGroup(**g) for g in row["groups"]]}))
+                for row in told["history"]
+            ],
+            best=None
+            if best is None
+            else (best["f1"], best["epoch"], weights if best["current"] else under("best.")),
+            step=told["step"],
+            flops=told["flops"],
+            trained=told["trained"],
+        ),
+        seconds=told["seconds"],
+    )
+
+
+def _random_states() -> dict[str, Tensor]:
+    states = {"random.cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states |= {f"random.cuda{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())}
+    return states
+
+
+def _set_random_states(tensors: Mapping[str, Tensor]) -> None:
+    torch.set_rng_state(tensors["random.cpu"])
+    if torch.cuda.is_available():
+        for number in range(torch.cuda.device_count()):
+            if f"random.cuda{number}" in tensors:
+                torch.cuda.set_rng_state(tensors[f"random.cuda{number}"], number)
