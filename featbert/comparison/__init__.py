@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from featbert.comparison.compare import Comparison, compare, compare_runs
+from featbert.comparison.compare import Comparison, Comparisons, compare, compare_runs
 from featbert.comparison.grouping import (
     VARYABLE,
     IncomparableError,
@@ -62,6 +62,17 @@ if TYPE_CHECKING:
         evaluations_of,
         read_evaluation,
     )
+    from featbert.comparison.learning import (
+        Lead,
+        LearningCurve,
+        leads,
+        learning_curves,
+    )
+    from featbert.comparison.pareto import (
+        ParetoFront,
+        ParetoPoint,
+        pareto_points,
+    )
     from featbert.comparison.published import (
         PublishedRow,
         PublishedTable,
@@ -73,6 +84,11 @@ if TYPE_CHECKING:
         ReproducedRow,
         Reproduction,
         reproduce,
+    )
+    from featbert.comparison.scorers import (
+        ScorerFigure,
+        ScorerRow,
+        with_scorers,
     )
     from featbert.comparison.significance import (
         Difference,
@@ -96,6 +112,7 @@ __all__ = [
     "VARYABLE",
     "Breakdown",
     "Comparison",
+    "Comparisons",
     "Cost",
     "CostRow",
     "Difference",
@@ -105,8 +122,12 @@ __all__ = [
     "FreezingCurve",
     "IncomparableError",
     "LayerCurve",
+    "Lead",
+    "LearningCurve",
     "Mix",
     "MixProfile",
+    "ParetoFront",
+    "ParetoPoint",
     "Predictions",
     "PredictionsError",
     "Price",
@@ -121,6 +142,8 @@ __all__ = [
     "RowCost",
     "Run",
     "RunRecord",
+    "ScorerFigure",
+    "ScorerRow",
     "Signature",
     "SplitIdentity",
     "SplitSummary",
@@ -137,7 +160,10 @@ __all__ = [
     "freezing_points",
     "group_comparable",
     "layer_points",
+    "leads",
+    "learning_curves",
     "mix_points",
+    "pareto_points",
     "published_matrices",
     "published_table",
     "published_tables",
@@ -149,6 +175,7 @@ __all__ = [
     "transfer_matrices",
     "with_breakdowns",
     "with_costs",
+    "with_scorers",
     "with_significance",
     "write_record",
 ]
@@ -172,6 +199,9 @@ __getattr__, __dir__ = attach(
         "with_costs": "featbert.comparison.cost",
         "Breakdown": "featbert.comparison.breakdowns",
         "with_breakdowns": "featbert.comparison.breakdowns",
+        "ScorerFigure": "featbert.comparison.scorers",
+        "ScorerRow": "featbert.comparison.scorers",
+        "with_scorers": "featbert.comparison.scorers",
         "Difference": "featbert.comparison.significance",
         "with_significance": "featbert.comparison.significance",
         "TransferMatrix": "featbert.comparison.transfer",
@@ -186,6 +216,13 @@ __getattr__, __dir__ = attach(
         "freezing_points": "featbert.comparison.curves",
         "layer_points": "featbert.comparison.curves",
         "mix_points": "featbert.comparison.curves",
+        "Lead": "featbert.comparison.learning",
+        "LearningCurve": "featbert.comparison.learning",
+        "leads": "featbert.comparison.learning",
+        "learning_curves": "featbert.comparison.learning",
+        "ParetoFront": "featbert.comparison.pareto",
+        "ParetoPoint": "featbert.comparison.pareto",
+        "pareto_points": "featbert.comparison.pareto",
         "EvaluationRecord": "featbert.comparison.evaluations",
         "evaluations_of": "featbert.comparison.evaluations",
         "read_evaluation": "featbert.comparison.evaluations",

@@ -2,12 +2,15 @@
 
 Read from the runs' predictions. Whether an entity was seen in training is known only where the
 training text can be read again; it is compared with the fingerprint that the run's record has.
+Where a run learned from a part of it, that part is drawn again.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,9 +18,12 @@ from featbert.comparison.rows import Row, Statistic
 from featbert.comparison.runs import Run
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.evaluation.scores import PRF
+from featbert.stages import staged
+from featbert.wording import in_percent
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
+    from featbert.data.corpus import Corpus, Split
     from featbert.evaluation.breakdown import Facet, Surface
 
 
@@ -28,7 +34,9 @@ class Breakdown:
     Attributes:
         facet: what the buckets are of, a key of `featbert.evaluation.breakdown.FACETS`.
         meaning: the same in words.
-        gold: gold entities by bucket, in the order of buckets.
+        gold: gold entities by bucket, in the order of buckets; where each seed learned from a part
+            of its own, the mean over the first row's seeds, rounded. A bucket in which some run
+            has none is left out.
         rows: by name: F1 over seeds by bucket.
     """
 
@@ -42,7 +50,8 @@ class Breakdown:
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
     """The comparison with a breakdown by each facet on each split.
 
-    Rows that are not of the same text as the first, and what cannot be read, are told in its notes.
+    Rows of each text stand apart, and by `seen` those that learned from as much of it. What cannot
+    be read is told in its notes.
 
     Raises:
         InputError: a facet that nobody knows.
@@ -54,8 +63,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     for facet in dict.fromkeys(facets):
         for split in comparison.splits:
             rows = [row for row in comparison.rows if split in row.splits]
-            for text in dict.fromkeys(row.cell.get(f"{split}.text") for row in rows):
-                alike = [row for row in rows if row.cell.get(f"{split}.text") == text]
+            for alike in _alike(rows, facet, split):
                 try:
                     found.append(_breakdown(facet, split, alike, reader))  # type: ignore[arg-type]
                 except FeatbertError as error:
@@ -77,16 +85,33 @@ def check_facets(facets: Sequence[str]) -> None:
             )
 
 
+def _alike(rows: Sequence[Row], facet: str, split: str) -> Iterable[list[Row]]:
+    """Rows whose buckets hold the same entities."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        learned = (row.trained_on, row.train_share) if facet == "seen" else ()
+        groups.setdefault((row.cell.get(f"{split}.text"), *learned), []).append(row)
+    return groups.values()
+
+
 def _breakdown(facet: Facet, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
     from featbert.evaluation.breakdown import FACETS
 
-    by_row = {row.name: [reader.scores(facet, split, run) for run in row.runs] for row in rows}
-    first = next(iter(by_row.values()))[0]
+    by_row = {
+        row.name: [reader.scores(facet, split, run) for run in row.runs]
+        for row in staged(rows, f"scoring by {facet} on {split}", "rows")
+    }
+    first = next(iter(by_row.values()))
+    scored = [run for runs in by_row.values() for run in runs]
     # What is only predicted by some, such as a length that gold has not, has no gold and no column.
-    gold = {name: prf.gold for name, prf in first.items() if prf.gold}
+    gold = {
+        name: round(statistics.fmean(run[name].gold for run in first))
+        for name in first[0]
+        if all(name in run and run[name].gold for run in scored)
+    }
     return Breakdown(
         facet,
-        FACETS[facet],
+        FACETS[facet] + (_learned(rows[0]) if facet == "seen" else ""),
         split,
         gold,
         {
@@ -96,11 +121,19 @@ def _breakdown(facet: Facet, split: str, rows: Sequence[Row], reader: _Reader) -
     )
 
 
+def _learned(row: Row) -> str:
+    """What a row learned from, where that is not all of train."""
+    if row.train_share != 1:
+        return f" (trained on {in_percent(row.train_share)} of it)"
+    return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
+
+
 class _Reader:
     """Scores of runs by bucket; a training text is read once."""
 
     def __init__(self) -> None:
-        self._trained: dict[str, set[Surface]] = {}
+        self._corpora: dict[str, Corpus] = {}
+        self._trained: dict[tuple[object, ...], set[Surface]] = {}
 
     def scores(self, facet: Facet, split: str, run: Run) -> dict[str, PRF]:
         """By bucket."""
@@ -111,21 +144,38 @@ class _Reader:
         return breakdown(facet, found.words, found.gold, found.predicted, train=train)
 
     def _surfaces(self, run: Run) -> set[Surface]:
-        from featbert.data.folder import load_corpus
+        """Entities that the run learned from."""
+        from featbert.data.corpus import joined
+        from featbert.data.share import drawn_part
         from featbert.evaluation.breakdown import surfaces
 
-        signature = run.record.signature
-        train = signature.splits.get("train")
-        if train is None or not signature.source:
+        record = run.record
+        known = [record.signature.splits.get(name) for name in record.trained_on]
+        identities = [one for one in known if one is not None]
+        if len(identities) < len(known) or not record.signature.source:
             raise MissingError(f"a training text expected, {run.name} was not trained on files")
-        if train.tags not in self._trained:
-            told = f"the training text of {run.name} expected in {signature.source}"
+        share = float(record.settings.get("train_share", 1.0))
+        drawn = (share, record.seed) if share < 1 else ()
+        key = (*((one.text, one.tags) for one in identities), *drawn)
+        if key not in self._trained:
+            whole = joined([self._read(run, name) for name in record.trained_on])
+            part = drawn_part(whole, share, seed=record.seed)
+            self._trained[key] = surfaces([s.words for s in part], part.tags)
+        return self._trained[key]
+
+    def _read(self, run: Run, name: str) -> Split:
+        """A split that the run learned from, as it was then."""
+        from featbert.data.folder import load_corpus
+
+        signature, reading = run.record.signature, run.record.reading
+        told = f"the training text of {run.name} expected in {signature.source}"
+        key = json.dumps([signature.source, reading], sort_keys=True)
+        if key not in self._corpora:
             try:
-                corpus = load_corpus(signature.source, **run.record.reading)
+                self._corpora[key] = load_corpus(signature.source, **reading)
             except FeatbertError as error:
                 raise MissingError(f"{told}: {error}") from None
-            split = corpus.splits.get("train")
-            if split is None or split.text_fingerprint != train.text:
-                raise MissingError(f"{told}, which holds other words now")
-            self._trained[train.tags] = surfaces([s.words for s in split], split.tags)
-        return self._trained[train.tags]
+        split = self._corpora[key].splits.get(name)
+        if split is None or split.text_fingerprint != signature.splits[name].text:
+            raise MissingError(f"{told}, which holds other words now")
+        return split

@@ -2,7 +2,8 @@
 
 Built from runs alone, so a row's every number can be traced to the runs it names. The baseline
 of a row is the fine-tuned row with the best mean dev F1 among the rows that share its freed part
-of the key: differences are never taken across texts or encoders without being asked for.
+of the key and learned from as much: differences are never taken across texts, encoders or amounts
+of training text without being asked for.
 """
 
 from __future__ import annotations
@@ -23,15 +24,22 @@ from featbert.comparison.grouping import (
     unknown_vary,
 )
 from featbert.comparison.labels import Naming, name_rows, row_key
-from featbert.comparison.rows import Row, build_row
+from featbert.comparison.learning import lead_line, leads, learning_points
+from featbert.comparison.rows import Row, build_row, same_task
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError, nearest
 from featbert.features.layers import NAMES
+from featbert.lazy import late
+from featbert.wording import counted
 
 if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
     from featbert.comparison.breakdowns import Breakdown
     from featbert.comparison.cost import CostRow
     from featbert.comparison.reproduction import Reproduction
+    from featbert.comparison.scorers import ScorerRow
     from featbert.comparison.significance import Difference
 
 
@@ -53,6 +61,7 @@ class Comparison:
         differences: each row against its baseline, as `with_significance` tests them; none unless
             asked for.
         costs: what rows cost, once and by the run, likewise (`with_costs`).
+        scorers: rows under several scorers, likewise (`with_scorers`).
         breakdowns: scores by what an entity is like, likewise (`with_breakdowns`).
         reproductions: published tables set beside it, as `reproduce` does; none unless asked for.
     """
@@ -71,10 +80,70 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     costs: tuple[CostRow, ...] = ()
+    scorers: tuple[ScorerRow, ...] = ()
+
+    def __repr__(self) -> str:
+        runs = sum(len(row.runs) for row in self.rows)
+        told = f"{counted(len(self.rows), 'row')} of {counted(runs, 'run')}"
+        return f"<Comparison: {self.corpus} · {self.model} · context: {self.context} · {told}>"
+
+    def _repr_html_(self) -> str:
+        """The tables, as notebooks show them."""
+        html: str = late("featbert.report.notebook", "comparison_html")(self)
+        return html
+
+    def to_pandas(self, *, by_seed: bool = False) -> pandas.DataFrame:
+        """One line a row, or one line a run: names, scores, differences to the baseline, costs.
+
+        F1 and other scores are unrounded and in [0, 1], not in percent; costs are in the unit that
+        ends their name. Settings in which rows differ are columns called `setting_...`.
+
+        Args:
+            by_seed: one line a run, with its `seed` and name (`run`), in place of means (`_mean`)
+                and sample standard deviations (`_sd`) over seeds; a difference is then to the
+                baseline's run with the same seed.
+
+        Raises:
+            MissingError: pandas is not installed.
+        """
+        from featbert.comparison.frame import comparison_frame
+
+        return comparison_frame(self, by_seed=by_seed)
+
+    def plot(
+        self, kind: str = "seeds", *, split: str = "dev", width: float | None = None
+    ) -> Figure:
+        """A figure of the comparison; in a notebook it shows itself.
+
+        Args:
+            kind: "seeds" (F1 of every seed), "pareto" (F1 against cost), "layers" (F1 by single
+                layer), "freezing" (F1 by frozen layers), "mix" (learned weights of layers),
+                "training" (loss and dev F1 by epoch), "types" (F1 by entity type) or "learning"
+                (F1 by the share of train that was learned from).
+            split: "dev" or "test", where the kind has to do with one.
+            width: inches, 7 by default.
+
+        Raises:
+            InputError: an unknown kind or split, or one that these runs have nothing for.
+            MissingError: matplotlib is not installed, or predictions are needed and missing.
+        """
+        figure: Figure = late("featbert.report.notebook_plot", "plot")(
+            self, kind, split=split, width=width
+        )
+        return figure
 
 
-def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Comparison]:
-    """A comparison for each group of comparable runs.
+class Comparisons(list[Comparison]):
+    """Comparisons in a list that notebooks show as tables."""
+
+    def _repr_html_(self) -> str:
+        """The tables of all, one below the other."""
+        html: str = late("featbert.report.notebook", "comparisons_html")(self)
+        return html
+
+
+def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
+    """A comparison for each group of comparable runs, in a list.
 
     Args:
         runs: finished runs, such as `find_runs(directory)`.
@@ -86,10 +155,10 @@ def compare(runs: Iterable[Run], *, baseline: str | None = None) -> list[Compari
     """
     runs = _once(runs)
     _check_baseline(runs, baseline)
-    return [
+    return Comparisons(
         _comparison(group, freed_keys(group[0].record.vary), baseline)
         for group in group_comparable(runs)
-    ]
+    )
 
 
 def compare_runs(
@@ -185,7 +254,7 @@ def _place(row: Row, *, by_layer: bool) -> tuple[object, ...]:
     varied = [natural(value) for value in row.varied.values()]
     # Nothing frozen comes before what is.
     told = "none" not in row.differing.values()
-    place = (not single, order, natural(name), varied, told)
+    place = (not single, order, natural(name), varied, told, row.train_share)
     return (row.approach == "finetune", *place, natural(row.label))
 
 
@@ -196,10 +265,7 @@ def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
 
 
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    # What learned from dev too is no baseline for what did not, nor the other way round.
-    base = _best_finetuned(
-        [o for o in rows if o.cell == row.cell and o.trained_on == row.trained_on]
-    )
+    base = _best_finetuned([o for o in rows if same_task(o, row)])
     if named is not None and _same_data(named, row):
         base = named
     if base is None:
@@ -246,3 +312,4 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     )
     if unknown:
         yield f"declared as varied but unknown, so it frees nothing: {', '.join(unknown)}"
+    yield from map(lead_line, leads(learning_points(rows)))

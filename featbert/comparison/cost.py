@@ -5,6 +5,9 @@ each run. With E for extraction, F and T for a run on features and a fine-tuned 
 E + nF against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow
 linearly with the text (`benchmarks/README.md`), so the number holds for any size of it.
 
+So where a row learned from a part of train, extraction is counted for the words that it read: that
+part, dev and test.
+
 Told in seconds, which depend on the machine, and in operations estimated from shapes, which do not.
 """
 
@@ -12,14 +15,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.comparison.rows import Row
+from featbert.comparison.rows import Row, same_task
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
+    from featbert.comparison.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,10 @@ def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with every row's cost, in the order of rows."""
     rows = comparison.rows
     found = tuple(_cost_row(row, _tuned(row, rows)) for row in rows)
-    return dataclasses.replace(comparison, costs=found)
+    notes = comparison.notes
+    if any(_read(row) < 1 for row in rows):
+        notes = (*notes, "extraction is counted for the sentences that a row read, not for all")
+    return dataclasses.replace(comparison, costs=found, notes=notes)
 
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
@@ -83,20 +91,29 @@ def _cost_row(row: Row, tuned: Row | None) -> CostRow:
 
 def _prices(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:
     """(once, a run) in seconds and in operations."""
-    cost = row.cost
+    cost, read = row.cost, _read(row)
     return (
-        (cost.extraction_seconds or 0.0, cost.training_seconds.mean),
-        (cost.extraction_flops or 0.0, cost.training_flops),
+        (read * (cost.extraction_seconds or 0.0), cost.training_seconds.mean),
+        (read * (cost.extraction_flops or 0.0), cost.training_flops),
     )
+
+
+def _read(row: Row) -> float:
+    """Part of the words in its store that a row read, the mean of its runs; 1 without a store."""
+    return statistics.fmean(_read_of(run.record) for run in row.runs)
+
+
+def _read_of(record: RunRecord) -> float:
+    words, splits = record.cost.extraction_words, record.signature.splits
+    if not words or record.train_words is None:
+        return 1.0
+    learned = sum(splits[name].words for name in record.trained_on if name in splits)
+    return 1 - (learned - record.train_words) / words
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
     """The fine-tuned row that features are set against: their baseline, or the best one."""
     if row.approach == "finetune":
         return None
-    alike = [
-        o
-        for o in rows
-        if o.approach == "finetune" and o.cell == row.cell and o.trained_on == row.trained_on
-    ]
+    alike = [o for o in rows if o.approach == "finetune" and same_task(o, row)]
     return next((o for o in alike if o.label == row.baseline), alike[0] if alike else None)

@@ -137,7 +137,7 @@ def freezing_points(comparison: Comparison) -> FreezingCurve:
         if row.approach == "features" and not (row.layers or "").startswith("layer:")
     ]
     points.sort(key=lambda p: (p.series, -1 if p.freeze_to is None else p.freeze_to))
-    return FreezingCurve(_title(comparison), tuple(points), tuple(levels))
+    return FreezingCurve(title_of(comparison), tuple(points), tuple(levels))
 
 
 def layer_points(comparison: Comparison) -> LayerCurve:
@@ -161,7 +161,7 @@ def layer_points(comparison: Comparison) -> LayerCurve:
         for (series, layer), row in sorted(found.items(), key=lambda item: item[0])
     ]
     deepest = max((_num_layers(row) for row in found.values()), default=0)
-    return LayerCurve(_title(comparison), deepest, tuple(points))
+    return LayerCurve(title_of(comparison), deepest, tuple(points))
 
 
 def mix_points(runs: Iterable[Run]) -> list[MixProfile]:
@@ -182,7 +182,7 @@ def _profile(comparison: Comparison, row: Row) -> MixProfile | None:
         return None
     layers = kept[0][1].layers
     return MixProfile(
-        title=_title(comparison),
+        title=title_of(comparison),
         label=row.label,
         layers=tuple(layers),
         weights=tuple(
@@ -206,7 +206,8 @@ def _num_layers(row: Row) -> int:
     return row.runs[0].record.signature.encoder_layers
 
 
-def _title(comparison: Comparison) -> str:
+def title_of(comparison: Comparison) -> str:
+    """Corpus, encoder and context, as they stand above figures."""
     return f"{comparison.corpus} · {comparison.model} · context: {comparison.context}"
 
 

@@ -173,6 +173,8 @@ class RunRecord:
             included; 1 where nothing was searched. Where another experiment reuses the run, that
             one's record tells (`ExperimentRecord.searches`).
         weights: SHA-256 of the weights file, in hex; "" in older records.
+        train_sentences, train_words: that the tagger learned from, in all; None in older records,
+            which learned from all of `trained_on`.
     """
 
     name: str
@@ -198,6 +200,8 @@ class RunRecord:
     epochs_from: str | None = None
     configurations_tried: int = 1
     weights: str = ""
+    train_sentences: int | None = None
+    train_words: int | None = None
     format_version: int = field(default=FORMAT_VERSION)
 
 

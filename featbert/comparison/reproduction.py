@@ -113,6 +113,9 @@ def reproduce(
     unpublished: list[str] = []
     unclear: dict[tuple[str, ...], list[str]] = {}
     for row in comparison.rows:
+        if row.train_share != 1:  # published rows learned from all of their text
+            unpublished.append(row.label)
+            continue
         known = row_facts(row)
         if language is not None:
             known.setdefault("language", language)

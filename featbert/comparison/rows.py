@@ -149,9 +149,26 @@ class Row:
         return " · ".join([self.label, *self.varied.values()])
 
     @property
+    def train_share(self) -> float:
+        """Part of the training sentences that its runs learned from."""
+        return float(self.settings.get("train_share", 1.0))
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """Seeds of the runs, rising."""
         return tuple(run.record.seed for run in self.runs)
+
+
+def same_task(one: Row, other: Row) -> bool:
+    """Whether two rows were given the same: text, encoder, and sentences to learn from.
+
+    What learned from dev too is no baseline for what did not, nor is what learned from more.
+    """
+    return (one.cell, one.trained_on, one.train_share) == (
+        other.cell,
+        other.trained_on,
+        other.train_share,
+    )
 
 
 def build_row(

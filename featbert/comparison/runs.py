@@ -22,7 +22,9 @@ from featbert.comparison.record import (
     read_record,
     record_to_json,
 )
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
+from featbert.lazy import late
+from featbert.stages import staged
 
 
 class PredictionsError(InputError):
@@ -48,6 +50,16 @@ class Run:
 
     folder: Path
     record: RunRecord
+
+    def __repr__(self) -> str:
+        scores = self.record.scores.items()
+        told = [f"{split} F1 {100 * found.entity.f1:.2f}" for split, found in scores]
+        return f"<Run: {' · '.join([self.name, *told])}>"
+
+    def _repr_html_(self) -> str:
+        """What the run is, its scores and its cost, as notebooks show them."""
+        html: str = late("featbert.report.notebook", "run_html")(self)
+        return html
 
     @property
     def name(self) -> str:
@@ -108,6 +120,15 @@ class FoundRuns:
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
 
+    def __repr__(self) -> str:
+        damaged = f", {len(self.problems):,} damaged" if self.problems else ""
+        return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"
+
+    def _repr_html_(self) -> str:
+        """The runs with state, scores and time, as notebooks show them."""
+        html: str = late("featbert.report.notebook", "found_html")(self)
+        return html
+
     @property
     def notes(self) -> tuple[str, ...]:
         """One line each for what a reader of a comparison should know was left out."""
@@ -130,7 +151,7 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
         folders = sorted(p for p in runs_dir.iterdir() if p.is_dir() and p.name[:1] != ".")
     except FileNotFoundError:
         raise MissingError(
-            f"a runs directory expected, {runs_dir} does not exist; "
+            f"a runs directory expected, {runs_dir} does not exist{nearest_path(runs_dir)}; "
             "train a run first, or name the directory with --runs-dir"
         ) from None
     except OSError as error:
@@ -138,7 +159,7 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
     runs: list[Run] = []
     problems: list[Problem] = []
     unfinished: list[Path] = []
-    for folder in folders:
+    for folder in staged(folders, f"reading records of {runs_dir}", "runs"):
         try:
             runs.append(Run(folder, read_record(folder)))
         except RecordError as error:

@@ -15,11 +15,12 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from featbert.comparison.baselines import baseline_of
 from featbert.comparison.rows import Row
 from featbert.comparison.runs import Run
 from featbert.errors import FeatbertError
@@ -32,6 +33,7 @@ from featbert.evaluation.resampling import (
     paired_test,
 )
 from featbert.evaluation.seeds import Interval, paired_interval
+from featbert.stages import staged
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
@@ -72,7 +74,10 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     notes: list[str] = []
     for split in comparison.splits:
         tested: list[Difference] = []
-        for row, base in _pairs(comparison.rows, split):
+        for row in staged(comparison.rows, f"testing differences on {split}", "rows"):
+            base = baseline_of(row, comparison.rows, split)
+            if base is None:
+                continue
             try:
                 tested.append(_difference(row, base, split, resamples))
             except FeatbertError as error:
@@ -81,19 +86,6 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     return dataclasses.replace(
         comparison, differences=tuple(found), notes=(*comparison.notes, *notes)
     )
-
-
-def _pairs(rows: Sequence[Row], split: str) -> Iterator[tuple[Row, Row]]:
-    """Each row with its baseline, where both were scored on the split."""
-    for row in rows:
-        if row.difference is None or split not in row.difference:
-            continue
-        # Rows of other texts and encoders may have the same label.
-        known = [o for o in rows if o.is_baseline and o.label == row.baseline]
-        alike = [o for o in known if o.cell == row.cell]
-        text = f"{split}.text"
-        same_text = [o for o in known if o.cell.get(text) == row.cell.get(text)]
-        yield row, (alike or same_text)[0]
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:

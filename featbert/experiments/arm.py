@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from featbert.features.layers import NAMES, parse_layers
 from featbert.features.source import DEFAULT_MODEL
 from featbert.training.adaptation_settings import AdaptSettings
-from featbert.training.settings import DEFAULTS, TrainingSettings
+from featbert.training.settings import DEFAULTS, TrainingSettings, epochs_on, share_with
 
 Approach = Literal["features", "finetune"]
+# As many digits as --seeds reads on the command line.
+LARGEST_SEED = 999_999_999
 # In `layers`: every hidden state by itself, embeddings to last.
 EACH = "each"
 
@@ -90,7 +92,7 @@ class AdaptTable(Table):
     random_share: float | None = None
     whole_word: bool | None = None
     nsp: Literal["auto", "on", "off"] | None = None
-    seed: int = 1
+    seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
 
     def settings(self) -> AdaptSettings:
         """The defaults with what the table says instead; raises SettingsError."""
@@ -101,9 +103,12 @@ class Arm(Table):
     """One set of conditions.
 
     Attributes:
-        data: corpus folder or "sample"; language, encoding, scheme and columns as on the
+        data: corpus folder, "sample" or "hf:NAME"; language, encoding, scheme and columns as on the
             command line.
         train_on: "train", or "train+dev" for as many epochs as were best with train alone.
+        train_share: part of the training sentences that both approaches learn from.
+        equal_steps: whether a share is trained on for as many steps as all of train would be:
+            epochs are those of the tables, divided by the share.
         context, casing, pooling, tag_scheme, store_dtype, precision, device: as on the command
             line.
         features, finetune: the approaches; at least one.
@@ -113,14 +118,16 @@ class Arm(Table):
     language: str | None = None
     encoding: str = "utf-8"
     scheme: str = "auto"
-    token_column: int | None = None
-    tag_column: int | None = None
+    token_column: int | str | None = None
+    tag_column: int | str | None = None
     model: str = DEFAULT_MODEL
     context: Literal["sentence", "document"] = "sentence"
     casing: Literal["original", "truecased"] = "original"
     pooling: Literal["first", "last", "mean"] = "first"
     tag_scheme: Literal["bio", "iob1"] = "bio"
     train_on: Literal["train", "train+dev"] = "train"
+    train_share: float = Field(default=1.0, gt=0, le=1)
+    equal_steps: bool = False
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     store_dtype: Literal["float16", "float32"] = "float16"
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -132,9 +139,17 @@ class Arm(Table):
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, seeds: list[int]) -> list[int]:
-        if len(set(seeds)) != len(seeds) or min(seeds) < 0:
-            raise ValueError("different seeds of at least 0 expected")
+        if len(set(seeds)) != len(seeds) or not 0 <= min(seeds) <= max(seeds) <= LARGEST_SEED:
+            raise ValueError(f"different seeds from 0 to {LARGEST_SEED} expected, found {seeds}")
         return seeds
+
+    @field_validator("train_share")
+    @classmethod
+    def _of_train(cls, share: float, info: ValidationInfo) -> float:
+        train_on = info.data.get("train_on", "train")
+        if share != 1 and train_on != "train":
+            raise ValueError(share_with(train_on, share))
+        return share
 
     def settings(self, approach: Approach, num_layers: int = 0) -> TrainingSettings:
         """The approach's defaults with what the file says instead.
@@ -150,7 +165,11 @@ class Arm(Table):
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers
         given = {name: value for name, value in given.items() if value != "none"}
-        return DEFAULTS[approach].but(train_on=self.train_on, **given)
+        parts = {"train_on": self.train_on, "train_share": self.train_share}
+        settings = DEFAULTS[approach].but(**parts, **given)
+        if self.equal_steps:
+            settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
+        return settings
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import cast
 import numpy as np
 
 from featbert.comparison import Run
+from featbert.comparison.evaluations import evaluation_files
 from featbert.comparison.record import Cost, RunRecord
 from featbert.comparison.runs import write_record
 from featbert.data import Corpus
@@ -41,13 +42,21 @@ from featbert.experiments.preparing import (
     prepare_features,
     prepare_finetune,
 )
-from featbert.experiments.recording import config_text, layer_indices, learned_mix
+from featbert.experiments.recording import (
+    checkpoint_identity,
+    config_text,
+    layer_indices,
+    learned_mix,
+)
 from featbert.features.device import Precision
 from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
+from featbert.training.checkpoint import NAME as CHECKPOINT
+from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch
 from featbert.training.loop import Fitted, fit, predict, prediction_flops
+from featbert.training.tracking import epoch_log
 
 
 @dataclass(frozen=True)
@@ -58,11 +67,16 @@ class Listeners:
         on_start: the run is not finished yet and begins.
         on_step: steps done, steps in all.
         on_epoch: each history row.
+        on_outdated: the run took the place of a finished one, whose evaluations on other data, so
+            many, went with it.
+        log_dir: folder that the epochs are logged to while the run trains (`log_folder`).
     """
 
     on_start: Callable[[], None] | None = None
     on_step: Callable[[int, int], None] | None = None
     on_epoch: Callable[[Epoch], None] | None = None
+    on_outdated: Callable[[int], None] | None = None
+    log_dir: Path | None = None
 
 
 def run_features(
@@ -112,15 +126,10 @@ def _carry_out(
     folder = working_folder(plan.folder)
     clean_run_folder(folder)
     write_text(folder / "config.json", config_text(plan, labels))
+    identity = checkpoint_identity(plan, labels, settings.epochs)
+    checkpoint = Checkpoint(folder / CHECKPOINT, identity)
     if listeners.on_start is not None:
         listeners.on_start()
-    history = (folder / "history.jsonl").open("w", encoding="utf-8")
-
-    def on_epoch(row: Epoch) -> None:
-        history.write(json.dumps(dataclasses.asdict(row)) + "\n")
-        history.flush()
-        if listeners.on_epoch is not None:
-            listeners.on_epoch(row)
 
     def tags_of(split: Split) -> list[list[str]]:
         ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
@@ -130,7 +139,18 @@ def _carry_out(
         return prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
 
     learns_dev = "dev" in settings.trained_splits
-    with history:
+    with (
+        (folder / "history.jsonl").open("w", encoding="utf-8") as history,
+        epoch_log(listeners.log_dir, plan.folder.name) as log,
+    ):
+
+        def on_epoch(row: Epoch) -> None:
+            history.write(json.dumps(dataclasses.asdict(row)) + "\n")
+            history.flush()
+            log(row)
+            if listeners.on_epoch is not None:
+                listeners.on_epoch(row)
+
         fitted = fit(
             tagger,
             inputs["train"],
@@ -143,6 +163,7 @@ def _carry_out(
             precision=precision,
             on_step=listeners.on_step,
             on_epoch=on_epoch,
+            checkpoint=checkpoint,
         )
     clock = time.perf_counter()
     predicted = {split.name: tags_of(split) for split in evaluated}
@@ -177,10 +198,17 @@ def _carry_out(
         epochs_from=None if plan.base is None else plan.base.folder.name,
         configurations_tried=plan.options.configurations_tried,
         weights=file_hash(folder / "weights.safetensors"),
+        train_sentences=len(prepared.train),
+        train_words=prepared.train.n_words,
     )
+    checkpoint.remove()
     write_record(folder, record)
+    done = Run(plan.folder, record)
+    outdated = len(evaluation_files(done)) if folder != plan.folder else 0
     move_into_place(folder, plan.folder)
-    return Run(plan.folder, record)
+    if outdated and listeners.on_outdated is not None:
+        listeners.on_outdated(outdated)
+    return done
 
 
 def _documents(plan: PlannedRun, train: Split) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

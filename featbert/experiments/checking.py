@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -26,12 +26,35 @@ class ExperimentError(InputError):
     """An experiment file with mistakes; the message lists them all."""
 
 
+class TrainSizes(Table):
+    """`[train_sizes]`: parts of the training sentences that every arm is trained on, by turns.
+
+    Attributes:
+        equal: what is the same on each of them: "steps", so that epochs are those of the tables
+            divided by the share; or "epochs".
+    """
+
+    shares: list[float] = Field(default=[], validate_default=True)
+    equal: Literal["steps", "epochs"] = "steps"
+
+    @field_validator("shares")
+    @classmethod
+    def _shares(cls, shares: list[float]) -> list[float]:
+        fit = shares and all(0 < share <= 1 for share in shares)
+        if not fit or len(set(shares)) != len(shares):
+            raise ValueError(
+                f"different shares above 0 and at most 1 expected, found {shares!r}; "
+                "as in shares = [0.1, 0.25, 0.5, 1.0]"
+            )
+        return shares
+
+
 class FileTable(Table):
     """Keys of the file itself; all others are those of its arms.
 
     Attributes:
         name: the file's stem by default; kept in the run records.
-        corpora, variants, variant, grid: see the head of `file.py`.
+        corpora, variants, variant, train_sizes, grid: see the head of `file.py`.
         transfer: whether each tagger is scored on the test splits of all corpora.
         labels: types that are called otherwise before a tagger is scored on another corpus.
         published: published tables to set beside the comparison.
@@ -40,17 +63,25 @@ class FileTable(Table):
             those that the file itself varies.
     """
 
-    name: str = ""
+    name: str = "experiment"
     description: str = ""
     corpora: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
     variants: dict[str, Any] = Field(default_factory=dict)
     variant: list[dict[str, Any]] = Field(default_factory=list)
+    train_sizes: TrainSizes | None = None
     grid: dict[str, Any] = Field(default_factory=dict)
     transfer: bool = False
     labels: dict[str, str] = Field(default_factory=dict)
     published: list[str] = Field(default_factory=list)
     show: list[str] = Field(default_factory=list)
     vary: list[str] = Field(default_factory=list)
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        if not any(letter.isalnum() for letter in name):
+            raise ValueError(f"a name of letters or digits expected, found {name!r}")
+        return name
 
     @field_validator("vary")
     @classmethod
@@ -171,7 +202,7 @@ class _Checker:
         try:
             return FileTable.model_validate(self.own)
         except ValidationError as error:
-            self._note(told(FileTable, dict(e), self.known) for e in error.errors())
+            self._note(told(FileTable, error.errors(), self.known))
             return FileTable()
 
     def _grid_seeds(self, file: FileTable) -> GridSeeds:
@@ -179,7 +210,7 @@ class _Checker:
         try:
             return GridSeeds.model_validate(given)
         except ValidationError as error:
-            self._note(f"grid.{told(GridSeeds, dict(e), [])}" for e in error.errors())
+            self._note(f"grid.{line}" for line in told(GridSeeds, error.errors(), []))
             return GridSeeds()
 
     def _overlays(self, file: FileTable) -> list[dict[str, Any]]:
@@ -193,12 +224,22 @@ class _Checker:
         except FeatbertError as error:
             self._note([str(error)])
             return []
-        return [
+        overlays = [
             merged(merged(corpus, way), combination)
             for corpus in corpora or [{}]
             for way in file.variant or [{}]
             for combination in ways
         ]
+        if file.train_sizes is None:
+            return overlays
+        for key in ("train_share", "equal_steps"):
+            if any(key in keys for keys in (self.common, *overlays)):
+                self._note([f"train_sizes: {key} stands elsewhere in the file too; leave one out"])
+        equal_steps = file.train_sizes.equal == "steps"
+        sizes = [
+            {"train_share": share, "equal_steps": equal_steps} for share in file.train_sizes.shares
+        ]
+        return [merged(overlay, size) for overlay in overlays for size in sizes]
 
     def _add_grids(self, grid: dict[str, Any], overlay: dict[str, Any], arm: Arm) -> None:
         """What is tried for the arm that was added last."""
@@ -233,7 +274,7 @@ class _Checker:
         try:
             arm = Arm.model_validate(data)
         except ValidationError as error:
-            self._note(told(Arm, dict(e), self.known) for e in error.errors())
+            self._note(told(Arm, error.errors(), self.known))
             self._note(_out_of_range(data))
             return None
         if arm.features is None and arm.finetune is None:

@@ -6,6 +6,7 @@ fails does not stop the others; it is told at the end, and the same command trie
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,6 @@ from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_i
 from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
 from featbert.training.adaptation import run_adaptation
-from featbert.training.history import Epoch
 from featbert.wording import counted
 
 
@@ -43,22 +43,24 @@ class Watchers:
     """Who wants to hear how an experiment goes on.
 
     Attributes:
+        on_plan: whenever it is known anew which runs there are.
         on_extraction: words done, words in all.
         on_adaptation: before an encoder is trained as a language model: its name; gives who
             listens to its steps, done and in all.
-        on_run: before each run that is carried out in this process, with its number among those
-            missing now and their count; gives who listens to it.
-        on_epoch: each epoch of the runs that are carried out by workers.
+        on_run: before each run, with its number among those missing now and their count; gives
+            who listens to it, also where a worker carries it out.
         on_end: each run when it has ended.
         on_evaluation: runs scored on the other corpora, and runs in all.
+        log_dir: folder that the epochs of all runs are logged to (`log_folder`).
     """
 
+    on_plan: Callable[[ExperimentPlan], None] | None = None
     on_extraction: Progress | None = None
     on_adaptation: Callable[[str], Progress] | None = None
     on_run: Callable[[Job, int, int], Listeners] | None = None
-    on_epoch: Callable[[Job, Epoch], None] | None = None
     on_end: Callable[[Ended], None] | None = None
     on_evaluation: Callable[[int, int], None] | None = None
+    log_dir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ def carry_out(
             failed=failures,
         )
         write_experiment(Path(runs_dir), experiment_record(plan, failures))
+        if watchers.on_plan is not None:
+            watchers.on_plan(plan)
         adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
         for adaptation in adapt:
             _adapt(adaptation, resources, watchers, failures)
@@ -149,7 +153,11 @@ def carry_out(
         failures |= _train(ready, jobs, resources, watchers)
     if experiment.transfer:
         failures |= evaluate_across(
-            plan, resources, cache_dir=Path(cache_dir), on_evaluation=watchers.on_evaluation
+            plan,
+            resources,
+            cache_dir=Path(cache_dir),
+            on_evaluation=watchers.on_evaluation,
+            on_extraction=watchers.on_extraction,
         )
     write_experiment(Path(runs_dir), experiment_record(plan, failures))
     rows = [job.run.finished for job in plan.rows]
@@ -214,12 +222,17 @@ def _train(
     if jobs > 1 and len(ready) > 1:
         threads = max(1, _cores() // min(jobs, len(ready)))
         for ended in run_in_workers(
-            ready, processes=jobs, threads=threads, on_epoch=watchers.on_epoch
+            ready,
+            processes=jobs,
+            threads=threads,
+            on_run=watchers.on_run,
+            log_dir=watchers.log_dir,
         ):
             note(ended)
         return failures
     for number, job in enumerate(ready, 1):
-        listeners = watchers.on_run(job, number, len(ready)) if watchers.on_run else None
+        listeners = watchers.on_run(job, number, len(ready)) if watchers.on_run else Listeners()
+        listeners = dataclasses.replace(listeners, log_dir=watchers.log_dir)
         store = None if job.extraction is None else job.extraction.path
         try:
             carry_out_job(job.arm, job.run, store, resources, listeners)

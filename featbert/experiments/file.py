@@ -26,6 +26,10 @@ A file may say several things at once. Every combination of these is an arm with
     [[variant]]
     finetune.unfreeze = 3
 
+    [train_sizes]                      # learning curves: both approaches on parts of train
+    shares = [0.1, 0.25, 0.5, 1.0]
+    equal = "steps"                    # epochs are divided by the share; or "epochs", as they are
+
     [grid]                             # the best on dev is taken, then trained with all seeds
     seeds = [1]
     [grid.finetune]

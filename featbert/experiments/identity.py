@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.comparison.record import Approach, Signature, SplitIdentity
 from featbert.data.corpus import SPLITS, Corpus
+from featbert.data.share import unit_numbers
 from featbert.errors import InputError, nearest
 from featbert.evaluation.scorer import SCORER_NAME
 from featbert.features.source import EncoderSource
@@ -62,11 +63,21 @@ def check_trainable(corpus: Corpus) -> None:
 
 
 def check_trained_splits(corpus: Corpus, settings: TrainingSettings) -> None:
-    """Raises CorpusError where training on dev too would leave nothing to score."""
+    """Raises CorpusError where the corpus cannot be parted as the settings say.
+
+    Training on dev too must leave a split to score, a share of train more than it to draw from.
+    """
     if settings.train_on != "train" and "test" not in corpus:
         raise CorpusError(
             f"a test split expected to score a tagger that learned from {settings.train_on}, "
             f"{corpus.source or corpus.name} has {', '.join(corpus.splits)}; train on train"
+        )
+    if settings.train_share != 1 and unit_numbers(corpus["train"])[-1] == 0:
+        train = corpus["train"]
+        unit = "document" if train.has_documents else "sentence"
+        raise CorpusError(
+            f"several documents or sentences expected to draw a share of {settings.train_share} "
+            f"from, {train.path or 'train'} is one {unit}; train on all of it"
         )
 
 

@@ -4,31 +4,90 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from featbert.errors import nearest
 
+_EXPECTED = {
+    "bool_type": "true or false",
+    "date_type": "text",
+    "dict_type": "a table",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of fewer digits",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_type": "a table",
+    "string_type": "text in quotes",
+}
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("of at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("of at most", "le"),
+}
 
-def told(table: type[BaseModel], error: dict[str, Any], top: Sequence[str]) -> str:
-    """One mistake, with the nearest known key for an unknown one.
+
+def expectation(error: Mapping[str, Any]) -> str:
+    """What was expected where pydantic found something else, in words.
+
+    Args:
+        error: as in `ValidationError.errors()`.
+    """
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return f"a number {words} {context[key]}"
+    if kind == "literal_error":
+        return str(context["expected"])
+    if kind == "too_short":
+        return f"a list of at least {context['min_length']}"
+    if kind == "string_too_short":
+        return "text that is not empty"
+    return _EXPECTED.get(kind) or str(error["msg"]).removeprefix("Input should be ")
+
+
+def told(
+    table: type[BaseModel], errors: Iterable[Mapping[str, Any]], top: Sequence[str]
+) -> list[str]:
+    """All mistakes, a line each, with the nearest known key or value for an unknown one.
 
     Args:
         table: the model that was validated.
-        error: as in `ValidationError.errors()`.
+        errors: `ValidationError.errors()`.
         top: keys known at the top of the file.
     """
-    # Alternatives of a union (`int` or "none") are told by pydantic as places; they are no keys.
-    place = ".".join(str(p) for p in error["loc"] if _is_key(p))
-    if error["type"] == "extra_forbidden":
-        known = _keys(table, error["loc"][:-1]) if len(error["loc"]) > 1 else top
-        return f"unknown key {place!r}{nearest(str(error['loc'][-1]), known)}"
-    message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{place}: {message}" + (
-        "" if error["type"] == "value_error" else f" expected, found {error['input']!r}"
-    )
+    lines: dict[str, None] = {}
+    # What fits none of several alternatives (`int` or "none") is one mistake, not one for each.
+    alternatives: dict[str, list[str]] = {}
+    found: dict[str, Any] = {}
+    for error in errors:
+        # Alternatives are told by pydantic as places, too; they are no keys.
+        place = ".".join(str(p) for p in error["loc"] if _is_key(p))
+        if error["type"] == "extra_forbidden":
+            known = _keys(table, error["loc"][:-1]) if len(error["loc"]) > 1 else top
+            lines[f"unknown key {place!r}{nearest(str(error['loc'][-1]), known)}"] = None
+        elif error["type"] == "value_error":
+            lines[f"{place}: {str(error['msg']).removeprefix('Value error, ')}"] = None
+        else:
+            alternatives.setdefault(place, []).append(expectation(error))
+            found[place] = error["input"]
+    for place, expected in alternatives.items():
+        wanted = " or ".join(dict.fromkeys(expected))
+        near = nearest(found[place], _quoted(wanted)) if isinstance(found[place], str) else ""
+        lines[f"{place}: {wanted} expected, found {found[place]!r}{near}"] = None
+    return list(lines)
+
+
+def _quoted(text: str) -> list[str]:
+    """What stands in quotes: "'a' or 'b'" -> a, b."""
+    return text.split("'")[1::2]
 
 
 def _is_key(part: Any) -> bool:

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from featbert.data import Corpus
 from featbert.data.corpus import Split, joined
+from featbert.data.share import drawn_part, drawn_sentences
 from featbert.experiments.labels import train_labels
 from featbert.experiments.planning import PlannedRun
 from featbert.experiments.recording import summed_counts
@@ -29,6 +32,8 @@ from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
 from featbert.training.settings import TrainingSettings
 
+Ints = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -36,7 +41,7 @@ class Prepared:
 
     Attributes:
         tagger: on its device, weights as the seed gives them.
-        train: what it learns from: one split, or train and dev as one.
+        train: what it learns from: one split or a part of it, or train and dev as one.
         labels: that it learns, "O" first.
         inputs: "train" for what it learns from, and by name the splits it is scored on.
         counts: what was unusual in the text, by name.
@@ -57,6 +62,13 @@ def evaluated_splits(plan: PlannedRun, corpus: Corpus) -> list[Split]:
     return [corpus[name] for name in ("dev", "test") if name in corpus and name not in learned]
 
 
+def learned_text(plan: PlannedRun, corpus: Corpus) -> Split:
+    """The sentences that a run learns from, the same for both approaches."""
+    settings = plan.options.settings
+    whole = joined([corpus[name] for name in settings.trained_splits])
+    return drawn_part(whole, settings.train_share, seed=plan.seed)
+
+
 def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> Prepared:
     """The tagger and inputs of a run on frozen features.
 
@@ -67,19 +79,22 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
     assert combination is not None
     store.require(combination.indices)
     settings = plan.options.settings
-    train = joined([corpus[name] for name in settings.trained_splits])
+    train = learned_text(plan, corpus)
     labels = train_labels(train, plan.signature.tag_scheme)
     torch.manual_seed(plan.seed)
     tagger = bilstm_tagger(combination, store.manifest.hidden_size, len(labels), settings)
+    drawn = None
+    if settings.train_share != 1:
+        drawn = drawn_sentences(corpus["train"], settings.train_share, seed=plan.seed)
 
-    def read(*splits: str) -> FeatureInputs:
-        return FeatureInputs.of_store(store, splits, combination, device.torch)
+    def read(*splits: str, sentences: Ints | None = None) -> FeatureInputs:
+        return FeatureInputs.of_store(store, splits, combination, device.torch, sentences=sentences)
 
     return Prepared(
         tagger.to(device.torch),
         train,
         labels,
-        {"train": read(*settings.trained_splits)}
+        {"train": read(*settings.trained_splits, sentences=drawn)}
         | {split.name: read(split.name) for split in evaluated_splits(plan, corpus)},
         summed_counts(s.counts for s in store.manifest.splits.values()),
         store,
@@ -104,7 +119,7 @@ def prepare_finetune(plan: PlannedRun, source: EncoderSource, corpus: Corpus) ->
     """The tagger and inputs of a fine-tuned run."""
     signature, device = plan.signature, plan.options.device
     settings = plan.options.settings
-    train = joined([corpus[name] for name in settings.trained_splits])
+    train = learned_text(plan, corpus)
     labels = train_labels(train, signature.tag_scheme)
     torch.manual_seed(plan.seed)
     encoder = load_encoder(source, pooling=cast(Pooling, signature.pooling))

@@ -18,6 +18,7 @@ from featbert.experiments.plan import ExperimentPlan
 from featbert.experiments.resources import Resources
 from featbert.experiments.usable import check_usable
 from featbert.experiments.workers import failure_of
+from featbert.features.extraction import Progress
 
 
 def evaluate_across(
@@ -26,11 +27,19 @@ def evaluate_across(
     *,
     cache_dir: Path,
     on_evaluation: Callable[[int, int], None] | None = None,
+    on_extraction: Progress | None = None,
 ) -> dict[str, str]:
-    """Scores every finished run on every other corpus, once; reasons of failures by run name."""
+    """Scores every finished run on every other corpus, once; reasons of failures by run name.
+
+    Args:
+        on_evaluation: called with the runs that are scored, and runs in all.
+        on_extraction: called with words done and in all of each extraction that this takes.
+    """
     corpora = _corpora(plan, resources)
     runs = [(job, job.run.finished) for job in plan.rows]
     failures: dict[str, str] = {}
+    if on_evaluation is not None:
+        on_evaluation(0, len(runs))
     for number, (job, run) in enumerate(runs, 1):
         if run is None:
             continue
@@ -39,7 +48,9 @@ def evaluate_across(
             if missing:
                 tagger = load_tagger(missing[0].usable, device=job.arm.device)
                 for planned in missing:
-                    carry_out_evaluation(planned, tagger, cache_dir=cache_dir)
+                    carry_out_evaluation(
+                        planned, tagger, cache_dir=cache_dir, on_progress=on_extraction
+                    )
         except Exception as error:
             failures[f"{run.name} on other corpora"] = failure_of(error)
         if on_evaluation is not None:

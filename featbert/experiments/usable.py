@@ -6,14 +6,15 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from featbert.comparison.record import RunRecord, read_record
+from featbert.comparison.record import RECORD_NAME, RunRecord, read_record
 from featbert.comparison.runs import Run
 from featbert.data.corpus import Corpus, Split
 from featbert.data.folder import load_corpus
-from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
 from featbert.features.layers import LayerCombination, parse_layers
 from featbert.features.source import EncoderSource, find_encoder
 from featbert.training.settings import DEFAULTS, TrainingSettings
+from featbert.wording import counted
 
 WEIGHTS_NAME = "weights.safetensors"
 # Reading options that say which words a file has; the others say how its tags are read.
@@ -68,12 +69,27 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
     for folder in (runs_dir / name, Path(name).expanduser()):
         if name and folder.is_dir():
             folder = folder if folder.name.strip(".") else folder.resolve()
+            _check_no_runs_directory(folder)
             return Run(folder, read_record(folder))
     known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
+    found = "is a file, not the folder of one" if name and Path(name).is_file() else "is no folder"
+    where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
     raise MissingError(
-        f"a finished run expected, {name!r} is no folder, here or in {runs_dir}"
-        f"{nearest(name, known)}"
+        f"a finished run expected, {name!r} {found}, here or in {runs_dir}{where}; "
+        "featbert runs lists them"
     )
+
+
+def _check_no_runs_directory(folder: Path) -> None:
+    """Raises MissingError for a folder of runs where one of them was to be named."""
+    if (folder / RECORD_NAME).exists():
+        return
+    held = sorted(path.parent.name for path in folder.glob(f"*/{RECORD_NAME}"))
+    if held:
+        raise MissingError(
+            f"a finished run expected, {folder} is a folder of {counted(len(held), 'run')}; name "
+            f"one of them, such as {folder / held[0]}"
+        )
 
 
 def check_usable(run: Run, *, model: str | None = None) -> UsableRun:

@@ -3,6 +3,9 @@
 Workers are spawned once and kept, since importing torch takes seconds. A worker is told a run and
 says how it goes; one that dies takes its run with it and nothing else: the run is reported as
 failed, and another worker takes its place.
+
+Ctrl-C reaches every process of a terminal. Workers never see it, from their first moment on: the
+one that gives orders ends them. Where that one is killed itself, its workers end with it.
 """
 
 from __future__ import annotations
@@ -10,14 +13,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import multiprocessing
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Literal
 
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, memory_lack, out_of_memory
 from featbert.experiments.arm import Arm
 from featbert.experiments.carrying_out import Listeners, run_features, run_finetune
 from featbert.experiments.plan import Job
@@ -25,6 +33,10 @@ from featbert.experiments.planning import PlannedRun
 from featbert.experiments.resources import Resources
 from featbert.features.device import find_device
 from featbert.training.history import Epoch
+
+# Seconds between two of a worker's reports of its steps, and those it has to end when it is told.
+REPORT_EVERY = 0.5
+PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,23 @@ class Order:
     arm: Arm
     run: PlannedRun
     store: Path | None
+    log_dir: Path | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says of its run.
+
+    Attributes:
+        kind: "start", "step" (with steps done and in all), "epoch" (with its row), or "end".
+        reason: why the run failed, at its end; None where it is finished.
+    """
+
+    kind: Literal["start", "step", "epoch", "end"]
+    done: int = 0
+    total: int = 0
+    epoch: Epoch | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +91,11 @@ def carry_out_job(
 def failure_of(error: Exception) -> str:
     """Why a run failed, in one line."""
     told = str(error).strip().split("\n")[0]
-    return told if isinstance(error, FeatbertError) else f"{type(error).__name__}: {told}"
+    if isinstance(error, FeatbertError):
+        return told
+    if out_of_memory(error):
+        return f"{memory_lack(error)}; set a smaller token_budget, or give fewer --jobs"
+    return f"{type(error).__name__}: {told}"
 
 
 def run_in_workers(
@@ -70,27 +103,35 @@ def run_in_workers(
     *,
     processes: int,
     threads: int,
-    on_epoch: Callable[[Job, Epoch], None] | None = None,
+    on_run: Callable[[Job, int, int], Listeners] | None = None,
+    log_dir: Path | None = None,
 ) -> Iterator[Ended]:
     """Carries out jobs, `processes` at a time, and tells of each when it has ended.
 
     Args:
         threads: threads of torch in each process.
-        on_epoch: called with each epoch of each run.
+        on_run: called with each run before it begins, its number and the count of all; gives who
+            listens to it.
+        log_dir: folder that a worker logs the epochs of its runs to.
     """
-    waiting = list(jobs)
+    waiting = list(enumerate(jobs, 1))
     workers: dict[Connection, _Worker] = {}
+
+    def give_next(worker: _Worker) -> None:
+        number, job = waiting.pop(0)
+        worker.give(job, Listeners() if on_run is None else on_run(job, number, len(jobs)))
+
     try:
         while waiting or workers:
             while waiting and len(workers) < processes:
-                worker = _Worker(threads)
+                worker = _Worker(threads, log_dir)
                 workers[worker.pipe] = worker
-                worker.give(waiting.pop(0))  # one that died before is told when it is heard
+                give_next(worker)  # one that died before is told when it is heard
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
                 worker = workers[pipe]
                 try:
-                    heard = pipe.recv()
+                    heard: Report = pipe.recv()
                 except (EOFError, OSError):
                     job = worker.job
                     del workers[pipe]
@@ -99,67 +140,94 @@ def run_in_workers(
                         yield Ended(job, f"its process ended with {worker.exit}")
                     continue
                 assert worker.job is not None
-                if isinstance(heard, Epoch):
-                    if on_epoch is not None:
-                        on_epoch(worker.job, heard)
+                if heard.kind != "end":
+                    _pass_on(heard, worker.listeners)
                     continue
-                ended = Ended(worker.job, heard)
+                ended = Ended(worker.job, heard.reason)
                 worker.job = None
+                yield ended
                 if waiting:
-                    worker.give(waiting.pop(0))
+                    give_next(worker)
                 else:
                     del workers[pipe]
                     worker.end()
-                yield ended
     finally:
         for worker in workers.values():
-            worker.stop()
+            worker.process.terminate()  # its run has no record, so it does not count
+        for worker in workers.values():
+            worker.end()
+
+
+def _pass_on(heard: Report, listeners: Listeners) -> None:
+    """What a worker said, to those who listen to its run here."""
+    if heard.kind == "start" and listeners.on_start is not None:
+        listeners.on_start()
+    if heard.kind == "step" and listeners.on_step is not None:
+        listeners.on_step(heard.done, heard.total)
+    if heard.epoch is not None and listeners.on_epoch is not None:
+        listeners.on_epoch(heard.epoch)
 
 
 class _Worker:
     """A process and the job that it works at."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, log_dir: Path | None) -> None:
+        self.log_dir = log_dir
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(
             target=_work, args=(theirs, threads), daemon=True
         )
-        self.process.start()
+        with _interrupts_held():
+            self.process.start()
         theirs.close()
         self.job: Job | None = None
+        self.listeners = Listeners()
 
     @property
     def exit(self) -> str:
         """How the process ended, for people."""
         code = self.process.exitcode
         if code is not None and code < 0:
-            return f"signal {-code} ({signal.Signals(-code).name})"
+            killed = ", as where memory runs out" if -code == signal.SIGKILL else ""
+            return f"signal {-code} ({signal.Signals(-code).name}){killed}"
         return f"exit code {code}"
 
-    def give(self, job: Job) -> None:
-        self.job = job
+    def give(self, job: Job, listeners: Listeners) -> None:
+        self.job, self.listeners = job, listeners
         store = None if job.extraction is None else job.extraction.path
         with contextlib.suppress(BrokenPipeError):  # it is dead: hearing it tells
-            self.pipe.send(Order(job.arm, job.run, store))
+            self.pipe.send(Order(job.arm, job.run, store, self.log_dir))
 
     def end(self) -> None:
-        """Lets the process end by itself."""
+        """Lets the process end by itself, which it does soon, or is made to."""
         self.pipe.close()
-        self.process.join()
+        self.process.join(PATIENCE)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
 
-    def stop(self) -> None:
-        """Ends the process now: its run has no record, so it does not count."""
-        self.process.terminate()
-        self.end()
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Within the block SIGINT waits, and processes that are started never get it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it would let SIGINT through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(pipe: Connection, threads: int) -> None:
     """A worker: one order after the other, until nobody speaks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
 
-    # Ctrl-C reaches the whole group of processes; the one that gives orders ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     resources = Resources()
     while True:
@@ -169,12 +237,37 @@ def _work(pipe: Connection, threads: int) -> None:
             return
         try:
             find_device(order.arm.device)  # sets what fp32 means on a GPU, here as elsewhere
-            listeners = Listeners(on_epoch=pipe.send)
+            listeners = dataclasses.replace(_reporting(pipe), log_dir=order.log_dir)
             run = _with_threads(order.run, threads)
             carry_out_job(order.arm, run, order.store, resources, listeners)
-            pipe.send(None)
+            pipe.send(Report("end"))
         except Exception as error:
-            pipe.send(failure_of(error))
+            pipe.send(Report("end", reason=failure_of(error)))
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that gives orders is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _reporting(pipe: Connection) -> Listeners:
+    """Listeners that report through a pipe; steps from time to time."""
+    told = 0.0
+
+    def on_step(done: int, total: int) -> None:
+        nonlocal told
+        if done == total or time.monotonic() - told >= REPORT_EVERY:
+            told = time.monotonic()
+            pipe.send(Report("step", done, total))
+
+    return Listeners(
+        on_start=lambda: pipe.send(Report("start")),
+        on_step=on_step,
+        on_epoch=lambda row: pipe.send(Report("epoch", epoch=row)),
+    )
 
 
 def _with_threads(run: PlannedRun, threads: int) -> PlannedRun:

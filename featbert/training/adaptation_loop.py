@@ -23,6 +23,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from featbert.features.batching import length_batches
 from featbert.features.device import Device, Precision, autocast
 from featbert.features.memory import freed_memory_kept
+from featbert.stages import stage
 from featbert.training.adaptation import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.language_model import LanguageBatch, LanguageModel
@@ -145,8 +146,10 @@ def evaluate(
     """Mean masked-LM loss and mean next-sentence loss (None without pairs) of a text."""
     model.eval()
     sums = torch.zeros(2, dtype=torch.float64, device=where.device.torch)
-    with torch.inference_mode():
-        for batch in _parts(model, read, np.arange(len(read.sequences)), settings, where):
+    n_rows = len(read.sequences)
+    with torch.inference_mode(), stage("measuring perplexity", "sequences", n_rows) as tell:
+        for batch in _parts(model, read, np.arange(n_rows), settings, where):
+            tell(len(batch.labels))
             sums += torch.stack(_losses(model, batch, where))
     return _means(sums, read)
 

@@ -55,15 +55,24 @@ class Inputs(Protocol):
 class FeatureInputs:
     """Frozen vectors in the precision that they are stored in: in memory once, or mapped."""
 
-    def __init__(self, states: Tensor | Sequence[Sequence[Tensor]], offsets: Ints) -> None:
+    def __init__(
+        self,
+        states: Tensor | Sequence[Sequence[Tensor]],
+        offsets: Ints,
+        *,
+        starts: Ints | None = None,
+    ) -> None:
         """
         Args:
             states: (k, N, H) in the combination's order, on the tagger's device; or, left on disk,
                 for each of several texts that follow one another k tensors (n, H).
             offsets: (S + 1,) words before each sentence.
+            starts: (S,) place of each sentence's first word in `states`, where those have other
+                sentences too; by default they follow one another as in `offsets`.
         """
         self.states = states
         self.offsets = offsets
+        self.starts: Ints = offsets[:-1] if starts is None else starts
         self.lengths: Ints = np.diff(offsets)
         self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
 
@@ -74,24 +83,43 @@ class FeatureInputs:
         splits: str | Sequence[str],
         combination: LayerCombination,
         device: torch.device,
+        *,
+        sentences: Ints | None = None,
     ) -> FeatureInputs:
         """The selected layers of one or more splits, which follow one another as if one.
 
         Where they would take most of the memory that is left they stay on disk.
+
+        Args:
+            sentences: numbers of those that are wanted, in their order; all by default. Layers
+                are read whole, one after the other, and no other vectors of them are kept.
 
         Raises:
             StoreError: the store lacks one of the layers.
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
+        starts: Ints = np.cumsum(lengths) - lengths
+        n_read = 0  # words that are held for a moment beside those that are kept
+        if sentences is not None:
+            n_read = int(lengths.sum())
+            starts, lengths = starts[sentences], lengths[sentences]
         offsets: Ints = np.concatenate([[0], np.cumsum(lengths)])
         vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
-        needed = len(combination.indices) * int(offsets[-1]) * vector
+        needed = (len(combination.indices) * int(offsets[-1]) + n_read) * vector
         if 0 < available_memory() * MEMORY_SHARE < needed:
             mapped = [store.mapped(name, combination.indices) for name in names]
-            inputs = cls([[torch.from_numpy(a) for a in arrays] for arrays in mapped], offsets)
+            texts = [[torch.from_numpy(a) for a in arrays] for arrays in mapped]
+            inputs = cls(texts, offsets, starts=starts)
             inputs.device = device
             return inputs
+        if sentences is not None:
+            words = torch.from_numpy(ranges(starts, lengths))
+            size = (len(combination.indices), len(words), store.manifest.hidden_size)
+            states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
+            for kept, layer in zip(states, combination.indices, strict=True):
+                torch.index_select(_layer(store, names, layer), 0, words, out=kept)
+            return cls(states.to(device), offsets)
         parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return cls(states.to(device), offsets)
@@ -104,7 +132,7 @@ class FeatureInputs:
     def batch(self, sentences: Ints) -> FeatureBatch:
         """The sentences' vectors, gathered by word index."""
         lengths = self.lengths[sentences]
-        words = torch.from_numpy(ranges(self.offsets[sentences], lengths))
+        words = torch.from_numpy(ranges(self.starts[sentences], lengths))
         if isinstance(self.states, Tensor):
             states = self.states.index_select(1, to_device(words, self.device))
         else:
@@ -115,6 +143,11 @@ class FeatureInputs:
         """Every matrix of the tagger meets every word once."""
         words = float(self.lengths[sentences].sum())
         return 2.0 * matrix_entries(tagger) * words * (3 if training else 1)
+
+
+def _layer(store: FeatureStore, names: Sequence[str], layer: int) -> Tensor:
+    """(N, H) of splits that follow one another."""
+    return torch.cat([torch.from_numpy(store.read(name, [layer])[0]) for name in names])
 
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:

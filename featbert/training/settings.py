@@ -7,6 +7,7 @@ on wikigold dev; `benchmarks/defaults.md` has its table and the command.
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -26,6 +27,7 @@ LATER_SETTINGS: dict[str, Any] = {
     "discriminative": 1.0,
     "unfreeze": None,
     "freeze_to": None,
+    "train_share": 1.0,
 }
 
 
@@ -78,6 +80,8 @@ class TrainingSettings(Settings):
             classifier alone; the embeddings come with the lowest layers (fine-tuning only).
         freeze_to: embeddings and layers up to this one are never trained; 0: the embeddings
             alone; None: everything is trained (fine-tuning only).
+        train_share: part of the training sentences that is learned from, drawn by document with
+            the run's seed (`featbert.data.share`); dev, which chooses the epoch, stays whole.
     """
 
     epochs: int
@@ -98,6 +102,7 @@ class TrainingSettings(Settings):
     discriminative: float = 1.0
     unfreeze: int | None = None
     freeze_to: int | None = None
+    train_share: float = 1.0
 
     def __post_init__(self) -> None:
         """Raises SettingsError naming every setting that is out of range."""
@@ -119,7 +124,10 @@ class TrainingSettings(Settings):
             ("discriminative", 1 <= self.discriminative < 100, "from 1 to below 100"),
             ("unfreeze", self.unfreeze is None or self.unfreeze >= 1, "of at least 1"),
             ("freeze_to", self.freeze_to is None or self.freeze_to >= 0, "of at least 0"),
+            ("train_share", 0 < self.train_share <= 1, "above 0 and at most 1"),
         )
+        if not wrong and self.train_share != 1 and self.train_on != "train":
+            wrong = [f"train_share of {share_with(self.train_on, self.train_share)}"]
         if wrong:
             raise SettingsError("; ".join(wrong))
 
@@ -127,6 +135,18 @@ class TrainingSettings(Settings):
     def trained_splits(self) -> tuple[str, ...]:
         """Splits that the tagger learns from."""
         return ("train", "dev") if self.train_on == "train+dev" else ("train",)
+
+
+def epochs_on(share: float, epochs: int) -> int:
+    """Epochs on a share of train that have at least the steps of so many on all of it."""
+    return math.ceil(epochs / share - 1e-9)
+
+
+def share_with(train_on: str, share: float) -> str:
+    """What is wrong with a share of train where other splits are learned from too."""
+    return (
+        f"1 expected with train_on {train_on}, found {share!r}; learning curves are of train alone"
+    )
 
 
 def used_settings(

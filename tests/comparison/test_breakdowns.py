@@ -10,6 +10,7 @@ import pytest
 from featbert.comparison import Run, compare, with_breakdowns
 from featbert.comparison.rows import Statistic
 from featbert.data import load_corpus
+from featbert.data.share import drawn_part
 from featbert.errors import InputError
 from featbert.evaluation.breakdown import breakdown
 from featbert.report import render
@@ -64,6 +65,52 @@ def test_seen_is_read_from_the_training_text(tmp_path) -> None:
     runs = trained_on(both(tmp_path / "runs"), str(data))
     (found,) = parted(runs, "seen").breakdowns
     assert found.gold == {"seen": 24, "unseen": 8}
+
+
+def test_seen_is_of_what_each_run_learned_from(tmp_path) -> None:
+    """Of ten documents one has the only entity; half of them have it for some seeds alone."""
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = ["w B-ORG", *(f"x{i} O" for i in range(9))]
+    text = "".join(f"-DOCSTART- O\n\n{row}\n\n" for row in rows)
+    (data / "train.conll").write_text(text, "utf-8")
+    train = load_corpus(str(data))["train"]
+    seeds = range(1, 7)
+    lucky = [s for s in seeds if drawn_part(train, 0.5, seed=s).sentences[0].words == ("w",)]
+    assert 0 < len(lucky) < len(seeds)
+
+    def gold(seeds, **changes) -> list[dict]:
+        runs = trained_on(both(tmp_path / f"{len(gold_seen)}", seeds=seeds, **changes), str(data))
+        gold_seen.append(0)
+        return [dict(found.gold) for found in parted(runs, "seen").breakdowns]
+
+    gold_seen: list[int] = []
+    half = {"settings": {"train_share": 0.5}}
+    unlucky = [s for s in seeds if s not in lucky]
+    assert gold(lucky, **half) == [{"seen": 24, "unseen": 8}]
+    assert gold(unlucky, **half) == [{"unseen": 32}]
+    # Where only some seeds have a bucket it is left out; counts are the mean over seeds.
+    assert gold(seeds, **half) == [{"unseen": round((8 * len(lucky) + 32 * len(unlucky)) / 6)}]
+    assert gold(unlucky) == [{"seen": 24, "unseen": 8}]
+
+
+def test_seen_parts_rows_that_learned_from_other_amounts(tmp_path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.conll").write_text("w B-ORG\n\nx O\n\ny O\n", "utf-8")
+    runs = [
+        run
+        for share in (0.99, 1.0)
+        for run in both(tmp_path / str(share), settings={"train_share": share})
+    ]
+    found = parted(trained_on(runs, str(data)), "seen", "length").breakdowns
+    assert [(one.facet, len(one.rows)) for one in found] == [
+        ("seen", 2),
+        ("seen", 2),
+        ("length", 4),
+    ]
+    assert found[0].meaning.endswith("an entity of the same words (trained on 99% of it)")
+    assert found[1].meaning.endswith("an entity of the same words")
 
 
 def test_a_training_text_that_is_gone_or_another_is_told(tmp_path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from featbert.comparison import compare, with_costs
 from featbert.comparison.cost import cheaper_from
 from featbert.report import render
-from tests.comparison.records import make_seeds, usual_runs
+from tests.comparison.records import make_run, make_seeds, usual_runs
 
 
 def brute_force(once: float, run: float, other: float) -> int | None:
@@ -58,6 +58,35 @@ def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
     (comparison,) = compare(make_seeds("concat", [0.6]))
     (cost,) = with_costs(comparison).costs
     assert (cost.against, cost.seconds.cheaper_from) == (None, None)
+
+
+def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
+    """Of 18,402 words in the store, 12,000 are of train; a tenth of those leaves 10,800 unread."""
+    runs = []
+    for share, factor in ((0.1, 0.1), (1.0, 1.0)):
+        for layers, seconds in (("concat_last4", 40.0), (None, 100.0)):
+            runs.append(
+                make_run(
+                    f"{layers}{share}",
+                    layers=layers,
+                    settings={"train_share": share},
+                    train_words=round(12_000 * share),
+                    cost={"training_seconds": seconds * factor},
+                )
+            )
+    (comparison,) = compare(runs)
+    with_them = with_costs(comparison)
+    by_row = {cost.row: cost for cost in with_them.costs}
+    small = by_row["concat_last4 (train_share=0.1)"]
+    assert small.against == "fine-tuning (train_share=0.1)"
+    assert small.seconds.once == pytest.approx(12.5 * 7602 / 18_402)
+    assert small.flops.once == pytest.approx(8e11 * 7602 / 18_402)
+    assert small.seconds.cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
+    whole = by_row["concat_last4 (train_share=1)"]
+    assert (whole.against, whole.seconds.once) == ("fine-tuning (train_share=1)", 12.5)
+    note = "extraction is counted for the sentences that a row read, not for all"
+    assert with_them.notes == (*comparison.notes, note)
+    assert note not in with_costs(compare(usual_runs())[0]).notes
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])

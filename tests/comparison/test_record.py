@@ -103,7 +103,8 @@ LATER = (
         "model_source",
         "reading",
     ),
-    *("trained_on", "epochs_from", "configurations_tried", "weights", *LATER_SETTINGS),
+    *("trained_on", "epochs_from", "configurations_tried", "weights", "train_sentences"),
+    *("train_words", *LATER_SETTINGS),
 )
 
 

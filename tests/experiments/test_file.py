@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from featbert.errors import MissingError
-from featbert.experiments.file import ExperimentError, read_experiment
+from featbert.experiments.arm import Approach
+from featbert.experiments.file import Experiment, ExperimentError, read_experiment
 from featbert.training.settings import DEFAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +103,75 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, "")
     with pytest.raises(MissingError, match=r"did you mean 'trial.toml'"):
         read_experiment(tmp_path / "tral.toml")
+
+
+def test_train_sizes_are_laid_over_every_arm(tmp_path: Path) -> None:
+    text = (
+        "[features]\n[finetune]\n[train_sizes]\nshares = [0.25, 1]\n"
+        '[variants]\ncontext = ["sentence", "document"]\n'
+        "[grid.finetune]\nepochs = [2, 3]\n"
+    )
+    experiment = read_experiment(write(tmp_path, text))
+    expected = [(c, share) for c in ("sentence", "document") for share in (0.25, 1.0)]
+    for approach in ("features", "finetune"):
+        found = [(a.context, a.settings(approach).train_share) for a in experiment.arms]
+        assert found == expected
+    assert experiment.arm_names[0] == "context=sentence, train_share=0.25"
+    # Each share has a search of its own.
+    assert {
+        (number, tuple(arm.settings("finetune").train_share for arm in tried))
+        for (number, approach), tried in experiment.grids.items()
+    } == {(0, (0.25, 0.25)), (1, (1.0, 1.0)), (2, (0.25, 0.25)), (3, (1.0, 1.0))}
+    assert experiment.vary == ("context",)  # settings need no freeing
+
+
+def test_each_share_is_trained_for_as_many_steps_unless_for_as_many_epochs(tmp_path: Path) -> None:
+    text = (
+        "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
+        "[grid.features]\nepochs = [5, 6]\n"
+    )
+
+    def epochs(experiment: Experiment, approach: Approach) -> list[int]:
+        return [arm.settings(approach).epochs for arm in experiment.arms]
+
+    path = write(tmp_path, text)
+    steps = read_experiment(path)
+    assert epochs(steps, "features") == [50, 17, 5]
+    default = DEFAULTS["finetune"].epochs
+    assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
+    assert [a.settings("features").epochs for a in steps.grids[0, "features"]] == [50, 60]
+    assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[train_sizes]\n", "train_sizes.shares: different shares above 0"),
+        ("[train_sizes]\nshares = [0.5, 0.5]\n", "found [0.5, 0.5]"),
+        ("[train_sizes]\nshares = [0.0, 1.0]\n", "found [0.0, 1.0]"),
+        ("[train_sizes]\nshares = [50, 100]\n", "found [50.0, 100.0]"),
+        ('[train_sizes]\nshares = ["half"]\n', "train_sizes.shares.0: "),
+        ("[train_sizes]\nsizes = [1]\n", "unknown key 'train_sizes.sizes'"),
+        ('[train_sizes]\nshares = [1]\nequal = "words"\n', "train_sizes.equal: "),
+        ("train_share = 1.5\n", "train_share: a number of at most 1"),
+        (
+            "train_share = 0.5\n[train_sizes]\nshares = [1]\n",
+            "train_share stands elsewhere in the file too",
+        ),
+        (
+            'train_on = "train+dev"\n[train_sizes]\nshares = [0.5]\n',
+            "train_share: 1 expected with train_on train+dev, found 0.5",
+        ),
+    ],
+)
+def test_mistakes_in_train_sizes_are_told_with_the_others(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    text += "[features]\nepochs = 0\n[finetune]\n"
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(write(tmp_path, text))
+    assert told in str(caught.value)
+    assert "epochs of at least 1" in str(caught.value)
 
 
 def test_variants_make_an_arm_of_each_combination(tmp_path: Path) -> None:

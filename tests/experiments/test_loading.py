@@ -245,7 +245,7 @@ def test_a_run_is_found_by_folder_or_name(both: dict[str, Run]) -> None:
     assert find_run(str(run.folder), "elsewhere").record == run.record
     with pytest.raises(MissingError, match="did you mean"):
         find_run(run.name[:-1], run.folder.parent)
-    with pytest.raises(MissingError, match="holds no record"):
+    with pytest.raises(MissingError, match="is a folder of 2 runs"):
         find_run(str(run.folder.parent), "elsewhere")
     with pytest.raises(MissingError, match="a finished run expected"):
         find_run("", run.folder.parent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from featbert.comparison import evaluations_of, find_runs, transfer_matrices
 from featbert.comparison.experiment_record import read_experiment_record
 from featbert.errors import FeatbertError
-from featbert.experiments import execution, workers
+from featbert.experiments import Listeners, execution, workers
 from featbert.experiments.execution import FailedRunsError, carry_out, run_experiment
 from featbert.experiments.file import check_experiment
 from featbert.experiments.plan import plan_experiment
@@ -122,9 +123,18 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_nobody(
     )
     ended = []
     heard = []
-    watchers = execution.Watchers(
-        on_end=ended.append, on_epoch=lambda job, epoch: heard.append((job.name, epoch.epoch))
-    )
+    logs = where["runs_dir"] / ".tensorboard"
+    began = []
+
+    def on_run(job, number, total):
+        began.append((number, total))
+        return Listeners(
+            on_start=lambda: heard.append((job.name, "start")),
+            on_step=lambda done, steps: heard.append((job.name, f"step {done} of {steps}")),
+            on_epoch=lambda row: heard.append((job.name, f"epoch {row.epoch}")),
+        )
+
+    watchers = execution.Watchers(on_end=ended.append, on_run=on_run, log_dir=logs)
     # A folder in the place of a record: this run cannot be written.
     plan = plan_experiment(trial, **where)
     broken = plan.rows[2]
@@ -136,7 +146,14 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_nobody(
     assert {e.job.name: e.reason is None for e in ended} == {
         job.name: job.name != broken.name for job in plan.rows
     }
-    assert {name for name, _ in heard} >= {run.name for run in outcome.runs}
+    assert began == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    for run in outcome.runs:
+        told = [what for name, what in heard if name == run.name]
+        steps = re.fullmatch(r"step (\d+) of \1", told[-2])  # the last one is always told
+        assert told[0] == "start"
+        assert steps is not None
+        assert told[-1] == "epoch 1"
+    assert {folder.name for folder in logs.iterdir()} == {run.name for run in outcome.runs}
     assert {run.record.signature.threads for run in outcome.runs} == {
         max(1, len(os.sched_getaffinity(0)) // 2)
     }
@@ -155,8 +172,8 @@ def test_a_worker_that_dies_takes_one_run_with_it(experiment, where, monkeypatch
     trial = experiment(seeds=[1, 2, 3], finetune={"epochs": 1})
     killed = []
 
-    def kill_once(self, job, plain=workers._Worker.give):
-        plain(self, job)
+    def kill_once(self, job, listeners, plain=workers._Worker.give):
+        plain(self, job, listeners)
         if not killed:
             killed.append(job.name)
             os.kill(self.process.pid, signal.SIGKILL)

@@ -82,6 +82,27 @@ def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, spl
         assert found.lengths.tolist() == expected.lengths.tolist()
 
 
+@pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
+@pytest.mark.parametrize(("splits", "chosen"), [("train", [0, 3]), (["train", "dev"], [1, 2, 5])])
+@pytest.mark.parametrize("memory", [0, 1000])
+def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, splits, chosen, memory):
+    """In memory no other vectors are kept; a layer of the whole must fit beside them."""
+    combination = parse_layers(spec, 3)
+    whole = FeatureInputs.of_store(store, splits, combination, CPU)
+    monkeypatch.setattr(inputs_module, "available_memory", lambda: memory)
+    part = FeatureInputs.of_store(store, splits, combination, CPU, sentences=np.array(chosen))
+    assert part.lengths.tolist() == whole.lengths[chosen].tolist()
+    assert part.offsets.tolist() == [0, *np.cumsum(whole.lengths[chosen]).tolist()]
+    assert isinstance(part.states, torch.Tensor) == (memory == 0)
+    if isinstance(part.states, torch.Tensor):
+        assert part.states.shape[1] == part.offsets[-1]
+    for sentences in (range(len(chosen)), [1], [len(chosen) - 1, 0]):
+        expected = whole.batch(np.array(chosen)[list(sentences)])
+        found = part.batch(np.array(sentences))
+        assert torch.equal(found.states, expected.states)
+        assert found.lengths.tolist() == expected.lengths.tolist()
+
+
 def test_memory_that_nobody_tells_of_is_taken_to_be_enough(store, monkeypatch):
     monkeypatch.setattr(inputs_module, "available_memory", lambda: 0)
     inputs = FeatureInputs.of_store(store, "train", parse_layers("last", 3), CPU)

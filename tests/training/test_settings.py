@@ -40,6 +40,7 @@ BAD = {
     "discriminative": [0.5, 100.0, math.nan],
     "unfreeze": [0],
     "freeze_to": [-1],
+    "train_share": [0.0, -0.1, 1.5, math.nan],
 }
 
 
@@ -69,10 +70,20 @@ def test_all_of_them_are_told_together(names):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("warmup", 0.0), ("warmup", 1.0), ("dropout", 0.0), ("patience", None), ("patience", 1),
-     ("weight_decay", 0.0), ("epochs", 1), ("token_budget", 1)],
+     ("weight_decay", 0.0), ("epochs", 1), ("token_budget", 1), ("train_share", 1.0),
+     ("train_share", 1e-9)],
 )  # fmt: skip
 def test_the_edges_are_in_range(name, value):
     assert getattr(TrainingSettings(**(GOOD | {name: value})), name) == value
+
+
+def test_a_share_is_of_train_alone():
+    both = GOOD | {"train_on": "train+dev"}
+    assert TrainingSettings(**both).trained_splits == ("train", "dev")
+    with pytest.raises(
+        SettingsError, match=r"^train_share of 1 expected with train_on train\+dev,"
+    ):
+        TrainingSettings(**both, train_share=0.5)
 
 
 def test_the_approaches_differ_by_default_only_where_they_are_meant_to():

@@ -1,0 +1,22 @@
+"""Which row another one is set against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from featbert.comparison.rows import Row
+
+
+def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
+    """The baseline of `row` among `rows`; None for a baseline and where `split` has no difference.
+
+    Rows of other texts and encoders may have the baseline's label: the one that was scored on the
+    same data with the same encoder counts, or else on the same text.
+    """
+    if row.difference is None or split not in row.difference:
+        return None
+    known = [o for o in rows if o.is_baseline and o.label == row.baseline]
+    alike = [o for o in known if o.cell == row.cell]
+    text = f"{split}.text"
+    same_text = [o for o in known if o.cell.get(text) == row.cell.get(text)]
+    return (alike or same_text)[0]
