@@ -5,7 +5,6 @@ import matplotlib
 import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 import featbert.report.figures as figures
 from featbert.comparison.compare import compare
@@ -28,6 +27,7 @@ from featbert.report.figures.choosing import figures_of
 from tests.comparison.evaluation_records import evaluate, language_run, transfer_runs
 from tests.comparison.records import make_run, make_seeds
 from tests.processes import python
+from tests.report.reading_figures import cell_texts, check_readable, panels, texts
 
 LANGUAGES = ("de", "en", "nl")
 F1 = {
@@ -105,50 +105,6 @@ def mixes(seeds=3, k=6):
                 )
             )
     return mix_points(runs)
-
-
-def texts(figure):
-    """All text that shows, with its box in pixels."""
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    beyond = set()  # ticks outside of what an axis shows have labels that are not drawn
-    for axis in [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]:
-        low, high = sorted(axis.get_view_interval())
-        ticks = [tick for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high]
-        beyond |= {label for tick in ticks for label in (tick.label1, tick.label2)}
-    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-    found = [t for t in found if t not in beyond]
-    return [(t.get_text(), t.get_window_extent(renderer)) for t in found]
-
-
-def check_readable(figure):
-    """No text is cut off by the figure's edge, and no two texts overlap."""
-    boxes = texts(figure)
-    assert boxes
-    page = figure.bbox
-    for text, box in boxes:
-        assert box.x0 >= page.x0 - 0.5, text
-        assert box.y0 >= page.y0 - 0.5, text
-        assert box.x1 <= page.x1 + 0.5, text
-        assert box.y1 <= page.y1 + 0.5, text
-    for (one, a), (other, b) in itertools.combinations(boxes, 2):
-        across = min(a.x1, b.x1) - max(a.x0, b.x0)
-        down = min(a.y1, b.y1) - max(a.y0, b.y0)
-        # A box has room for descenders that a line may not have.
-        assert min(across, down) <= 2, (one, other)
-
-
-def cell_texts(axes):
-    """Cells of a panel, row by row, by where their text stands."""
-    rows = {}
-    for text in axes.texts:
-        x, y = text.get_position()
-        rows.setdefault(int(y), {})[int(x)] = text.get_text()
-    return [[rows[i][j] for j in sorted(rows[i])] for i in sorted(rows)]
-
-
-def panels(figure):
-    return [axes for axes in figure.axes if axes.texts]
 
 
 # Heat maps.

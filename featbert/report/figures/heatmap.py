@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from featbert.comparison.transfer import TransferMatrix
 from featbert.errors import InputError
 from featbert.report.figures import style
+from featbert.report.figures.cells import (
+    BAR_ROOM,
+    BOLD,
+    CELL_HEIGHT,
+    NUMBER,
+    WIDEST_CELL,
+    Scale,
+    color_bar,
+    draw_cell,
+)
 from featbert.report.units import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Color: TypeAlias = tuple[float, float, float]
-_EMPTY = (0.925, 0.925, 0.925)
-_NUMBER = "100.0"
-_CELL_HEIGHT = 0.27
-_WIDEST_CELL = 0.8
-_BAR = 0.62  # for the colour scale, its numbers and its label
 _GAP = 0.2
 _AXIS = 0.18  # for the label of an axis
-_BOLD = 1.12  # bold letters are that much wider, at most
 
 
 class Grid(Protocol):
@@ -69,25 +71,7 @@ def transfer_heatmap(*grids: Grid, width: float = style.FULL_WIDTH) -> Figure:
     if not shown:
         raise InputError("a transfer matrix with a score in it expected to draw, found none")
     with style.styled():
-        return _draw(grids, width, _Scale.around(shown))
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """One colour scale for all panels, from and to whole tens of percent."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def around(cls, shares: Sequence[float]) -> _Scale:
-        low = 10 * math.floor(10 * min(shares))
-        return cls(low, max(10 * math.ceil(10 * max(shares)), low + 10))
-
-    def color(self, share: float) -> Color:
-        place = (100 * share - self.low) / (self.high - self.low)
-        red, green, blue, _ = style.sequential()(place)
-        return float(red), float(green), float(blue)
+        return _draw(grids, width, Scale.around(shown))
 
 
 @dataclass(frozen=True)
@@ -111,19 +95,19 @@ class _Plan:
     upright: tuple[bool, ...]
 
 
-def _draw(grids: Sequence[Grid], width: float, scale: _Scale) -> Figure:
-    plan = _plan(grids, width - _AXIS - _BAR)
+def _draw(grids: Sequence[Grid], width: float, scale: Scale) -> Figure:
+    plan = _plan(grids, width - _AXIS - BAR_ROOM)
     heights = [above + cells for above, cells in zip(plan.above, plan.cells, strict=True)]
     used = _AXIS + max(sum(_panel_width(plan, grids, i) for i in line) for line in plan.lines)
     room = sum(heights) + _GAP * (len(heights) - 1) + _AXIS
     title, subtitle = _titles(grids)
-    frame = style.new_frame(title, subtitle, width=width, needed=used + _BAR, room=room)
+    frame = style.new_frame(title, subtitle, width=width, needed=used + BAR_ROOM, room=room)
     y = frame.top
     for line, above, height in zip(plan.lines, plan.above, heights, strict=True):
         x = _AXIS
         for i in line:
             rows, columns = len(grids[i].trained_on), len(grids[i].evaluated_on)
-            size = (plan.cell * columns, _CELL_HEIGHT * rows)
+            size = (plan.cell * columns, CELL_HEIGHT * rows)
             axes = frame.axes(x + plan.lefts[i], y - above - size[1], *size)
             _panel(axes, grids[i], scale, plan.titles[i], upright=plan.upright[i])
             x += _panel_width(plan, grids, i)
@@ -134,14 +118,14 @@ def _draw(grids: Sequence[Grid], width: float, scale: _Scale) -> Figure:
     frame.text(0.05, (top + bottom) / 2, "trained on", rotation=90, va="center", size=style.TEXT)
     # Beside a matrix of one row it may reach down to where the axis is labelled.
     tall = min(max(top - bottom, 0.75), 2.2, top - 0.1)
-    _color_bar(frame.axes(used, top - tall, 0.1, tall), scale, tall)
+    color_bar(frame.axes(used, top - tall, 0.1, tall), scale, tall)
     return frame.figure
 
 
 def _plan(grids: Sequence[Grid], available: float) -> _Plan:
     lefts = tuple(style.widest(_visible(g.trained_on), style.SMALL) + 0.12 for g in grids)
     columns = [len(grid.evaluated_on) for grid in grids]
-    cell = style.text_width(_NUMBER, style.TEXT) + 0.06
+    cell = style.text_width(NUMBER, style.TEXT) + 0.06
     lines: list[list[int]] = [[]]
     used = 0.0
     for i, left in enumerate(lefts):
@@ -156,16 +140,16 @@ def _plan(grids: Sequence[Grid], available: float) -> _Plan:
         (available - sum(lefts[i] + _GAP for i in line)) / sum(columns[i] for i in line)
         for line in lines
     ]
-    cell = max(cell, min(*spare, _WIDEST_CELL))
+    cell = max(cell, min(*spare, WIDEST_CELL))
     titles = tuple(
-        style.wrapped(grid.label, max(cell * n, 0.9), style.TEXT * _BOLD)
+        style.wrapped(grid.label, max(cell * n, 0.9), style.TEXT * BOLD)
         for grid, n in zip(grids, columns, strict=True)
     )
     longest = [style.widest(_visible(grid.evaluated_on), style.SMALL) for grid in grids]
     upright = tuple(label > cell - 0.04 for label in longest)
     level = style.line_height(style.SMALL)
     reach = [
-        len(grid.trained_on) * _CELL_HEIGHT + (label if turned else level) + 0.08
+        len(grid.trained_on) * CELL_HEIGHT + (label if turned else level) + 0.08
         for grid, label, turned in zip(grids, longest, upright, strict=True)
     ]
     return _Plan(
@@ -186,28 +170,13 @@ def _panel_width(plan: _Plan, grids: Sequence[Grid], i: int) -> float:
     return plan.lefts[i] + plan.cell * len(grids[i].evaluated_on) + _GAP
 
 
-def _color_bar(axes: Axes, scale: _Scale, tall: float) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    steps = [step for step in (10, 20, 50) if tall * step > 0.17 * (scale.high - scale.low)]
-    ticks = range(scale.low, scale.high + 1, min(steps, default=scale.high - scale.low))
-    colors = ScalarMappable(Normalize(scale.low, scale.high), style.sequential())
-    bar = figure.colorbar(colors, cax=axes, ticks=list(ticks))
-    bar.set_label("entity F1 (%)", size=style.TEXT)
-    bar.outline.set_visible(False)
-    style.settle(axes)
-
-
-def _panel(axes: Axes, grid: Grid, scale: _Scale, title: str, *, upright: bool) -> None:
+def _panel(axes: Axes, grid: Grid, scale: Scale, title: str, *, upright: bool) -> None:
     rows, columns = len(grid.trained_on), len(grid.evaluated_on)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_title(title, loc="left", pad=4, size=style.TEXT, weight="bold")
     for i, (means, own) in enumerate(zip(grid.means, grid.own, strict=True)):
         for j, (mean, is_own) in enumerate(zip(means, own, strict=True)):
-            _cell(axes, i, j, mean, is_own, scale)
+            draw_cell(axes, (j, i), (1, 1), mean, scale, framed=is_own)
     axes.set_xticks([j + 0.5 for j in range(columns)], _visible(grid.evaluated_on))
     axes.set_yticks([i + 0.5 for i in range(rows)], _visible(grid.trained_on))
     axes.tick_params(length=0)
@@ -216,28 +185,6 @@ def _panel(axes: Axes, grid: Grid, scale: _Scale, title: str, *, upright: bool) 
     for spine in axes.spines.values():
         spine.set_visible(False)
     style.settle(axes)
-
-
-def _cell(axes: Axes, i: int, j: int, mean: float | None, own: bool, scale: _Scale) -> None:
-    from matplotlib.patches import Rectangle
-
-    color = _EMPTY if mean is None else scale.color(mean)
-    axes.add_patch(Rectangle((j, i), 1, 1, facecolor=color, edgecolor="white", linewidth=1))
-    if own:
-        border = Rectangle((j, i), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.1)
-        border.set(zorder=3, clip_on=False)
-        axes.add_patch(border)
-    text = "–" if mean is None else f"{100 * mean:.1f}"
-    axes.text(
-        j + 0.5, i + 0.52, text, ha="center", va="center", size=style.TEXT, color=_legible(color)
-    )
-
-
-def _legible(background: Color) -> str:
-    """Black or white, whichever stands out more (contrast ratio of WCAG 2, 1.4.3)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "black" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "white"
 
 
 def _titles(grids: Sequence[Grid]) -> tuple[str, str]:

@@ -9,7 +9,8 @@ width of a paper's page.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
 
 # Inches: one column of a two-column page, and both.
@@ -49,6 +51,13 @@ INK, FAINT, GRID = "#1a1a1a", "#6b6b6b", "#d9d9d9"
 # Methods 8:441); shapes tell series apart where there is no colour at all.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+# The two approaches, in every figure that has both.
+APPROACHES = {"features": (COLORS[0], MARKERS[0]), "finetune": (COLORS[1], MARKERS[1])}
+APPROACH_NAMES = {"features": "features", "finetune": "fine-tuning"}
+# Text on a coloured ground. Not INK and white, which a dark page may change for others: the
+# ground that they stand on stays what it is.
+ON_LIGHT, ON_DARK = "#000000", "#fefefe"
+EMPTY = "#ececec"
 # One hue from light to dark: reads as an order with any colour vision, and in grey. Its lightest
 # part is left out, which could not be told from paper.
 _HUE, _LIGHTEST = "Blues", 0.08
@@ -86,6 +95,7 @@ _SETTINGS: dict[str, object] = {
     "ytick.major.width": 0.6,
 }
 _MARGIN = 0.08
+_SCREEN = 100  # dots per inch
 _TO_PATH = TextToPath()
 
 
@@ -149,6 +159,18 @@ def _broken(word: str, width: float, size: float) -> list[str]:
     return pieces
 
 
+class ShownFigure(Figure):
+    """A figure that notebooks show: without pyplot nobody else tells them how."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """PNG of twice a screen's density, and the pixels that it takes on one."""
+        file = io.BytesIO()
+        with styled():
+            self.savefig(file, format="png", dpi=2 * _SCREEN, metadata={"Software": None})
+        width, height = (round(_SCREEN * inches) for inches in self.get_size_inches())
+        return file.getvalue(), {"width": width, "height": height}
+
+
 @dataclass(frozen=True)
 class Frame:
     """A figure with its title, and the room beneath it.
@@ -199,7 +221,7 @@ def new_frame(
         width = max(needed, 2 * _MARGIN + max(titles, default=0.0))
     heights = [line_height(size) * (text.count("\n") + 1) for text, size, _ in parts]
     height = _MARGIN + sum(heights) + _MARGIN + room
-    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
+    figure = ShownFigure(figsize=(width, height), dpi=_SCREEN, facecolor="white")
     FigureCanvasAgg(figure)
     frame = Frame(figure, width, height, room)
     y = height - _MARGIN
@@ -219,6 +241,25 @@ def settle(axes: Axes) -> None:
     axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
     axes.get_xticklabels()
     axes.get_yticklabels()
+
+
+def number_ticks(axis: Axis, low: float, high: float, most: int) -> None:
+    """Round numbers within low and high as ticks, about `most` of them, fixed here and now."""
+    from matplotlib.ticker import MaxNLocator
+
+    steps = [1, 2, 2.5, 5, 10] if high - low > 5 else [1, 2, 5, 10]  # 57.5, but not 57.25
+    found = MaxNLocator(max(most, 1), steps=steps).tick_values(low, high)
+    ticks = [float(tick) for tick in found if low <= tick <= high]
+    axis.set_ticks(ticks, labels=[f"{tick:.10g}".replace("-", "\N{MINUS SIGN}") for tick in ticks])
+
+
+def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
+    """Limits in percent around shares of [0, 1], with room for marks on the outermost."""
+    shown = [100 * share for share in shares]
+    low, high = min(shown), max(shown)
+    # A point at least is shown, so that what is nothing does not look like much.
+    room = max(0.06 * (high - low), (1.0 - (high - low)) / 2)
+    return max(low - room, -2.0), min(high + room, 102.0)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
