@@ -20,9 +20,9 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
     """One object with `comparisons[]`, `rows[]`, `reproductions[]` and `notes[]`; ASCII, with a
     final newline.
 
-    `differences[]` are each row against its baseline, `costs[]` what rows cost, `breakdowns[]` F1
-    of rows by what an entity is like, as `Difference`, `CostRow` and `Breakdown` of
-    `featbert.comparison` have them.
+    `differences[]` are each row against its baseline, `costs[]` what rows cost, `scorers[]` F1 of
+    rows by several scorers, `breakdowns[]` F1 of rows by what an entity is like, as `Difference`,
+    `CostRow`, `ScorerRow` and `Breakdown` of `featbert.comparison` have them.
 
     The `group` of a row, a difference, a breakdown or a reproduction is the `number` of its
     comparison.
@@ -45,7 +45,10 @@ def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ())
             for number, c in enumerate(comparisons, 1)
             for reproduction in c.reproductions
         ],
-        **{name: _grouped(comparisons, name) for name in ("differences", "costs", "breakdowns")},
+        **{
+            name: _grouped(comparisons, name)
+            for name in ("differences", "costs", "scorers", "breakdowns")
+        },
         "notes": list(notes),
     }
     return json.dumps(finite(report), indent=1, allow_nan=False) + "\n"

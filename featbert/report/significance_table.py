@@ -125,6 +125,6 @@ def _notes(differences: Sequence[Difference]) -> Iterator[str]:
     if few:
         seeds = max(len(d.seeds) for d in few)
         yield (
-            f"note: {counted(seeds, 'seed')} say nothing about further seeds; "
+            f"note: {counted(seeds, 'seed says', 'seeds say')} nothing about further seeds; "
             f"an interval over seeds needs {FEWEST}"
         )

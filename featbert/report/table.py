@@ -26,9 +26,19 @@ from featbert.report.cells import (
 )
 from featbert.report.cost_table import cost_table
 from featbert.report.published_table import published_table
+from featbert.report.scorers_table import scorers_table
 from featbert.report.significance_table import significance_table
 
-__all__ = ["SHOWABLE", "Block", "Cell", "Column", "Table", "check_show", "tables"]
+__all__ = [
+    "SHOWABLE",
+    "Block",
+    "Cell",
+    "Column",
+    "Table",
+    "check_show",
+    "comparison_tables",
+    "tables",
+]
 
 
 class _Score(NamedTuple):
@@ -55,8 +65,8 @@ SHOWABLE = tuple(_SCORES)
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
-    """A table for each comparison, each followed by its differences, its costs, its
-    breakdowns and its published tables.
+    """A table for each comparison, each followed by its differences, its scores by several
+    scorers, its costs, its breakdowns and its published tables.
 
     Those of comparisons all have the same columns of blocks other than `name`.
 
@@ -70,17 +80,38 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
     drawn = []
     for number, comparison in enumerate(comparisons, 1):
         counted = f"{number} of {len(comparisons)} · " if len(comparisons) > 1 else ""
-        drawn.append(_table(comparison, counted, number, show))
-        if comparison.differences:
-            drawn.append(significance_table(comparison, counted, number))
-        if comparison.costs:
-            drawn.append(cost_table(comparison, counted, number))
-        drawn += [
+        parts = comparison_tables(comparison, counted, number, show=show)
+        drawn += [table for part in parts.values() for table in part]
+    return drawn
+
+
+def comparison_tables(
+    comparison: Comparison, counted: str = "", number: int = 1, *, show: Sequence[str] = ()
+) -> dict[str, list[Table]]:
+    """The tables of one comparison by what they tell; `scores` has one, others may have none.
+
+    Args:
+        counted: what stands before titles, such as "1 of 2 · ".
+        number: of the comparison.
+        show: as in `tables`.
+    """
+    return {
+        "scores": [_table(comparison, counted, number, show)],
+        "trust": [
+            draw(comparison, counted, number)
+            for draw, found in (
+                (significance_table, comparison.differences),
+                (scorers_table, comparison.scorers),
+            )
+            if found
+        ],
+        "cost": [cost_table(comparison, counted, number)] if comparison.costs else [],
+        "where": [
             breakdown_table(breakdown, counted, comparison.corpus, number)
             for breakdown in comparison.breakdowns
-        ]
-        drawn += [published_table(r, counted, number) for r in comparison.reproductions]
-    return drawn
+        ],
+        "published": [published_table(r, counted, number) for r in comparison.reproductions],
+    }
 
 
 def check_show(show: Sequence[str]) -> None:

@@ -57,6 +57,7 @@ def test_without_comparisons():
         "reproductions": [],
         "differences": [],
         "costs": [],
+        "scorers": [],
         "breakdowns": [],
         "notes": [],
     }

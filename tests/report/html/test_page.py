@@ -1,0 +1,222 @@
+"""The report as text: whole, self-contained, and nothing in it but what this project wrote runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from featbert.comparison import (
+    compare,
+    compare_runs,
+    with_breakdowns,
+    with_costs,
+    with_significance,
+)
+from featbert.comparison.disagreements import judged_texts
+from featbert.errors import FeatbertError, InputError
+from featbert.report.html import html_report, write_report
+from featbert.report.html.captions import caption_of
+from featbert.report.html.sentences import browser_json
+from featbert.report.table import tables
+from tests.comparison.records import make_seeds, usual_runs
+from tests.report.html.judged import HOSTILE, usual
+
+VOID = {"meta", "br", "img", "input", "link", "hr"}
+
+
+class Read(HTMLParser):
+    """Elements with their attributes, their text, and whether every one is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: dict[str, list[str]] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.text.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    name = "<script>window.hacked=4</script>"
+    runs = usual(tmp_path_factory.mktemp("runs"), signature={"corpus": name, "source": name})
+    (found,) = compare(runs)
+    return with_breakdowns(with_costs(with_significance(found, resamples=50)), ["type", "length"])
+
+
+@pytest.fixture(scope="module")
+def page(comparison) -> str:
+    return html_report([comparison], notes=["<b>a note</b>"])
+
+
+def test_every_element_is_closed_and_every_name_is_there_once(page) -> None:
+    read = Read(page)
+    assert read.open == []
+    names = Counter(attrs["id"] for _, attrs in read.elements if attrs.get("id"))
+    assert [name for name, n in names.items() if n > 1] == []
+    inside = [a["href"] for a in read.all("a")]
+    assert inside
+    assert all(href[0] == "#" and href[1:] in names for href in inside)
+    used = {a.get("href") or a.get("xlink:href") for a in read.all("use")}
+    used |= {f"#{n}" for n in re.findall(r"url\(#([^)]+)\)", page)}
+    assert used
+    assert {name[1:] for name in used} <= names.keys()
+
+
+def test_nothing_is_asked_of_the_network(page) -> None:
+    outside = {
+        value
+        for _, attrs in Read(page).elements
+        for name, value in attrs.items()
+        if name in ("src", "href", "xlink:href", "action", "data") and value and value[0] != "#"
+    }
+    # The colours of a heat map stand in the page themselves.
+    assert [value for value in outside if not value.startswith("data:image/png;base64,")] == []
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_only_the_page_s_own_script_may_run(page) -> None:
+    read = Read(page)
+    (policy,) = [m["content"] for m in read.all("meta") if m.get("http-equiv")]
+    own = [s for s in read.all("script") if s.get("type") != "application/json"]
+    assert len(own) == 1
+    script = page.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_words_and_names_of_the_corpus_are_text(page) -> None:
+    read = Read(page)
+    # Two scripts of the page itself; those in words and in the corpus's name are text.
+    assert len(read.all("script")) == 2
+    assert not read.all("img")
+    assert "<script>window.hacked=4</script>" in "".join(read.text["h2"])
+    data = json.loads(next(t for t in read.text["script"] if t.startswith("{")))
+    words = {w for text in data["texts"] for s in text["sentences"] for w in s[1]}
+    assert {"<script>window.hacked=1</script>", "&amp;", "]]>", "<!--", "می\u200cخواهم"} <= words
+    assert {"\\u202eabc", "a\\u2028b", "\\x1b[31m"} <= words
+    assert "<b>a note</b>" in "".join(read.text["li"])
+
+
+def test_the_page_has_every_cell_of_the_tables(page, comparison) -> None:
+    read = Read(page)
+    shown = set(" ".join(read.text["th"] + read.text["td"] + read.text["strong"]).split())
+    for table in tables([comparison]):
+        for row in table.select()[1]:
+            for cell in row:
+                assert shown >= set(cell.text.split()), cell.text
+
+
+def test_every_run_is_there_with_its_signature(page, comparison) -> None:
+    read = Read(page)
+    text = "".join(read.text["td"] + read.text["code"])
+    for row in comparison.rows:
+        for run in row.runs:
+            assert run.name in text
+            assert run.record.signature.encoder_weights in text
+            assert run.record.signature.splits["dev"].tags in text
+
+
+def test_figures_have_names_and_captions(page) -> None:
+    read = Read(page)
+    figures = [attrs for name, attrs in read.elements if name == "svg"]
+    assert figures
+    assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in figures)
+    assert len(read.all("figcaption")) == len(figures)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("layers-dev", "layers"), ("transfer-published", "transfer"), ("new", "scores")],
+)
+def test_captions_are_found_by_the_figure_s_name(name, part) -> None:
+    assert caption_of(name).part == part
+    assert caption_of("layers-dev").title.startswith("dev: ")
+
+
+def test_a_comparison_without_predictions_has_a_page_that_says_so() -> None:
+    read = Read(html_report(compare(usual_runs())))
+    assert not [a for a in read.all("section") if a.get("class") == "browser"]
+    assert "predictions of dev expected" in "".join(read.text["p"])
+
+
+def test_several_comparisons_stand_one_after_the_other() -> None:
+    runs = [*usual_runs(), *make_seeds("other", [0.5], signature={"context": "document"})]
+    read = Read(html_report(compare(runs)))
+    assert [a["id"] for a in read.all("article")] == ["comparison-1", "comparison-2"]
+    names = Counter(attrs["id"] for _, attrs in read.elements if attrs.get("id"))
+    assert max(names.values()) == 1
+
+
+def test_the_same_runs_make_the_same_page(comparison, page) -> None:
+    assert html_report([comparison], notes=["<b>a note</b>"]) == page
+
+
+def test_texts_of_several_corpora_are_named_apart(tmp_path) -> None:
+    runs = [
+        *usual(tmp_path / "a", seeds=[1]),
+        *usual(tmp_path / "b", seeds=[1], signature={"corpus": "other", "splits": _other()}),
+    ]
+    texts, _ = judged_texts(compare_runs(runs, vary=["corpus"]))
+    data = json.loads(browser_json(texts, None, None))
+    assert sorted(t["name"] for t in data["texts"]) == [
+        f"{c} {s}" for c in ("other", "wikigold") for s in ("dev", "test")
+    ]
+
+
+def _other():
+    from tests.comparison.records import make_signature
+
+    splits = make_signature().splits
+    return {n: type(s)("f" * 64, "9" * 64, s.sentences, s.words) for n, s in splits.items()}
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "new" / "report.html"
+    assert write_report(path, "page é\n") == path
+    assert path.read_bytes() == "page é\n".encode()
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(FeatbertError, match="could not be written: disk full"):
+        write_report(path, "other")
+    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
+    assert path.read_text("utf-8") == "page é\n"
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report", "folder.html", "file/report.html"])
+def test_where_no_report_can_be_written_is_told(tmp_path: Path, name) -> None:
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="expected"):
+        write_report(tmp_path / name, "page")
+
+
+def test_hostile_words_are_in_the_test(tmp_path) -> None:
+    run = usual(tmp_path, seeds=[1])[0]
+    words = {word for sentence in run.predictions("dev").words for word in sentence}
+    assert set(HOSTILE) <= words

@@ -1,0 +1,154 @@
+"""Sentences about a comparison: each says what the numbers say."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from featbert.comparison import compare, compare_runs, with_breakdowns, with_costs
+from featbert.comparison.significance import Difference
+from featbert.evaluation.resampling import PairedTest
+from featbert.evaluation.seeds import Interval
+from featbert.report.summary import findings
+from tests.comparison.records import make_run, make_seeds, usual_runs
+from tests.report.html.judged import usual
+
+
+def lines(comparison) -> dict[str, str]:
+    (finding,) = findings(comparison)
+    assert finding.about == ""
+    return dict(finding.lines)
+
+
+def paired(p: float) -> PairedTest:
+    names = {f.name for f in dataclasses.fields(PairedTest)}
+    values = {"difference": 0.02, "p_value": p, "low": 0.0, "high": 0.1, "level": 0.95}
+    values |= {"units": 50, "resamples": 100, "exact": False}
+    return PairedTest(**{name: values[name] for name in names})
+
+
+def with_test(comparison, *, p: float, over_seeds: tuple[float, float] | None):
+    interval = None
+    if over_seeds is not None:
+        low, high = over_seeds
+        interval = Interval((low + high) / 2, low, high, 0.95, 3)
+    seeds = (1, 2, 3) if over_seeds else (1,)
+    difference = Difference(
+        row="concat_last4",
+        baseline="fine-tuning",
+        split="test",
+        seeds=seeds,
+        units="documents",
+        over_seeds=interval,
+        by_seed=(paired(p),) * len(seeds),
+        pooled=paired(p),
+        adjusted=p,
+    )
+    return dataclasses.replace(comparison, differences=(difference,))
+
+
+def test_quality_is_of_test_for_the_rows_that_dev_chose() -> None:
+    (comparison,) = compare(usual_runs())
+    assert lines(comparison)["Quality"] == (
+        "On test, fine-tuning reaches 61.17 F1 (mean of 3 seeds), and the best features row by "
+        "dev, concat_last4, 58.50 (mean of 3 seeds): fine-tuning is 2.67 points ahead of features."
+    )
+
+
+def test_features_may_be_ahead_and_equal_is_neither() -> None:
+    tuned = make_seeds("tuned", [0.5], layers=None)
+    (ahead,) = compare([*tuned, *make_seeds("concat", [0.6])])
+    assert "features are 10.00 points ahead of fine-tuning." in lines(ahead)["Quality"]
+    (equal,) = compare([*tuned, *make_seeds("concat", [0.5])])
+    assert lines(equal)["Quality"].endswith(": the two are equal.")
+
+
+def test_without_test_it_says_that_dev_chose() -> None:
+    runs = [
+        make_run("tuned", dev=0.5, test=None, layers=None),
+        make_run("concat", dev=0.6, test=None),
+    ]
+    (comparison,) = compare(runs)
+    assert lines(comparison)["Quality"].startswith("On dev (dev, which also chose the epochs")
+
+
+@pytest.mark.parametrize(
+    ("p", "over_seeds", "said"),
+    [
+        (
+            0.001,
+            (0.01, 0.03),
+            "It holds over seeds (95% interval of the difference to fine-tuning ",
+        ),
+        (0.001, (-0.01, 0.03), "Over the text it is clear (p = 0.001 after Holm's correction)"),
+        (0.2, (0.01, 0.03), "Over seeds it is clear"),
+        (0.2, (-0.01, 0.03), "Neither seeds"),
+        (0.0001, None, "The text tells them apart (p <0.001 after Holm's correction); 1 seed says"),
+        (0.2, None, "The text does not tell them apart"),
+    ],
+)
+def test_trust_says_what_seeds_and_text_say(p, over_seeds, said) -> None:
+    (comparison,) = compare(usual_runs())
+    text = lines(with_test(comparison, p=p, over_seeds=over_seeds))["Trust"]
+    assert text.startswith(said)
+    if over_seeds == (-0.01, 0.03):
+        assert "-1.00 to +3.00 points" in text
+
+
+def test_what_is_not_tested_is_not_said_to_hold() -> None:
+    (comparison,) = compare(usual_runs())
+    assert lines(comparison)["Trust"].startswith("The difference is not tested")
+
+
+def test_cost_says_where_features_break_even() -> None:
+    (comparison,) = compare(usual_runs())
+    text = lines(with_costs(comparison))["Cost"]
+    assert text == (
+        "A run on features trains 13.4 M parameters in 41 s, after 12 s of extraction, paid once; "
+        "a fine-tuned run 22.6 M in 1m 36s. By time features are the cheaper way from the first "
+        "run on, by operations at no number of runs."
+    )
+
+
+def test_where_names_the_types_with_the_widest_leads(tmp_path) -> None:
+    (comparison,) = compare(usual(tmp_path))
+    comparison = with_breakdowns(comparison, ["type"])
+    found = next(b for b in comparison.breakdowns if b.split == "test")
+    ahead = {
+        kind: found.rows["concat_last4"][kind].mean - found.rows["fine-tuning"][kind].mean
+        for kind in found.gold
+    }
+    text = lines(comparison)["Where"]
+    kind = min(ahead, key=ahead.get)
+    assert ahead[kind] < 0
+    assert f"fine-tuning at {kind} by {-100 * ahead[kind]:.2f} points" in text
+    assert ("features at" in text) == (max(ahead.values()) > 0)
+
+
+def test_layers_say_how_far_rows_on_features_lie_apart() -> None:
+    (comparison,) = compare(usual_runs())
+    assert lines(comparison)["Layers"] == (
+        "The 3 rows on features lie 18.50 points apart on dev, from embeddings (45.00) to "
+        "concat_last4 (63.50)."
+    )
+
+
+def test_one_approach_alone_is_not_compared() -> None:
+    (comparison,) = compare(make_seeds("concat", [0.6]))
+    said = lines(comparison)
+    assert said["Quality"] == "concat_last4 reaches 55.00 test F1 (one seed)."
+    assert said["Missing"].startswith("There are no runs of fine-tuning here")
+
+
+def test_what_varies_is_told_apart() -> None:
+    runs = [
+        run
+        for context in ("sentence", "document")
+        for run in (
+            *make_seeds(f"{context}-tuned", [0.6], layers=None, signature={"context": context}),
+            *make_seeds(f"{context}-concat", [0.5], signature={"context": context}),
+        )
+    ]
+    comparison = compare_runs(runs, vary=["context"])
+    assert [finding.about for finding in findings(comparison)] == ["document", "sentence"]
