@@ -1,8 +1,29 @@
-"""Counts as words."""
+"""Counts, shares and runs in words."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """1, "run" -> 1 run; 1234, "run" -> 1,234 runs; 2, "search", "searches" -> 2 searches"""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def in_percent(share: float) -> str:
+    """0.125 -> 12.5%: a share that somebody chose, with the digits that it was given."""
+    return f"{100 * share:g}%"
+
+
+def called(layers: str | None, settings: Mapping[str, Any]) -> str:
+    """A run without its seed: its layers or fine-tuning, and how much of train it learned from."""
+    share = settings.get("train_share", 1)
+    return (layers or "fine-tuning") + ("" if share == 1 else f"  {in_percent(share)} of train")
+
+
+def unusual(counts: Mapping[str, int]) -> str:
+    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown word", or ""."""
+    return ", ".join(
+        counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
+    )

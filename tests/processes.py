@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy", "pydantic", "matplotlib")
+HEAVY = (
+    *("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy", "pydantic"),
+    *("matplotlib", "pandas"),
+)
 _MARK = "loaded:"
 _TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"
 _COMMAND = f"from featbert.cli import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"

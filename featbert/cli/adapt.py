@@ -11,45 +11,77 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import unusual
+from featbert.wording import unusual
 
 if TYPE_CHECKING:
     from featbert.training.adaptation import AdaptEpoch
 
 
 @app.command(
-    epilog="Example: featbert adapt --model bert-base-cased --data corpora/wikigold --epochs 10",
+    cls=Watched,
+    epilog="Example: featbert adapt --data corpora/wikigold --epochs 10",
 )
 def adapt(
     model: o.Model = "all-MiniLM-L6-v2",
     data: o.Data = "sample",
-    epochs: o.Epochs = None,
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", help="Sequences of a training step.", min=1)
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            "--epochs",
+            metavar="EPOCHS",
+            help="Passes over the training split.  [default: 10]",
+            min=1,
+        ),
     ] = None,
-    learning_rate: o.LearningRate = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            "--batch-size",
+            metavar="SEQUENCES",
+            help="Sequences of a training step.  [default: 16]",
+            min=1,
+        ),
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--learning-rate",
+            metavar="RATE",
+            help="Highest learning rate of AdamW.  [default: 5e-05]",
+        ),
+    ] = None,
     max_length: Annotated[
         int | None,
         typer.Option(
             "--max-length",
-            help="Wordpieces of a sequence. Default: 128, or fewer if the encoder reads fewer.",
+            metavar="PIECES",
+            help="Wordpieces of a sequence.  [default: 128, or what the encoder reads]",
             min=8,
         ),
     ] = None,
     share: Annotated[
-        float | None, typer.Option("--share", help="Wordpieces to predict. Default: 0.15.")
+        float | None,
+        typer.Option(
+            "--share", metavar="SHARE", help="Part of the wordpieces to predict.  [default: 0.15]"
+        ),
     ] = None,
     mask_share: Annotated[
         float | None,
-        typer.Option("--mask-share", help="Of these, replaced by [MASK]. Default: 0.8."),
+        typer.Option(
+            "--mask-share",
+            metavar="SHARE",
+            help="Part of these that is replaced by [MASK].  [default: 0.8]",
+        ),
     ] = None,
     random_share: Annotated[
         float | None,
         typer.Option(
             "--random-share",
-            help="Of these, replaced by a random wordpiece; the rest stay. Default: 0.1.",
+            metavar="SHARE",
+            help="Part of these that is replaced by a random wordpiece; the rest stay.  "
+            "[default: 0.1]",
         ),
     ] = None,
     whole_word: Annotated[
@@ -63,13 +95,30 @@ def adapt(
             "model is a BERT.",
         ),
     ] = "auto",
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.", min=0)] = 1,
+    token_budget: Annotated[
+        int | None,
+        typer.Option(
+            "--token-budget",
+            metavar="TOKENS",
+            help="Padded wordpieces computed at once: changes memory and time, the batch stays as "
+            "it is.  [default: 4096]",
+            min=1,
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="SEED", help="Random seed.", min=0, max=o.LARGEST_SEED),
+    ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder to write; by default one in --models-dir."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder to write.  [default: one of its own in --models-dir]",
+        ),
     ] = None,
     models_dir: Annotated[
-        Path, typer.Option("--models-dir", help="Folder of adapted encoders.")
+        Path, typer.Option("--models-dir", metavar="DIR", help="Folder of adapted encoders.")
     ] = Path("cache/models"),
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -79,7 +128,7 @@ def adapt(
     token_column: o.TokenColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Fine-tune the encoder as a language model on the corpus, before the task.
+    """Train the encoder as a language model on the corpus first.
 
     Masked wordpieces and, where the corpus has documents, the next sentence are learned from the
     words of the train split. The folder that is written is an encoder: give it to --model.
@@ -95,6 +144,7 @@ def adapt(
         batch_size=batch_size,
         learning_rate=learning_rate,
         max_length=max_length,
+        token_budget=token_budget,
         share=share,
         mask_share=mask_share,
         random_share=random_share,
@@ -106,6 +156,7 @@ def adapt(
     corpus = load_corpus(data, tagged=False, **reading)
     with_nsp = decide_nsp(corpus, source, nsp)
     meter = Meter(quiet=quiet)
+    meter.load_torch()
 
     from featbert.features.wordpieces import load_wordpieces
     from featbert.training.adaptation import adapt as adapt_encoder

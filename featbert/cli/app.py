@@ -1,57 +1,107 @@
-"""The typer app: its commands, and how an error becomes one line and exit code 1."""
+"""The typer app: its commands, and how an error or Ctrl-C becomes one line and an exit code."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from featbert.cli import failures
+from featbert.cli.progress import Meter, clear_display
 from featbert.cli.text import printable
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, memory_lack, out_of_memory
+from featbert.stages import heard_by
 
-# A run that was interrupted by Ctrl-C ends with the shell's code for SIGINT.
-INTERRUPTED = 130
-# Wrong usage: typer tells it itself, with exit code 2. Its class has no public name of its own.
-USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+# The shell's codes for a program that SIGINT (Ctrl-C) or SIGTERM ended.
+INTERRUPTED, TERMINATED = 130, 143
+WRONG_USAGE = 2
+# Wrong usage as typer raises it. Its class, and that of bare `featbert`, which shows the help,
+# have no public names of their own.
+USAGE_ERROR: type[Exception] = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+HELP_SHOWN = "NoArgsIsHelpError"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a command as Ctrl-C does."""
+
+
+class Watched(TyperCommand):
+    """A command whose long stages are shown while it runs, unless it is --quiet."""
+
+    def invoke(self, ctx: Any) -> Any:
+        meter = Meter(quiet=bool(ctx.params.get("quiet")))
+        try:
+            with heard_by(meter.stage):
+                return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            clear_display()
+            again = failures.interrupted(ctx.info_name, overwrite=bool(ctx.params.get("overwrite")))
+            stop(error, again)
+        finally:
+            clear_display()
 
 
 class OneLineErrors(TyperGroup):
     """Turns what went wrong into one line on stderr and an exit code; `--debug` shows all."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            _misused(error)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except FeatbertError as error:
             _refuse(ctx, error, str(error))
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            _refuse(ctx, error, f"{where}{error.strerror or error}")
-        except MemoryError as error:
-            _refuse(ctx, error, f"not enough memory: {error}; fewer --layers or a smaller batch")
-        except KeyboardInterrupt:
-            sys.stderr.write(
-                "\ninterrupted; finished runs and extracted blocks are kept, "
-                "the same command goes on from there\n"
-            )
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as error:
+            stop(error, "nothing had begun")
         except (typer.Exit, typer.Abort):
             raise
+        except USAGE_ERROR as error:
+            _misused(error)
         except Exception as error:
-            if isinstance(error, USAGE_ERROR):
-                raise
+            if out_of_memory(error):
+                less = failures.less_memory(ctx.invoked_subcommand)
+                _refuse(ctx, error, f"{memory_lack(error)}; {less}")
+            if isinstance(error, OSError):
+                where = f"{error.filename}: " if error.filename else ""
+                _refuse(ctx, error, f"{where}{error.strerror or error}")
             text = f"{type(error).__name__}: {error}"
             _refuse(ctx, error, f"unexpected {text}; featbert --debug COMMAND shows where")
 
 
-def _refuse(ctx: Any, error: BaseException, message: str) -> None:
+def stop(error: KeyboardInterrupt, told: str) -> NoReturn:
+    """Ends a command that was interrupted, with a line that says what is left of it."""
+    # The terminal has shown ^C where the cursor was.
+    start = "\n" if sys.stderr.isatty() else ""
+    how = "terminated" if isinstance(error, Terminated) else "interrupted"
+    sys.stderr.write(f"{start}{how}; {told}\n")
+    raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
+
+
+def _refuse(ctx: Any, error: BaseException, message: str) -> NoReturn:
     if ctx.params.get("debug"):
         raise error
     sys.stderr.write(f"error: {printable(message)}\n")
     raise typer.Exit(1) from None
+
+
+def _misused(error: Exception) -> NoReturn:
+    """Tells wrong usage in one line; bare `featbert` shows the help instead."""
+    if type(error).__name__ == HELP_SHOWN:
+        raise error
+    sys.stderr.write(f"error: {failures.misused(error)}\n")
+    raise typer.Exit(WRONG_USAGE) from None
 
 
 app = typer.Typer(
@@ -72,7 +122,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog="Example: featbert run experiments/quickstart.toml")
 def featbert(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
@@ -89,7 +139,12 @@ def featbert(
 def main() -> None:
     """Entry point of the `featbert` command."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    signal.signal(signal.SIGTERM, _terminate)
     app()
+
+
+def _terminate(_: int, __: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 # Commands register themselves when their modules are imported; `--help` keeps this order.

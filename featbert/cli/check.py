@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.text import count, grid, printable, printable_lines, share
 
 if TYPE_CHECKING:
@@ -16,18 +17,27 @@ if TYPE_CHECKING:
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert check corpora/conll2003",
 )
 def check(
-    data: Annotated[str, typer.Argument(help="Corpus folder or file; or sample.")] = "sample",
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="CORPUS",
+            help="Corpus folder or file; sample; or hf:NAME of the Hub.",
+            autocompletion=completion.corpora,
+        ),
+    ] = "sample",
     language: o.Language = None,
     encoding: o.Encoding = "utf-8",
     scheme: o.Scheme = "auto",
     token_column: o.TokenColumn = None,
     tag_column: o.TagColumn = None,
     format: o.TableFormat = "text",
+    quiet: o.Quiet = False,
 ) -> None:
-    """Show what is read from a corpus: counts, scheme, repairs, overlap between splits."""
+    """Show what is read from a corpus: counts, repairs, overlap."""
     from featbert.data import check_corpus, load_corpus
 
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
@@ -63,6 +73,8 @@ def _text(report: CorpusReport) -> str:
         ("repaired tags", [count(s.repaired_tags) for s in splits]),
         ("comment lines", [count(s.comment_lines) for s in splits]),
     ]
+    if any(s.empty_rows for s in splits):
+        rows.append(("empty rows", [count(s.empty_rows) for s in splits]))
     if report.against_train:
         against = [report.against_train.get(name) for name in report.splits]
         rows += [

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
+from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.errors import InputError, MissingError
 from featbert.report.searches import search_line
@@ -20,38 +22,59 @@ if TYPE_CHECKING:
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert compare --format markdown",
 )
 def compare(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(help="Run folders or names; by default all finished runs."),
+        typer.Argument(
+            metavar="RUN",
+            help="Run folders or names.  [default: all finished runs]",
+            autocompletion=completion.finished_runs,
+        ),
     ] = None,
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", help="Name of the run whose row differences are taken from."),
+        typer.Option(
+            "--baseline",
+            metavar="RUN",
+            help="Run whose row differences are taken from.  [default: the best fine-tuned row]",
+            autocompletion=completion.finished_runs,
+        ),
     ] = None,
     show: Annotated[
         list[str] | None,
         typer.Option(
-            "--show", help="Scores beside entity F1: word_f1, strict_f1, word_accuracy, ..."
+            "--show",
+            metavar="SCORE",
+            help="Score beside entity F1: precision, recall, word_f1, strict_f1 or word_accuracy; "
+            "may be given several times.",
+            autocompletion=completion.scores,
         ),
     ] = None,
     published: Annotated[
         list[str] | None,
         typer.Option(
-            "--published", help="Published table to set beside it, such as devlin2019-table7."
+            "--published",
+            metavar="TABLE",
+            help="Published table to set beside it, such as devlin2019-table7.",
+            autocompletion=completion.published,
         ),
     ] = None,
     experiment: Annotated[
         str | None,
         typer.Option(
-            "--experiment", help="An experiment that was run: its rows, and what it varies."
+            "--experiment",
+            metavar="NAME",
+            help="An experiment that was run: its rows, and what it varies.",
+            autocompletion=completion.experiments,
         ),
     ] = None,
     figures: o.Figures = None,
+    report: o.Report = None,
     stats: Annotated[
         bool,
         typer.Option(
@@ -64,16 +87,31 @@ def compare(
             "--cost", help="What rows cost, and from which run on features are the cheaper way."
         ),
     ] = False,
+    scorers: Annotated[
+        bool,
+        typer.Option(
+            "--scorers", help="Scores also in strict mode and by word, and where they disagree."
+        ),
+    ] = False,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="Scores also by type, length, seen (in train) or sentence."),
+        typer.Option(
+            "--by",
+            metavar="FACET",
+            help="Scores also by type, length, seen (in train) or sentence.",
+            autocompletion=completion.facets,
+        ),
     ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            "--vary", help="What named runs may differ in: context, corpus, model, scorer, ..."
+            "--vary",
+            metavar="NAME",
+            help="What named runs may differ in: context, corpus, model, scorer, ...",
+            autocompletion=completion.varyable,
         ),
     ] = None,
+    quiet: o.Quiet = False,
 ) -> None:
     """Set finished runs side by side: quality over seeds, and cost.
 
@@ -95,6 +133,7 @@ def compare(
     from featbert.comparison.breakdowns import check_facets, with_breakdowns
     from featbert.comparison.cost import with_costs
     from featbert.comparison.experiment_record import read_experiment_record
+    from featbert.comparison.scorers import with_scorers
     from featbert.experiments.usable import find_run
     from featbert.training import TrainingSettings
 
@@ -104,6 +143,8 @@ def compare(
         check_facets(by)
     if figures is not None:
         o.check_folder(figures, "--figures")
+    if report is not None:
+        check_report(report)
     notes: tuple[str, ...] = ()
     asked: ExperimentRecord | None = None
     if experiment is not None:
@@ -141,6 +182,8 @@ def compare(
         comparisons = [with_significance(comparison) for comparison in comparisons]
     if cost:
         comparisons = [with_costs(comparison) for comparison in comparisons]
+    if scorers:
+        comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
     by_language = {matrix.id for matrix in published_matrices()}
@@ -161,4 +204,15 @@ def compare(
     text = shown(comparisons, format, notes, show=show or (), matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:
-        told_figures(figures, write_figures(figures, comparisons, matrices, beside))
+        written = write_figures(figures, comparisons, matrices, beside)
+        told_figures(figures, written, quiet=quiet)
+    if report is not None:
+        write_html(
+            report,
+            comparisons,
+            matrices=matrices,
+            published=beside,
+            notes=notes,
+            experiment=experiment,
+            quiet=quiet,
+        )

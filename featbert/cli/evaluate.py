@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
 from featbert.cli.text import printable_lines
 from featbert.wording import counted
@@ -20,15 +21,26 @@ if TYPE_CHECKING:
     from featbert.experiments.evaluation_plan import PlannedEvaluation
 
 RunName = Annotated[
-    str, typer.Argument(metavar="RUN", help="A finished run: its folder, or its name.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A finished run: its folder, or its name.",
+        autocompletion=completion.finished_runs,
+    ),
 ]
 RunModel = Annotated[
     str | None,
-    typer.Option("--model", help="The run's encoder, where it lies elsewhere now."),
+    typer.Option(
+        "--model",
+        metavar="ENCODER",
+        help="The encoder, where it lies elsewhere now.  [default: the one that the run names]",
+        autocompletion=completion.models,
+    ),
 ]
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert evaluate RUN --data corpora/wnut17 --map person=PER",
 )
 def evaluate(
@@ -39,7 +51,8 @@ def evaluate(
         typer.Option(
             "--split",
             metavar="SPLIT",
-            help="Split to score; may be given several times. Default: test, or dev without it.",
+            help="Split to score; may be given several times.  [default: test, or dev without it]",
+            autocompletion=completion.splits,
         ),
     ] = None,
     types: Annotated[
@@ -66,7 +79,7 @@ def evaluate(
     tag_column: o.TagColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Score a finished run on other data: another language, domain or split.
+    """Score a finished run on another language, domain or split.
 
     The run's own encoder and settings read the words; vectors are extracted, or found in the
     cache. Scores and predictions are kept in the run's folder, under evaluations.
@@ -88,6 +101,7 @@ def evaluate(
     done = [record is not None for record in records]
     meter = Meter(quiet=quiet)
     if not all(done):
+        meter.load_torch()
         from featbert.experiments.evaluating import carry_out_evaluation
         from featbert.experiments.loading import load_tagger
 
@@ -95,7 +109,7 @@ def evaluate(
         for at, plan in enumerate(plans):
             if records[at] is None:
                 meter.say(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
-                with meter.measure("extracting", "words") as bar:
+                with meter.measure(f"{corpus.name} {plan.split.name}", "words") as bar:
                     records[at] = carry_out_evaluation(
                         plan, tagger, cache_dir=cache_dir, on_progress=bar.update
                     )

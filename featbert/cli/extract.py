@@ -7,14 +7,18 @@ from typing import Annotated, Literal
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import count, unusual
+from featbert.cli.text import count
+from featbert.errors import nearest
 from featbert.report.units import size
+from featbert.wording import unusual
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
 )
 def extract(
@@ -24,7 +28,9 @@ def extract(
         str,
         typer.Option(
             "--layers",
+            metavar="LAYERS",
             help="Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
+            autocompletion=completion.stored_layers,
         ),
     ] = "all",
     context: o.Context = "sentence",
@@ -39,7 +45,12 @@ def extract(
     device: o.Device = "auto",
     token_budget: Annotated[
         int | None,
-        typer.Option("--token-budget", help="Padded wordpieces computed at once.", min=1),
+        typer.Option(
+            "--token-budget",
+            metavar="TOKENS",
+            help="Padded wordpieces computed at once.  [default: 512, on a GPU 32768]",
+            min=1,
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be stored; do nothing.")
@@ -51,7 +62,7 @@ def extract(
     tag_column: o.TagColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Store the hidden states of every layer, one vector per word, once.
+    """Store the hidden states of all layers, a vector per word, once.
 
     A store costs words x (layers + 1) x hidden size x 2 bytes. One that exists is not computed
     again; an interrupted extraction goes on where it stopped.
@@ -64,11 +75,11 @@ def extract(
     from featbert.features.source import find_encoder
     from featbert.features.wordpieces import is_uncased
 
-    spec = f"concat:{layers}" if layers[:1].isdigit() else layers
-    if layers != "all":
-        parse_layers(spec)
+    _check_layers(layers)
     source = find_encoder(model)
-    held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
+    held = None
+    if layers != "all":
+        held = parse_layers(_combination(layers), source.num_layers).indices
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
     for split in corpus.splits.values():
@@ -77,6 +88,7 @@ def extract(
     check_casing_of(source, casing, corpus)
     is_uncased(source)  # a damaged tokenizer is told now
     meter = Meter(quiet=quiet)
+    meter.load_torch()
 
     from featbert.features.device import find_device
     from featbert.features.extraction import run_extraction
@@ -127,3 +139,25 @@ def extract(
         typer.echo(f"unusual: {found}")
     if m.uncased:
         typer.echo(f"{m.model} is uncased: words are lowercased before they are read")
+
+
+def _combination(layers: str) -> str:
+    """The layer combination that --layers means; bare numbers are layers side by side."""
+    return f"concat:{layers}" if layers[:1].isdigit() else layers
+
+
+def _check_layers(layers: str) -> None:
+    """Raises LayerError for what names no hidden states, before an encoder is at hand."""
+    from featbert.features.layers import ALIASES, NAMES, LayerError, parse_layers
+
+    if layers == "all":
+        return
+    try:
+        parse_layers(_combination(layers))
+    except LayerError:
+        names = ("all", *NAMES, *ALIASES)
+        raise LayerError(
+            f"hidden states to store expected for --layers, found {layers!r}"
+            f"{nearest(layers, names)}; give all, numbers such as 0,9-12, or the name of one "
+            f"combination: {', '.join(NAMES)}"
+        ) from None

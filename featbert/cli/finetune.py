@@ -2,64 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import run_line, unusual
+from featbert.cli.settings_options import setting
+from featbert.cli.text import run_line
 from featbert.errors import InputError
+from featbert.wording import unusual
 
 
 @app.command(
-    epilog="Example: featbert finetune --model bert-base-cased --data conll2003 --seeds 1-5",
+    cls=Watched,
+    epilog="Example: featbert finetune --model bert-base-cased --seeds 1-5",
 )
 def finetune(
     model: o.Model = "all-MiniLM-L6-v2",
     data: o.Data = "sample",
     seeds: o.Seeds = "1",
-    epochs: o.Epochs = None,
-    batch_size: o.BatchSize = None,
-    learning_rate: o.LearningRate = None,
-    dropout: o.Dropout = None,
-    warmup: o.Warmup = None,
-    schedule: o.Schedule = None,
+    epochs: Annotated[int | None, setting("epochs", "finetune")] = None,
+    batch_size: Annotated[int | None, setting("batch_size", "finetune")] = None,
+    learning_rate: Annotated[float | None, setting("learning_rate", "finetune")] = None,
+    dropout: Annotated[float | None, setting("dropout", "finetune")] = None,
+    warmup: Annotated[float | None, setting("warmup", "finetune")] = None,
+    schedule: Annotated[
+        Literal["linear", "constant"] | None, setting("schedule", "finetune")
+    ] = None,
     bias_correction: o.BiasCorrection = None,
-    patience: o.Patience = None,
-    discriminative: Annotated[
-        float | None,
-        typer.Option(
-            "--discriminative",
-            metavar="DELTA",
-            help="Each layer learns by this factor slower than the one above it, such as 2.6.",
-        ),
-    ] = None,
-    unfreeze: Annotated[
-        int | None,
-        typer.Option(
-            "--unfreeze",
-            metavar="K",
-            help="Unfreeze K layers an epoch from the top, after one of the classifier alone.",
-            min=1,
-        ),
-    ] = None,
-    freeze_to: Annotated[
-        str | None,
-        typer.Option(
-            "--freeze-to",
-            metavar="LAYER",
-            help="Never train the embeddings (0) and the layers up to LAYER; or all.",
-        ),
-    ] = None,
+    patience: Annotated[int | None, setting("patience", "finetune")] = None,
+    discriminative: Annotated[float | None, setting("discriminative", "finetune")] = None,
+    unfreeze: Annotated[int | None, setting("unfreeze", "finetune")] = None,
+    freeze_to: Annotated[str | None, setting("freeze_to", "finetune")] = None,
     tag_scheme: o.TagScheme = "bio",
     train_on: o.TrainOn = "train",
+    train_share: o.TrainShare = None,
     context: o.Context = "sentence",
     truecase: o.Truecase = False,
     pooling: o.Pooling = "first",
     runs_dir: o.RunsDir = Path("experiments/runs"),
+    token_budget: Annotated[int | None, setting("token_budget", "finetune")] = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     overwrite: o.Overwrite = False,
@@ -68,6 +54,7 @@ def finetune(
     scheme: o.Scheme = "auto",
     token_column: o.TokenColumn = None,
     tag_column: o.TagColumn = None,
+    log_with: o.LogWith = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Fine-tune the whole encoder with a linear classifier on top.
@@ -75,6 +62,7 @@ def finetune(
     The same loop, batches, loss, selection on dev and scorer as `featbert train`.
     """
     o.check_folder(runs_dir, "--runs-dir")
+    log_dir = o.check_log(log_with, runs_dir)
     from featbert.data import load_corpus
     from featbert.experiments.identity import check_trainable, check_trained_splits
     from featbert.features.alignment import check_context
@@ -94,7 +82,9 @@ def finetune(
         schedule=schedule,
         bias_correction=bias_correction,
         patience=patience,
+        token_budget=token_budget,
         train_on=train_on,
+        train_share=train_share,
         discriminative=discriminative,
         unfreeze=unfreeze,
         freeze_to=_layer(freeze_to, source.num_layers or 0),
@@ -110,6 +100,8 @@ def finetune(
     check_casing_of(source, casing, corpus)
     uncased = is_uncased(source)
     meter = Meter(quiet=quiet)
+    meter.says_log(log_dir)
+    meter.load_torch()
 
     from featbert.experiments import finetune as finetune_run
 
@@ -132,7 +124,7 @@ def finetune(
                 device=device,
                 precision=precision,
                 overwrite=overwrite,
-                listeners=watch.listeners,
+                listeners=dataclasses.replace(watch.listeners, log_dir=log_dir),
             )
         typer.echo(run_line(run, was_there=not watch.began))
     if found := unusual(run.record.counts):

@@ -9,25 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
-from featbert.cli.text import count, grid, printable_lines, unusual
+from featbert.cli.app import Watched, app
+from featbert.cli.text import count, grid, printable_lines
 from featbert.report.units import duration, size
-from featbert.wording import counted
+from featbert.wording import counted, unusual
 
 if TYPE_CHECKING:
     from featbert.features.store import StoredSplit
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert inspect cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5",
 )
 def inspect(
-    store: Annotated[Path, typer.Argument(help="Feature store (.h5).")],
+    store: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STORE", help="Feature store (.h5).", autocompletion=completion.stores
+        ),
+    ],
     format: o.TableFormat = "text",
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare every block with its checksum.")
     ] = False,
+    quiet: o.Quiet = False,
 ) -> None:
     """Show what a feature store holds: manifest, layers, sizes."""
     from featbert.features.store import FeatureStore, StoreError

@@ -8,18 +8,34 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from featbert.cli import completion
 from featbert.errors import InputError
+
+# As many digits as --seeds reads.
+LARGEST_SEED = 999_999_999
 
 Data = Annotated[
     str,
-    typer.Option("--data", help="Corpus folder with train, dev and test files; or sample."),
+    typer.Option(
+        "--data",
+        metavar="CORPUS",
+        help="Corpus folder with train, dev and test files; sample; or hf:NAME.",
+        autocompletion=completion.corpora,
+    ),
 ]
 Model = Annotated[
     str,
-    typer.Option("--model", help="Encoder: a folder, a Hub id, or an installed package's encoder."),
+    typer.Option(
+        "--model",
+        metavar="ENCODER",
+        help="Encoder: folder, Hub id or installed package.",
+        autocompletion=completion.models,
+    ),
 ]
-CacheDir = Annotated[Path, typer.Option("--cache-dir", help="Folder of feature stores.")]
-RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of runs.")]
+CacheDir = Annotated[
+    Path, typer.Option("--cache-dir", metavar="DIR", help="Folder of feature stores.")
+]
+RunsDir = Annotated[Path, typer.Option("--runs-dir", metavar="DIR", help="Folder of runs.")]
 Device = Annotated[
     Literal["auto", "cpu", "cuda"],
     typer.Option("--device", help="Where to compute; auto takes a GPU when there is one."),
@@ -37,31 +53,14 @@ Precision = Annotated[
     typer.Option("--precision", help="Precision to compute in; auto is bf16 where it is native."),
 ]
 Seeds = Annotated[
-    str, typer.Option("--seeds", help="Random seeds, a run each: 1,2,3.", metavar="SEEDS")
-]
-Epochs = Annotated[
-    int | None, typer.Option("--epochs", help="Passes over the training split.", min=1)
-]
-BatchSize = Annotated[
-    int | None, typer.Option("--batch-size", help="Sentences of a training step.", min=1)
-]
-LearningRate = Annotated[
-    float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")
-]
-Dropout = Annotated[float | None, typer.Option("--dropout", help="Dropout of the tagger.")]
-Warmup = Annotated[
-    float | None,
-    typer.Option("--warmup", help="Share of the steps in which the rate rises from 0."),
-]
-Schedule = Annotated[
-    Literal["linear", "constant"] | None,
-    typer.Option("--schedule", help="The rate after the warmup: down to 0, or constant."),
+    str, typer.Option("--seeds", help="Random seeds, a run each: 1,2,3 or 1-5.", metavar="SEEDS")
 ]
 BiasCorrection = Annotated[
     bool | None,
     typer.Option(
         "--bias-correction/--no-bias-correction",
-        help="Adam's bias correction; the optimiser published with BERT has none.",
+        help="Adam's bias correction; the optimiser published with BERT has none.  "
+        "[default: with it]",
     ),
 ]
 TagScheme = Annotated[
@@ -75,6 +74,15 @@ TrainOn = Annotated[
         help="With train+dev: as many epochs as were best with train alone, which is run first.",
     ),
 ]
+TrainShare = Annotated[
+    float | None,
+    typer.Option(
+        "--train-share",
+        metavar="SHARE",
+        help="Learn from a part of train, such as 0.25: whole documents, drawn with the seed.  "
+        "[default: 1.0]",
+    ),
+]
 Truecase = Annotated[
     bool,
     typer.Option(
@@ -82,28 +90,63 @@ Truecase = Annotated[
         help="Give sentences in capitals the casing of the training split (cased encoders).",
     ),
 ]
-Patience = Annotated[
-    int | None,
-    typer.Option("--patience", help="Stop after so many epochs without a better dev F1.", min=1),
-]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Train again what is finished already.")
 ]
 Language = Annotated[
-    str | None, typer.Option("--language", help="Language code of the corpus, such as de.")
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="Language of the corpus, such as de.  [default: the folder's name, if it is a code]",
+    ),
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Text encoding of the corpus files.")]
+Encoding = Annotated[
+    str,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Text encoding of the corpus files.",
+        autocompletion=completion.encodings,
+    ),
+]
 Scheme = Annotated[
     str,
-    typer.Option("--scheme", help="Tag scheme of the files: auto, bio, iob1, io or bioes."),
+    typer.Option(
+        "--scheme",
+        metavar="SCHEME",
+        help="Tag scheme of the files: auto, bio, iob1, io or bioes.",
+        autocompletion=completion.schemes,
+    ),
 ]
 TokenColumn = Annotated[
-    int | None, typer.Option("--token-column", help="Column of the words, from 1.", min=1)
+    str | None,
+    typer.Option(
+        "--token-column",
+        metavar="COLUMN",
+        help="Column of the words, from 1; by name with hf:.  [default: the first]",
+    ),
 ]
 TagColumn = Annotated[
-    int | None, typer.Option("--tag-column", help="Column of the tags, from 1.", min=1)
+    str | None,
+    typer.Option(
+        "--tag-column",
+        metavar="COLUMN",
+        help="Column of the tags, from 1; by name with hf:.  [default: the last]",
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+LogWith = Annotated[
+    str | None,
+    typer.Option(
+        "--log-with",
+        metavar="TRACKER",
+        help="Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
+        autocompletion=completion.trackers,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="The result alone: no progress, no remarks.")
+]
 ReportFormat = Annotated[
     Literal["text", "markdown", "latex", "csv", "json"],
     typer.Option("--format", help="How to print the tables; json has every number unrounded."),
@@ -112,9 +155,26 @@ Figures = Annotated[
     Path | None,
     typer.Option("--figures", metavar="DIR", help="Draw figures to this folder, as PNG and PDF."),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write everything that is known of the comparison to this HTML file.",
+    ),
+]
 TableFormat = Annotated[
     Literal["text", "json"], typer.Option("--format", help="How to print the result.")
 ]
+
+
+def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
+    """The folder that --log-with logs to; None without it. Raises what `log_folder` raises."""
+    if tracker is None:
+        return None
+    from featbert.training.tracking import log_folder
+
+    return log_folder(tracker, runs_dir)
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -143,19 +203,24 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
+def column(text: str | None) -> int | str | None:
+    """A column by its number, or else by its name."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
 def reading_options(
     language: str | None,
     encoding: str,
     scheme: str,
-    token_column: int | None,
-    tag_column: int | None,
+    token_column: str | None,
+    tag_column: str | None,
 ) -> dict[str, Any]:
     """Options for `load_corpus` that differ from its defaults."""
     given = {
         "language": (language, None),
         "encoding": (encoding, "utf-8"),
         "scheme": (scheme, "auto"),
-        "token_column": (token_column, None),
-        "tag_column": (tag_column, None),
+        "token_column": (column(token_column), None),
+        "tag_column": (column(tag_column), None),
     }
     return {name: value for name, (value, default) in given.items() if value != default}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import INTERRUPTED, app
+from featbert.cli.app import Watched, app, stop
 from featbert.cli.evaluate import RunModel, RunName
 from featbert.cli.progress import Meter
 from featbert.errors import InputError, MissingError, nearest
@@ -26,6 +27,7 @@ STDIN = "-"
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert predict RUN notes.txt --format jsonl --out notes.jsonl",
 )
 def predict(
@@ -47,13 +49,23 @@ def predict(
     ] = "conll",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="File to write, whole or not at all; standard output without."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="File to write, whole or not at all.  [default: standard output]",
+        ),
     ] = None,
     model: RunModel = None,
     runs_dir: o.RunsDir = Path("experiments/runs"),
     device: o.Device = "auto",
     encoding: Annotated[
-        str, typer.Option("--encoding", help="Text encoding of the input.")
+        str,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="Text encoding of the input.",
+            autocompletion=completion.encodings,
+        ),
     ] = "utf-8",
     token_column: o.TokenColumn = None,
     quiet: o.Quiet = False,
@@ -73,11 +85,15 @@ def predict(
     kind = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
     if token_column is not None and kind != "conll":
         raise InputError(f"column files expected for --token-column, {name} is read as {kind}")
+    column = o.column(token_column)
+    if isinstance(column, str):
+        raise InputError(f"a column from 1 upwards expected for --token-column, found {column!r}")
     found = find_run(run, runs_dir)
     usable = check_usable(found, model=model)
     meter = Meter(quiet=quiet)
     with ExitStack() as stack:
         stream = stack.enter_context(_input(file))
+        meter.load_torch()
 
         from featbert.experiments.loading import load_tagger
         from featbert.experiments.predicted_rows import written
@@ -99,14 +115,14 @@ def predict(
                 kind,
                 name=name,
                 encoding=encoding,
-                token_column=token_column,
+                token_column=column,
                 on_bytes=on_bytes,
             )
             _write(written(tally(predict_stream(tagger, pieces)), format), out)
-        except KeyboardInterrupt:
-            told = f"; {out} was not written" if out else ""
-            sys.stderr.write(f"\ninterrupted after {counted(tally.sentences, 'sentence')}{told}\n")
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as error:
+            stack.close()
+            told = f"; {out} was not written, the same command starts again" if out else ""
+            stop(error, f"{counted(tally.sentences, 'sentence')} tagged{told}")
     meter.say(
         f"{counted(tally.sentences, 'sentence')}, {counted(tally.words, 'word')}, "
         f"{counted(tally.entities, 'entity', 'entities')}" + (f": {out}" if out else "")

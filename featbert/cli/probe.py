@@ -8,23 +8,33 @@ from typing import Annotated
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert probe --layers last --layers layer:3",
 )
 def probe(
     features: Annotated[
         Path | None,
-        typer.Option("--features", help="Feature store; by default the only one in the cache."),
+        typer.Option(
+            "--features",
+            metavar="STORE",
+            help="Feature store.  [default: the only one in --cache-dir]",
+            autocompletion=completion.stores,
+        ),
     ] = None,
     layers: Annotated[
         list[str] | None,
         typer.Option(
-            "--layers", metavar="SPEC", help="Single layers: last, layer:3, ... Default: all."
+            "--layers",
+            metavar="SPEC",
+            help="Single layer: last, layer:3, ...; may be given several times.  [default: all]",
+            autocompletion=completion.layers,
         ),
     ] = None,
     report: Annotated[
@@ -33,10 +43,10 @@ def probe(
     cache_dir: o.CacheDir = Path("cache"),
     quiet: o.Quiet = False,
 ) -> None:
-    """Check features quickly: logistic regression on single layers, scored on dev.
+    """Check features quickly: logistic regression on single layers.
 
-    A linear model on each word's vector alone, in seconds: what one layer holds, not a tagger to
-    compare with.
+    A linear model on each word's vector alone, in seconds, scored on dev: what one layer holds,
+    not a tagger to compare with.
     """
     from featbert.cli.train import choose_store
     from featbert.data import load_corpus
@@ -44,6 +54,7 @@ def probe(
     from featbert.evaluation import score, word_level_report
     from featbert.experiments.identity import check_same_text, check_trainable
     from featbert.features.layers import parse_layers
+    from featbert.stages import staged
     from featbert.training.probe import fit_probe
 
     store = choose_store(features, cache_dir)
@@ -64,7 +75,7 @@ def probe(
     gold = corpus["dev"].tags
     train_tags = [tag for row in corpus["train"].tags for tag in row]
     offsets = store.offsets("dev")
-    for combination in wanted:
+    for combination in staged(wanted, "probing", "layers"):
         meter.say(f"probing {combination.name}")
         found = fit_probe(
             store.read("train", combination.indices)[0],

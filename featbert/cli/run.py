@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
+from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.cli.text import count, printable, run_line
+from featbert.cli.watching import ExperimentWatch
 from featbert.errors import InputError
 from featbert.report.searches import search_line
 from featbert.report.units import size
@@ -21,43 +23,62 @@ from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.comparison import Comparison
-    from featbert.experiments.execution import Outcome, Watchers
-    from featbert.experiments.plan import ExperimentPlan, Job
+    from featbert.experiments.execution import Outcome
+    from featbert.experiments.plan import ExperimentPlan
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert run experiments/quickstart.toml --set seeds=[1,2,3]",
 )
 def run(
-    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Experiment file (TOML).",
+            autocompletion=completion.experiment_files,
+        ),
+    ],
     changes: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Override one key, such as features.epochs=2."
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override one key, such as features.epochs=2; may be given several times.",
+            autocompletion=completion.keys,
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; do nothing.")] = False,
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", help="Runs at a time, each a process with its share of the cores.", min=1
+            "--jobs",
+            metavar="RUNS",
+            help="Runs at a time, each a process with its share of the cores.",
+            min=1,
         ),
     ] = 1,
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
     figures: o.Figures = None,
+    report: o.Report = None,
+    log_with: o.LogWith = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Carry out an experiment file: extract once, train what is missing, compare.
+    """Carry out an experiment file: extract, train, compare.
 
     Interrupted, the same command goes on; finished runs are not trained again. A run that fails
     does not stop the others.
     """
     o.check_folder(cache_dir, "--cache-dir")
     o.check_folder(runs_dir, "--runs-dir")
+    log_dir = o.check_log(log_with, runs_dir)
     if figures is not None:
         o.check_folder(figures, "--figures")
+    if report is not None:
+        check_report(report)
     from featbert.experiments.file import read_experiment
     from featbert.experiments.identity import check_trainable
     from featbert.experiments.resources import Resources
@@ -76,6 +97,7 @@ def run(
         for spec in arm.features.specs(num_layers) if arm.features else []:
             parse_layers(spec, num_layers)
     meter = Meter(quiet=quiet)
+    meter.load_torch()
 
     from featbert.comparison import published_matrices, transfer_matrices
     from featbert.experiments.execution import carry_out
@@ -88,8 +110,9 @@ def run(
         return
     missing, known = count(len(plan.missing)), counted(len(plan.jobs), "run")
     meter.say(f"{experiment.name}: {missing} of {known} to train{_later(plan)}")
-    with ExitStack() as stack:
-        watchers = _watchers(meter, stack)
+    meter.says_log(log_dir)
+    with ExperimentWatch(meter) as watch:
+        watchers = dataclasses.replace(watch.watchers, log_dir=log_dir)
         outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
     comparison = _with_notes(outcome)
     matrices = transfer_matrices(outcome.runs) if experiment.transfer else []
@@ -97,10 +120,20 @@ def run(
     text = shown([comparison], format, show=experiment.show, matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:
-        told_figures(figures, write_figures(figures, [comparison], matrices, beside))
+        written = write_figures(figures, [comparison], matrices, beside)
+        told_figures(figures, written, quiet=quiet)
+    if report is not None:
+        write_html(
+            report,
+            [comparison],
+            matrices=matrices,
+            published=beside,
+            experiment=experiment.name,
+            quiet=quiet,
+        )
     if outcome.failures:
         for name, reason in outcome.failures.items():
-            meter.say(printable(f"failed: {name}: {reason}"))
+            typer.echo(printable(f"failed: {name}: {reason}"), err=True)
         failed = len(outcome.failures)
         them, ones = ("it", "one") if failed == 1 else ("them", "ones")
         waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
@@ -109,57 +142,6 @@ def run(
             f"{counted(failed, 'run')} failed, {left if waiting else 'others are finished'}; "
             f"the same command tries the failed {ones} again"
         )
-
-
-def _watchers(meter: Meter, stack: ExitStack) -> Watchers:
-    """A bar at a time: over the extraction, then over each run; a line for each run that ended."""
-    from featbert.experiments import Listeners
-    from featbert.experiments.execution import Watchers
-
-    bars: dict[str, Any] = {}
-
-    def on_evaluation(done: int, total: int) -> None:
-        if "evaluation" not in bars:
-            stack.close()
-            bars["evaluation"] = stack.enter_context(meter.measure("scoring", "runs"))
-        bars["evaluation"].update(done, total)
-
-    def on_extraction(done: int, total: int) -> None:
-        if "extraction" not in bars:
-            stack.close()
-            bars["extraction"] = stack.enter_context(meter.measure("extracting", "words"))
-        bars["extraction"].update(done, total)
-
-    def on_adaptation(name: str) -> Any:
-        stack.close()
-        bars.clear()
-        meter.say(f"training {name} as a language model")
-        return stack.enter_context(meter.measure("adapting", "steps")).update
-
-    def on_run(job: Job, number: int, total: int) -> Listeners:
-        stack.close()
-        bars.clear()
-        return stack.enter_context(meter.training(f"{number}/{total} {_called(job)}")).listeners
-
-    def on_end(ended: Any) -> None:
-        stack.close()
-        bars.clear()
-        if ended.reason is not None:
-            meter.say(printable(f"{_called(ended.job)} failed: {ended.reason}"))
-        elif (done := ended.job.run.finished) is not None:
-            meter.say(run_line(done, was_there=False))
-
-    return Watchers(
-        on_extraction=on_extraction,
-        on_adaptation=on_adaptation,
-        on_run=on_run,
-        on_end=on_end,
-        on_evaluation=on_evaluation,
-    )
-
-
-def _called(job: Job) -> str:
-    return f"{job.run.layers or 'fine-tuning'}, seed {job.run.seed}"
 
 
 def _with_notes(outcome: Outcome) -> Comparison:

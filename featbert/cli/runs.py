@@ -9,24 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
-from featbert.cli.text import count, grid, printable, printable_lines, unusual
+from featbert.cli.app import Watched, app
+from featbert.cli.text import grid, printable, printable_lines
 from featbert.errors import InputError, MissingError, nearest
-from featbert.report.units import NONE, duration, parameters, percent, size
+from featbert.report.units import size
 from featbert.wording import counted
 
 if TYPE_CHECKING:
     from featbert.comparison import Problem, Run
     from featbert.comparison.unfinished import UnfinishedRun
+    from featbert.report.cells import Table
 
-HEADER = ["run", "state", "what", "seed", "dev F1", "test F1", "training"]
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
 
 # Behind `show` and `rm`, too; the one before them counts where there is none.
 RunsDirHere = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Folder of runs.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--runs-dir",
+        metavar="DIR",
+        help="Folder of runs.  [default: experiments/runs]",
+        show_default=False,
+    ),
 ]
 
 runs_app = typer.Typer(rich_markup_mode=None)
@@ -45,45 +52,51 @@ def runs(
         return
     from featbert.comparison import find_runs
     from featbert.comparison.unfinished import unfinished_run
+    from featbert.report.runs_table import runs_table
 
     found = find_runs(runs_dir)
-    unfinished = [unfinished_run(folder) for folder in found.unfinished]
     if format == "json":
         told = [
             *(_finished_object(run) for run in found),
-            *(_unfinished_object(run) for run in unfinished),
+            *(_unfinished_object(unfinished_run(folder)) for folder in found.unfinished),
             *(_damaged_object(problem) for problem in found.problems),
         ]
         typer.echo(json.dumps(told, indent=1, ensure_ascii=False))
         return
-    rows = [
-        *(_finished_row(run) for run in found),
-        *(_unfinished_row(run) for run in unfinished),
-        *(_damaged_row(problem) for problem in found.problems),
-    ]
-    if not rows:
+    table = runs_table(found)
+    if not table.rows:
         raise MissingError(
             f"runs expected in {runs_dir}, found none; featbert train and finetune make them"
         )
-    typer.echo(printable_lines(grid(HEADER, sorted(rows)).rstrip("\n")))
+    typer.echo(_drawn(table).rstrip("\n"))
 
 
-@runs_app.command(epilog="Example: featbert runs show NAME")
+@runs_app.command(cls=Watched, epilog="Example: featbert runs show RUN")
 def show(
     ctx: typer.Context,
-    run: Annotated[str, typer.Argument(help="Run folder or name.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="Run folder or name.",
+            autocompletion=completion.finished_runs,
+        ),
+    ],
     runs_dir: RunsDirHere = None,
 ) -> None:
-    """Show all of one run: scores by type, epochs, settings, cost, signature."""
+    """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.experiments.usable import find_run
 
     typer.echo(printable_lines(_told(find_run(run, runs_dir or ctx.obj))), nl=False)
 
 
-@runs_app.command(epilog="Example: featbert runs rm NAME")
+@runs_app.command(cls=Watched, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders or names.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="Run folders or names.", autocompletion=completion.runs),
+    ],
     runs_dir: RunsDirHere = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
@@ -116,26 +129,6 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
     if not any((folder / made).is_file() for made in MADE):
         raise InputError(f"a run expected, {folder} holds neither {' nor '.join(MADE)}")
     return folder
-
-
-def _finished_row(run: Run) -> tuple[str, list[str]]:
-    r = run.record
-    scores = [percent(r.scores[s].entity.f1) if s in r.scores else NONE for s in ("dev", "test")]
-    what = r.layers or "fine-tuning"
-    took = duration(r.cost.training_seconds)
-    return run.name, ["finished", what, str(r.seed), *scores, took]
-
-
-def _unfinished_row(run: UnfinishedRun) -> tuple[str, list[str]]:
-    epochs = NONE if run.epochs is None else str(run.epochs)
-    what = NONE if run.approach is None else run.layers or "fine-tuning"
-    seed = NONE if run.seed is None else str(run.seed)
-    state = f"epoch {run.epochs_done} of {epochs}"
-    return run.folder.name, [state, what, seed, percent(run.dev_f1), NONE, duration(run.seconds)]
-
-
-def _damaged_row(problem: Problem) -> tuple[str, list[str]]:
-    return problem.folder.name, ["damaged", *[NONE] * 5]
 
 
 def _finished_object(run: Run) -> dict[str, Any]:
@@ -175,44 +168,15 @@ def _damaged_object(problem: Problem) -> dict[str, Any]:
 
 def _told(run: Run) -> str:
     """All of a finished run, for people."""
-    r, s, c = run.record, run.record.signature, run.record.cost
-    facts = [
-        ("what", r.layers or "fine-tuning"),
-        ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
-        ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),
-        ("context", f"{s.context}, casing {s.casing}, labels {s.tag_scheme}"),
-        ("seed", str(r.seed)),
-        ("settings", ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None)),
-        ("precision", f"encoder {s.encoder_precision}, training {s.training_precision}"),
-        ("scorer", s.scorer),
-        ("machine", f"{s.device_name}, {counted(s.threads, 'thread')}"),
-        ("started", r.started),
-        ("training", f"{duration(c.training_seconds)}, peak memory {size(c.peak_memory_bytes)}"),
-        ("parameters", f"{parameters(c.trained_parameters)} trained"),
-    ]
-    if c.extraction_seconds is not None:
-        facts.append(("extraction", f"{duration(c.extraction_seconds)}, {size(c.store_bytes)}"))
-    if r.mix is not None:
-        weights = ", ".join(
-            f"{layer}: {weight:.3f}"
-            for layer, weight in zip(r.mix.layers, r.mix.weights, strict=True)
-        )
-        facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
-    if unusual(r.counts):
-        facts.append(("unusual", unusual(r.counts)))
-    parts = [f"{run.folder}\n", grid(["", ""], [(k, [v]) for k, v in facts], justify="left")]
-    scores = [
-        (f"{split} {name}", [percent(p.precision), percent(p.recall), percent(p.f1), count(p.gold)])
-        for split, found in r.scores.items()
-        for name, p in [("all", found.entity), *found.by_type.items()]
-    ]
-    parts.append(grid(["scores", "precision", "recall", "F1", "entities"], scores))
-    epochs = [
-        (
-            str(e.epoch) + (" best" if e.epoch == r.best_epoch else ""),
-            [f"{e.train_loss:.4f}", percent(e.dev_f1), duration(e.seconds)],
-        )
-        for e in r.history
-    ]
-    parts.append(grid(["epoch", "train loss", "dev F1", "time"], epochs))
+    from featbert.report.run_facts import epochs_table, run_facts, scores_table
+
+    facts = grid(["", ""], [(name, [value]) for name, value in run_facts(run)], justify="left")
+    parts = [f"{run.folder}\n", facts, _drawn(scores_table(run)), _drawn(epochs_table(run))]
     return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def _drawn(table: Table) -> str:
+    """A table's cells under its heads, without control characters."""
+    heads = [column.head for column in table.columns]
+    rows = [(name.text, [cell.text for cell in cells]) for name, *cells in table.rows]
+    return printable_lines(grid(heads, rows))

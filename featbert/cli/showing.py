@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
 from featbert.report import render
+from featbert.stages import staged
 
 if TYPE_CHECKING:
     from featbert.comparison import (
@@ -91,7 +92,7 @@ def write_figures(
     from featbert.report.figures.choosing import figures_of
 
     written = []
-    for number, comparison in enumerate(comparisons, 1):
+    for number, comparison in enumerate(staged(comparisons, "drawing figures", "comparisons"), 1):
         last = number == len(comparisons)
         grids = (matrices, published) if last else ((), ())
         prefix = "" if len(comparisons) == 1 else f"{number}-"
@@ -102,8 +103,10 @@ def write_figures(
     return written
 
 
-def told_figures(folder: Path, written: Sequence[Path]) -> None:
+def told_figures(folder: Path, written: Sequence[Path], *, quiet: bool) -> None:
     """Says on stderr which figures there are."""
+    if quiet:
+        return
     names = ", ".join(path.name for path in written)
-    nothing = "no figure: they show frozen layers, single layers, mix weights and transfer"
+    nothing = "no figure: they set rows beside each other, or show several epochs or layers"
     sys.stderr.write(f"{folder}: {names or nothing}\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from featbert.wording import counted
+from featbert.wording import called
 
 if TYPE_CHECKING:
     from featbert.comparison import Run
@@ -56,19 +56,16 @@ def grid(
     return "\n".join(line.rstrip() for line in lines)
 
 
-def unusual(counts: Mapping[str, int]) -> str:
-    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown word", or ""."""
-    return ", ".join(
-        counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
-    )
+def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
+    """One finished run: what it is, its F1 in percent, its time, its folder.
 
-
-def run_line(run: Run, *, was_there: bool) -> str:
-    """One finished run: what it is, its F1 in percent, its time, its folder."""
+    Args:
+        told: what tells it from others of its name.
+    """
     from featbert.report.units import duration
 
     r = run.record
-    what = r.layers or "fine-tuning"
+    what = called(r.layers, r.settings)
     scores = "  ".join(f"{split} {100 * s.entity.f1:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
-    return f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
+    return f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"

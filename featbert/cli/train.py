@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import app
+from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import run_line, unusual
-from featbert.errors import InputError, MissingError
+from featbert.cli.settings_options import setting
+from featbert.cli.text import run_line
+from featbert.errors import InputError, MissingError, nearest_path
+from featbert.wording import unusual
 
 if TYPE_CHECKING:
     from featbert.features import FeatureStore
 
 
 @app.command(
+    cls=Watched,
     epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3",
 )
 def train(
     features: Annotated[
         Path | None,
-        typer.Option("--features", help="Feature store; by default the only one in the cache."),
+        typer.Option(
+            "--features",
+            metavar="STORE",
+            help="Feature store.  [default: the only one in --cache-dir]",
+            autocompletion=completion.stores,
+        ),
     ] = None,
     layers: Annotated[
         list[str] | None,
@@ -32,33 +42,38 @@ def train(
             "--layers",
             metavar="SPEC",
             help="Layer combination, such as embeddings, last, concat_last4, weighted_all, "
-            "layer:7 or concat:9-12; may be given several times. Default: concat_last4.",
+            "layer:7 or concat:9-12; may be given several times.  [default: concat_last4]",
+            autocompletion=completion.layers,
         ),
     ] = None,
     seeds: o.Seeds = "1",
-    epochs: o.Epochs = None,
-    batch_size: o.BatchSize = None,
-    learning_rate: o.LearningRate = None,
-    dropout: o.Dropout = None,
-    warmup: o.Warmup = None,
-    schedule: o.Schedule = None,
+    epochs: Annotated[int | None, setting("epochs", "features")] = None,
+    batch_size: Annotated[int | None, setting("batch_size", "features")] = None,
+    learning_rate: Annotated[float | None, setting("learning_rate", "features")] = None,
+    dropout: Annotated[float | None, setting("dropout", "features")] = None,
+    warmup: Annotated[float | None, setting("warmup", "features")] = None,
+    schedule: Annotated[
+        Literal["linear", "constant"] | None, setting("schedule", "features")
+    ] = None,
     bias_correction: o.BiasCorrection = None,
-    patience: o.Patience = None,
+    patience: Annotated[int | None, setting("patience", "features")] = None,
     tag_scheme: o.TagScheme = "bio",
     train_on: o.TrainOn = "train",
-    hidden_size: Annotated[
-        int | None, typer.Option("--hidden-size", help="BiLSTM units per direction.", min=1)
-    ] = None,
-    layers_lstm: Annotated[
-        int | None,
-        typer.Option("--layers-lstm", help="Layers of the BiLSTM; 0: a linear probe.", min=0),
-    ] = None,
+    train_share: o.TrainShare = None,
+    hidden_size: Annotated[int | None, setting("lstm_size", "features")] = None,
+    layers_lstm: Annotated[int | None, setting("lstm_layers", "features")] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", help="Corpus of the store, where it lies elsewhere now."),
+        typer.Option(
+            "--data",
+            metavar="CORPUS",
+            help="Corpus, where it lies elsewhere now.  [default: the one that the store names]",
+            autocompletion=completion.corpora,
+        ),
     ] = None,
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
+    token_budget: Annotated[int | None, setting("token_budget", "features")] = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     overwrite: o.Overwrite = False,
@@ -67,6 +82,7 @@ def train(
     scheme: o.Scheme = "auto",
     token_column: o.TokenColumn = None,
     tag_column: o.TagColumn = None,
+    log_with: o.LogWith = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Train a two-layer BiLSTM tagger on frozen features.
@@ -76,6 +92,7 @@ def train(
     same settings that is finished already is shown, not trained again.
     """
     o.check_folder(runs_dir, "--runs-dir")
+    log_dir = o.check_log(log_with, runs_dir)
     from featbert.data import load_corpus
     from featbert.experiments.identity import (
         check_same_text,
@@ -96,7 +113,9 @@ def train(
         schedule=schedule,
         bias_correction=bias_correction,
         patience=patience,
+        token_budget=token_budget,
         train_on=train_on,
+        train_share=train_share,
         lstm_size=hidden_size,
         lstm_layers=layers_lstm,
     )
@@ -110,9 +129,11 @@ def train(
     check_trained_splits(corpus, settings)
     check_same_text(store.manifest, store.path, corpus)
     meter = Meter(quiet=quiet)
+    meter.says_log(log_dir)
     meter.say(f"{corpus.name}: {corpus.source}, entities {', '.join(corpus.entity_types)}")
     if store.manifest.uncased:
         meter.say(f"{store.manifest.model} is uncased: words were lowercased before they were read")
+    meter.load_torch()
 
     from featbert.experiments import train as train_run
 
@@ -131,7 +152,7 @@ def train(
                     device=device,
                     precision=precision,
                     overwrite=overwrite,
-                    listeners=watch.listeners,
+                    listeners=dataclasses.replace(watch.listeners, log_dir=log_dir),
                 )
             typer.echo(run_line(run, was_there=not watch.began))
     if found := unusual(run.record.counts):
@@ -157,7 +178,8 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
     found = sorted(cache_dir.glob("*.h5"))
     if not found:
         raise MissingError(
-            f"a feature store expected in {cache_dir}, found none; run featbert extract first"
+            f"a feature store expected in {cache_dir}, found none"
+            f"{'' if cache_dir.exists() else nearest_path(cache_dir)}; run featbert extract first"
         )
     if len(found) == 1:
         return FeatureStore(found[0])

@@ -24,6 +24,7 @@ from featbert.features.depth import parameter_depths
 from featbert.features.layer_states import layer_stack, read_layers
 from featbert.features.source import EncoderSource
 from featbert.features.wordpieces import WordPieces, load_wordpieces
+from featbert.stages import stage
 
 Ints = NDArray[np.int64]
 Pooling = Literal["first", "last", "mean"]
@@ -230,12 +231,13 @@ def load_encoder(
         "output_loading_info": True,
     }
     try:
-        try:
-            model, info = AutoModel.from_pretrained(
-                source.folder, add_pooling_layer=False, **options
-            )
-        except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
-            model, info = AutoModel.from_pretrained(source.folder, **options)
+        with stage(f"loading {source.name}", ""):
+            try:
+                model, info = AutoModel.from_pretrained(
+                    source.folder, add_pooling_layer=False, **options
+                )
+            except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
+                model, info = AutoModel.from_pretrained(source.folder, **options)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().split("\n")[0]
         raise EncoderError(

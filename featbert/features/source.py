@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError, nearest, nearest_path
+from featbert.stages import stage
 
 # Encoders that can be installed as a package: name -> (module, folder in it, Hub id, pip name).
 PACKAGED = {
@@ -166,14 +167,15 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot of a Hub repository, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = "" if model in WELL_KNOWN else nearest(model, WELL_KNOWN)
+    hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_folders_beside(model)])
     absent = EncoderNotFoundError(
         f"an encoder expected, {model!r} is no folder, not installed as a package{hint}, and not "
         f"to be had from the Hub; check the name and the network{packaged}"
     )
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
         raise EncoderNotFoundError(
-            f"an encoder folder expected, {model!r} does not exist; "
+            f"an encoder folder expected, {model!r} does not exist"
+            f"{nearest_path(Path(model).expanduser())}; "
             "name a folder that holds config.json, a tokenizer and weights"
         )
     from huggingface_hub import HfApi, snapshot_download
@@ -196,6 +198,17 @@ def _from_hub(model: str, hub_id: str) -> Path:
             raise absent from None
 
 
+def _folders_beside(model: str) -> list[str]:
+    """Encoder folders that lie where `model` would as a path, as one would name them."""
+    place = Path(model)
+    try:
+        return [
+            str(place.with_name(path.parent.name)) for path in place.parent.glob("*/config.json")
+        ]
+    except (OSError, ValueError):
+        return []
+
+
 def _checked(source: EncoderSource) -> EncoderSource:
     if not (source.folder / "config.json").is_file():
         raise EncoderFilesError(
@@ -213,9 +226,12 @@ def _checked(source: EncoderSource) -> EncoderSource:
 
 def _hash_files(paths: list[Path] | tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
-    for path in paths:
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 22):
-                digest.update(chunk)
+    sizes = [path.stat().st_size for path in paths]
+    with stage("hashing the encoder's files", "bytes", sum(sizes)) as tell:
+        for path, size in zip(paths, sizes, strict=True):
+            digest.update(f"{path.name}\0{size}\0".encode())
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 22):
+                    digest.update(chunk)
+                    tell(len(chunk))
     return digest.hexdigest()

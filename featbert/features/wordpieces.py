@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 from featbert.errors import InputError
 from featbert.features.source import EncoderSource
+from featbert.stages import stage
 
 Ints = NDArray[np.int64]
 
@@ -66,10 +67,12 @@ class WordPieces:
             unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
                 the unknown piece for them, or nothing, and then they got it here.
         """
-        chunks = [
-            self._pieces(texts[start : start + TEXTS_AT_A_TIME])
-            for start in range(0, len(texts), TEXTS_AT_A_TIME)
-        ]
+        with stage("tokenizing", "sentences", len(texts)) as tell:
+            chunks = []
+            for start in range(0, len(texts), TEXTS_AT_A_TIME):
+                part = texts[start : start + TEXTS_AT_A_TIME]
+                chunks.append(self._pieces(part))
+                tell(len(part))
         nothing = np.zeros(0, dtype=np.int64)
         flat = np.concatenate([nothing, *(ids for ids, _, _ in chunks)])
         counts = np.concatenate([nothing, *(by_word for _, by_word, _ in chunks)])

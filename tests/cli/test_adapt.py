@@ -32,12 +32,6 @@ def without_documents(space: Workspace) -> None:
         path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
 
 
-def test_help_has_an_example(workspace: Workspace) -> None:
-    result = workspace.call("adapt", "--help")
-    assert result.exit_code == 0
-    assert "Example: featbert adapt" in result.output.replace("\n", " ")
-
-
 def test_losses_and_perplexity_by_epoch_then_the_folder(workspace: Workspace) -> None:
     result = adapt(workspace, "--epochs", 2)
     assert result.exit_code == 0, result.output

@@ -17,18 +17,6 @@ from tests.encoders import write_encoder
 from tests.processes import fresh_command, sent
 from tests.workspace import WORDS, Workspace, error_of
 
-COMMANDS = (
-    *("extract", "train", "finetune", "adapt", "compare", "evaluate", "predict"),
-    *("run", "check", "inspect", "probe"),
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str, workspace: Workspace) -> None:
-    result = workspace.call(command, "--help")
-    assert result.exit_code == 0
-    assert f"Example: featbert {command}" in result.output.replace("\n", " ")
-
 
 def test_the_three_bare_steps(finished: Workspace) -> None:
     store = FeatureStore(next(finished.cache.glob("*.h5")))

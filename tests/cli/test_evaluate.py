@@ -128,3 +128,14 @@ def test_what_is_there_already_and_mistakes_need_no_torch(space: Workspace) -> N
     assert mistake.stdout == ""
     assert there.light
     assert mistake.light
+
+
+def test_a_run_that_is_trained_again_says_that_its_evaluations_go(space: Workspace) -> None:
+    run = runs(space)["finetune"]
+    data = space.folder / "data" / "nl"
+    assert evaluate(space, run.name, "--data", data, "--map", "person=PER").exit_code == 0
+    words = ("--seeds", run.record.seed, "--overwrite")
+    again = space.finetune(*words)
+    assert "1 evaluation of the run before went with it" in again.stderr
+    assert not (run.folder / "evaluations").exists()
+    assert "evaluation" not in space.finetune(*words).stderr

@@ -106,6 +106,7 @@ def test_an_ill_formed_line_leaves_no_file(
         (("{folder}/notes.txt", "--out", "{folder}/notes.txt"), "is the text to tag"),
         (("{folder}/notes.txt", "--encoding", "utf-99"), "'utf-99' is not known"),
         (("{folder}/notes.txt", "--token-column", "2"), "is read as text"),
+        (("{folder}/notes.txt", "--input", "conll", "--token-column", "w"), "found 'w'"),
         (("{folder}/notes.txt", "--model", "{folder}/nowhere"), "does not exist"),
         (("{folder}/notes.txt", "--runs-dir", "{folder}"), "a finished run expected"),
     ],
@@ -139,12 +140,6 @@ def test_a_reader_that_goes_away_ends_it_quietly(finished: Workspace, tmp_path: 
     tagging.stderr.close()
 
 
-def test_help_has_an_example() -> None:
-    for command in ("predict", "evaluate"):
-        result = CliRunner().invoke(app, [command, "--help"])
-        assert f"Example: featbert {command} RUN" in result.output
-
-
 def test_an_interruption_is_told_as_it_is(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,5 +152,6 @@ def test_an_interruption_is_told_as_it_is(
     out = tmp_path / "out"
     result = predict(run, "--out", out, "-q", input="Rome\n")
     assert result.exit_code == 130
-    assert result.stderr == f"\ninterrupted after 0 sentences; {out} was not written\n"
+    told = f"0 sentences tagged; {out} was not written, the same command starts again"
+    assert result.stderr == f"interrupted; {told}\n"
     assert not list(tmp_path.iterdir())

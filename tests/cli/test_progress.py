@@ -45,9 +45,9 @@ def test_a_bar_with_rate_and_time_left() -> None:
     stdout, bar = at_a_terminal(WORK)
     assert stdout == "result\n"
     assert "extracting" in bar
-    assert "500/1000 words" in bar
+    assert "500/1,000 words" in bar
     assert re.search(r"\d+ words/s", bar)
-    assert re.search(r"0:0\d", bar)  # time left
+    assert re.search(r"0:0\d left", bar)
 
 
 def test_nothing_but_lines_where_stderr_is_no_terminal(capsys) -> None:

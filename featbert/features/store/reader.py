@@ -21,7 +21,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
 from featbert.features.layers import parse_layers
 from featbert.features.store.manifest import (
     FORMAT_VERSION,
@@ -29,6 +29,7 @@ from featbert.features.store.manifest import (
     ManifestError,
     manifest_from_json,
 )
+from featbert.stages import stage, staged
 
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
@@ -61,8 +62,10 @@ class FeatureStore:
         """
         self.path = Path(path)
         if not self.path.is_file():
+            near = nearest_path(self.path, "*.h5")
+            what = "a folder, not a .h5 file in it" if self.path.is_dir() else f"no file{near}"
             raise StoreNotFoundError(
-                f"a feature store expected, {self.path} is no file; featbert extract makes one"
+                f"a feature store expected, {self.path} is {what}; featbert extract makes one"
             )
         if not h5py.is_hdf5(self.path):
             raise StoreError(
@@ -140,7 +143,8 @@ class FeatureStore:
         with self._open() as file:
             blocks = self._dataset(file, f"{split}/blocks")[:]
             sums = self._dataset(file, f"{split}/checksums")[:]
-            for row, layer in zip(out, wanted, strict=True):
+            layers_read = staged(wanted, f"reading vectors of {split}", "layers")
+            for row, layer in zip(out, layers_read, strict=True):
                 if len(row):
                     dataset = self._dataset(file, layer_path(split, layer))
                     dataset.read_direct(row, np.s_[start:stop])
@@ -190,14 +194,18 @@ class FeatureStore:
     def verify(self) -> list[str]:
         """Compares every block with its checksum; what is damaged, a line each ([] = intact)."""
         damage = []
-        with self._open() as file:
+        m = self.manifest
+        n_bytes = m.words * len(self.layers) * m.hidden_size * np.dtype(m.dtype).itemsize
+        with self._open() as file, stage("comparing checksums", "bytes", n_bytes) as tell:
             for split in self.splits:
                 blocks = self._dataset(file, f"{split}/blocks")[:]
                 sums = self._dataset(file, f"{split}/checksums")[:]
                 for at, layer in enumerate(self.layers):
                     dataset = self._dataset(file, layer_path(split, layer))
                     for k, (start, stop) in enumerate(pairwise(blocks)):
-                        if checksum(dataset[start:stop]) != sums[at, k]:
+                        rows = dataset[start:stop]
+                        tell(rows.nbytes)
+                        if checksum(rows) != sums[at, k]:
                             damage.append(f"{split}, layer {layer}, words {start} to {stop - 1}")
         return damage
 

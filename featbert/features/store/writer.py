@@ -31,6 +31,7 @@ from featbert.features.store.reader import (
     frame_checksum,
     layer_path,
 )
+from featbert.stages import staged
 
 
 class StoreBusyError(InputError):
@@ -158,7 +159,8 @@ class StoreWriter:
             return None
         kept = [lines[0]]
         try:
-            for line in lines[1:-1]:  # a line without its newline was cut off
+            # A line without its newline was cut off.
+            for line in staged(lines[1:-1], "comparing what was extracted before", "blocks"):
                 split, block, sums, seconds = json.loads(line)
                 start, stop = self.blocks[split][block], self.blocks[split][block + 1]
                 found = [

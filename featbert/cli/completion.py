@@ -1,0 +1,166 @@
+"""What a shell can offer for a value: names that exist here, found without heavy libraries.
+
+Each function is given what is typed so far and returns (value, help) or values. A folder that
+cannot be read offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+# Data and formats are read by these names alone; others are paths, which shells complete.
+_LAYERS = {
+    "embeddings": "hidden state 0",
+    "second_to_last": "the last but one",
+    "last": "the last",
+    "sum_last4": "sum of the last four",
+    "weighted_last4": "learned mix of the last four",
+    "concat_last4": "the last four side by side",
+    "weighted_all": "learned mix of all but the embeddings",
+}
+_ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
+_SCORES = ("precision", "recall", "strict_f1", "word_f1", "word_accuracy")
+
+
+def layers(incomplete: str) -> list[tuple[str, str]]:
+    """Names of layer combinations."""
+    return [(name, told) for name, told in _LAYERS.items() if name.startswith(incomplete)]
+
+
+def stored_layers(incomplete: str) -> list[tuple[str, str]]:
+    """What `extract` can be asked to store."""
+    everything = [("all", "every hidden state")] if "all".startswith(incomplete) else []
+    return [*everything, *layers(incomplete)]
+
+
+def runs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Runs in the runs directory."""
+    return _starting(incomplete, _names(_folder(ctx, "runs_dir", "experiments/runs"), "*--*"))
+
+
+def finished_runs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Finished runs in the runs directory."""
+    folder = _folder(ctx, "runs_dir", "experiments/runs")
+    names = (name for name in _names(folder, "*--*") if (folder / name / "record.json").is_file())
+    return _starting(incomplete, names)
+
+
+def experiments(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Experiments that were run, by name."""
+    folder = _folder(ctx, "runs_dir", "experiments/runs")
+    ending = ".experiment.json"
+    return _starting(incomplete, (n.removesuffix(ending) for n in _names(folder, f"*{ending}")))
+
+
+def experiment_files(incomplete: str) -> list[str]:
+    """Experiment files, here and in experiments/; what has begun as a path goes on as one."""
+    found = sorted(str(p) for folder in (".", "experiments") for p in Path(folder).glob("*.toml"))
+    return _starting(incomplete, (name for name in found if name != "pyproject.toml"))
+
+
+def stores(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Feature stores in the cache."""
+    folder = _folder(ctx, "cache_dir", "cache")
+    return _starting(incomplete, (str(folder / name) for name in _names(folder, "*.h5")))
+
+
+def models(incomplete: str) -> list[str]:
+    """Encoders by name: packaged ones, well-known ones, and those that `adapt` made here."""
+    from featbert.features.source import WELL_KNOWN
+
+    adapted = Path("cache/models")
+    return _starting(incomplete, [*WELL_KNOWN, *(str(adapted / n) for n in _names(adapted, "*"))])
+
+
+def corpora(incomplete: str) -> list[str]:
+    """The embedded sample, once it is begun; before, the shell offers folders."""
+    return _starting(incomplete, ["sample"]) if incomplete else []
+
+
+def published(incomplete: str) -> list[str]:
+    """Published tables."""
+    from featbert.comparison.published import published_tables
+
+    return _starting(incomplete, (table.id for table in published_tables()))
+
+
+def facets(incomplete: str) -> list[tuple[str, str]]:
+    """What scores can be parted by."""
+    from featbert.evaluation.breakdown import FACETS
+
+    return [(name, told) for name, told in FACETS.items() if name.startswith(incomplete)]
+
+
+def varyable(incomplete: str) -> list[str]:
+    """What runs of one table may differ in."""
+    from featbert.comparison.grouping import VARYABLE
+
+    return _starting(incomplete, VARYABLE)
+
+
+def scores(incomplete: str) -> list[str]:
+    """Scores that stand beside entity F1."""
+    return _starting(incomplete, _SCORES)
+
+
+def splits(incomplete: str) -> list[str]:
+    """Splits of a corpus."""
+    return _starting(incomplete, ("train", "dev", "test"))
+
+
+def schemes(incomplete: str) -> list[str]:
+    """Tag schemes of files."""
+    return _starting(incomplete, ("auto", "bio", "iob1", "io", "bioes"))
+
+
+def encodings(incomplete: str) -> list[str]:
+    """Usual text encodings."""
+    return _starting(incomplete, _ENCODINGS)
+
+
+def trackers(incomplete: str) -> list[str]:
+    """What epochs can be logged with."""
+    return _starting(incomplete, ("tensorboard",))
+
+
+def keys(incomplete: str) -> list[str]:
+    """Keys of an experiment file, as `--set` takes them."""
+    return _starting(incomplete, (f"{key}=" for key in _keys()))
+
+
+def _keys() -> Iterator[str]:
+    from featbert.experiments.arm import AdaptTable, Arm, FeaturesTable, FinetuneTable
+
+    tables: dict[str, Any] = {
+        "features": FeaturesTable,
+        "finetune": FinetuneTable,
+        "adapt": AdaptTable,
+    }
+    yield from (key for key in Arm.model_fields if key not in tables)
+    for name, table in tables.items():
+        yield from (f"{name}.{key}" for key in table.model_fields)
+
+
+def _folder(ctx: typer.Context, option: str, default: str) -> Path:
+    """The folder that an option of the command, or of the one before it, names."""
+    at: Any = ctx
+    while at is not None:
+        if at.params.get(option) is not None:
+            return Path(at.params[option])
+        at = at.parent
+    return Path(default)
+
+
+def _names(folder: Path, pattern: str) -> list[str]:
+    try:
+        return sorted(p.name for p in folder.glob(pattern) if not p.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _starting(incomplete: str, values: Iterable[str]) -> list[str]:
+    return [value for value in values if value.startswith(incomplete)]

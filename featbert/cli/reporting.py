@@ -1,0 +1,47 @@
+"""What `--report` writes: comparisons with all that can be told of them, as one HTML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from featbert.report.units import size
+
+if TYPE_CHECKING:
+    from featbert.comparison import Comparison, PublishedMatrix, TransferMatrix
+
+
+def check_report(path: Path) -> None:
+    """Raises InputError for a path that no report can be written to, before any work."""
+    from featbert.report.html.writing import check_report_path
+
+    check_report_path(path)
+
+
+def write_html(
+    path: Path,
+    comparisons: Sequence[Comparison],
+    *,
+    matrices: Sequence[TransferMatrix] = (),
+    published: Sequence[PublishedMatrix] = (),
+    notes: Sequence[str] = (),
+    experiment: str | None = None,
+    quiet: bool = False,
+) -> None:
+    """Tests, prices and parts the comparisons, and writes the page; says so on stderr."""
+    from featbert.comparison import with_breakdowns, with_costs, with_significance
+    from featbert.comparison.scorers import with_scorers
+    from featbert.evaluation.breakdown import FACETS
+    from featbert.report.html import html_report, write_report
+
+    told = [
+        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(FACETS))
+        for one in comparisons
+    ]
+    title = f"{experiment}: features or fine-tuning?" if experiment else "Features or fine-tuning?"
+    page = html_report(told, matrices=matrices, published=published, notes=notes, title=title)
+    write_report(path, page)
+    if not quiet:
+        sys.stderr.write(f"{path}: {size(path.stat().st_size)}, opens in any browser\n")

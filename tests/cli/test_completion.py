@@ -1,0 +1,104 @@
+"""What a shell is offered for a value, asked as a shell asks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from featbert.cli import completion
+from featbert.comparison import find_runs
+from featbert.comparison.published import published_tables
+from featbert.evaluation.breakdown import FACETS
+from featbert.features.layers import NAMES
+from featbert.report.table import SHOWABLE
+from tests.processes import HEAVY
+from tests.workspace import Workspace
+
+# As the script of `featbert --show-completion` calls it, in one process for all questions.
+ASK = f"""
+import io, os, sys, contextlib
+from featbert.cli import app
+for question in sys.argv[1:]:
+    words = question.split(" ")
+    os.environ |= {{
+        "_FEATBERT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }}
+    with contextlib.suppress(SystemExit):
+        app(prog_name="featbert")
+    print("--")
+print(*(name for name in {HEAVY} if name in sys.modules))
+"""
+
+
+def offered(*questions: str, cwd: Path) -> tuple[list[list[str]], list[str]]:
+    """The answers to what was typed so far, and the heavy libraries that were loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *questions],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
+        env=os.environ,
+    )
+    *answers, loaded = done.stdout.split("--\n")
+    return [answer.split() for answer in answers], loaded.split()
+
+
+def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "cache").symlink_to(finished.cache)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.toml").touch()
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "trial.experiment.json").touch()
+    names = [run.name for run in find_runs(finished.runs)]
+    (store,) = (f"cache/{path.name}" for path in finished.cache.glob("*.h5"))
+    asked = {
+        "featbert tra": ["train"],
+        "featbert train --layers ": list(NAMES),
+        "featbert train --layers concat": ["concat_last4"],
+        "featbert extract --layers al": ["all"],
+        "featbert inspect ": [store],
+        "featbert probe --features cache/": [store],
+        f"featbert compare --runs-dir {finished.runs} ": names,
+        f"featbert runs --runs-dir {finished.runs} show ": names,
+        f"featbert predict --runs-dir {finished.runs} {names[0][:-3]}": [names[0]],
+        "featbert predict --runs-dir nowhere ": [],
+        "featbert compare --runs-dir records --experiment ": ["trial"],
+        "featbert compare --published devlin": [
+            table.id for table in published_tables() if table.id.startswith("devlin")
+        ],
+        "featbert compare --by ": list(FACETS),
+        "featbert compare --show ": list(SHOWABLE),
+        "featbert compare --format ": ["text", "markdown", "latex", "csv", "json"],
+        "featbert run ": ["experiments/mine.toml"],
+        "featbert evaluate RUN --split ": ["train", "dev", "test"],
+        "featbert check --scheme io": ["iob1", "io"],
+        "featbert check ": [],  # the shell offers folders
+        "featbert check sam": ["sample"],
+        "featbert finetune --model all": ["all-MiniLM-L6-v2"],
+        "featbert train --sched": ["--schedule"],
+        "featbert train --schedule ": ["linear", "constant"],
+    }
+    answers, loaded = offered(*asked, cwd=tmp_path)
+    assert dict(zip(asked, answers, strict=True)) == asked
+    assert not {"torch", "transformers"} & set(loaded)
+
+
+def test_keys_of_an_experiment_file() -> None:
+    keys = completion.keys("")
+    assert {"seeds=", "data=", "features.layers=", "finetune.epochs=", "adapt.epochs="} <= set(keys)
+    assert completion.keys("finetune.un") == ["finetune.unfreeze="]
+
+
+def test_a_folder_that_cannot_be_read_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "glob", refused)
+    assert completion._names(Path("somewhere"), "*") == []

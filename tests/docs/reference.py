@@ -1,0 +1,352 @@
+"""The tables of the reference, made from the program itself.
+
+    python -m tests.docs.reference        renews docs/reference/
+
+A page holds `<!-- table: NAME -->` and `<!-- end -->`; what stands between them is made here from
+the commands' help, the tables of experiment files and the docstrings of the records. A test
+compares the pages with what is made now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import typer.main
+
+from featbert.cli import app
+from featbert.comparison import experiment_record, record
+from featbert.comparison.evaluations import EvaluationRecord
+from featbert.evaluation.scores import PRF, SplitScores
+from featbert.experiments import arm, checking
+from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.training.adaptation_settings import AdaptSettings
+from featbert.training.history import Epoch, ParameterGroup
+from featbert.training.masking import Masking
+from featbert.training.settings import DEFAULTS, TrainingSettings
+from tests.docs.pages import DOCS
+
+_PLACE = re.compile(r"(<!-- table: ([\w.-]+) -->\n).*?(<!-- end -->)", re.S)
+_DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
+# What the code's own words leave out, by table and name.
+WORDS = {
+    "arm.casing": "`original`, or `truecased`: sentences in capitals get the casing of train.",
+    "arm.seeds": "Random seeds; every row is trained with each.",
+    "arm.adapt": "Train the encoder as a language model first: see [adapt](#adapt).",
+    "arm.features": "Taggers on features: see [features](#features).",
+    "arm.finetune": "Fine-tuning: see [finetune](#finetune).",
+    "file.description": "One line on what is asked.",
+    "file.corpora": "Several corpora, by language or name: a folder, or a table of keys.",
+    "file.variants": "Lists of values; every combination is compared.",
+    "file.variant": "Tables of keys, one a way, where ways are no combination.",
+    "file.train_sizes": "Parts of train to learn from, for learning curves.",
+    "file.grid": "Lists of values per approach; the best on dev is trained with all seeds.",
+    "features.layers": "Layer combinations, a row each; `each` is every hidden state by itself.",
+    "features.lstm_size": "Units per direction of the BiLSTM.",
+    "features.lstm_layers": "Layers of the BiLSTM; 0 is a linear probe.",
+    "features.mix_learning_rate": "The rate of scalar-mix weights, which are few and slow to move.",
+    "adapt.share": "Share of a sequence's wordpieces that are predicted.",
+    "adapt.mask_share": "Of these, the share that becomes [MASK].",
+    "adapt.random_share": "Of these, the share that becomes a random wordpiece; the rest stay.",
+    "adapt.seed": "Random seed of masks and batches.",
+    "train_sizes.shares": "Different shares above 0, at most 1.",
+    "grid.seeds": "Seeds that each setting is tried with.",
+    "SplitIdentity.text": "SHA-256 over words and document boundaries.",
+    "SplitIdentity.tags": "SHA-256 over the tags.",
+    "SplitIdentity.sentences": "Sentences of the split.",
+    "SplitIdentity.words": "Words of the split.",
+    "Manifest.corpus": "Name of the corpus.",
+    "Manifest.source": "Where it was read: \"sample\", a path or hf:NAME.",
+    "Manifest.language": "Its language code, or null.",
+    "Manifest.encoder_weights": "SHA-256 over the encoder's weights.",
+    "Manifest.encoder_files": "SHA-256 over its config and tokenizer.",
+    "Manifest.num_layers": "L of the encoder.",
+    "Manifest.hidden_size": "H of the encoder.",
+    "Manifest.context": "\"sentence\" or \"document\".",
+    "Manifest.casing": "\"original\" or \"truecased\".",
+    "Manifest.pooling": "Wordpiece that stands for a word: \"first\", \"last\" or \"mean\".",
+    "Manifest.precision": "That the encoder computed in.",
+    "Manifest.dtype": "Of the vectors: \"float16\" or \"float32\".",
+    "Manifest.token_budget": "Padded wordpieces computed at once; batches follow from it.",
+    "Manifest.block_words": "Words of a block; whole sentences or documents, so about as many.",
+    "Manifest.device": "\"cpu\" or \"cuda\".",
+    "Manifest.device_name": "Processor or GPU name.",
+    "Manifest.threads": "Threads torch computed with.",
+    "Manifest.versions": "Library versions by name.",
+    "StoredSplit.text": "SHA-256 over words and document boundaries.",
+    "StoredSplit.sentences": "Sentences of the split.",
+    "StoredSplit.words": "Words of the split.",
+    "StoredSplit.counts": "What was unusual, by name.",
+    "RunRecord.signature": "See [signature](#signature).",
+    "RunRecord.history": "A row an epoch, see [history](#history).",
+    "RunRecord.mix": "The learned mix, or null; see [mix](#mix).",
+    "RunRecord.cost": "See [cost](#cost).",
+    "Mix.layers": "Hidden states that are mixed.",
+    "Mix.weights": "Weight of each; they add up to 1.",
+    "Mix.scale": "γ, by which the mean is multiplied.",
+    "PRF.precision": "correct / predicted",
+    "PRF.recall": "correct / gold",
+    "PRF.f1": "2 correct / (predicted + gold)",
+    "PRF.correct": "Entities or words that are right.",
+    "PRF.predicted": "That were predicted.",
+    "PRF.gold": "That the corpus has.",
+    "SplitScores.sentences": "Sentences of the split.",
+    "SplitScores.words": "Words of the split.",
+    "Epoch.epoch": "From 1.",
+    "Epoch.train_loss": "Mean cross-entropy of a word of train.",
+    "Epoch.dev_f1": "Micro entity F1 on dev; null where dev is learned from.",
+    "Epoch.dev_precision": "Its precision.",
+    "Epoch.dev_recall": "Its recall.",
+    "Epoch.seconds": "Of training and scoring dev.",
+    "Epoch.groups": "What learned at which rate, see below.",
+    "RunRecord.train_sentences": "Sentences that the tagger learned from; null in older records.",
+    "RunRecord.train_words": "Words of these; null in older records.",
+    "Cost.extraction_flops": "Operations of the whole store, estimated from shapes.",
+    "Cost.training_flops": "Of all epochs with their dev scoring.",
+    "Cost.prediction_flops": "Of predicting dev and test.",
+    "Signature.encoder_hidden_size": "H of the encoder.",
+    "Signature.scorer": "Such as \"seqeval 1.2.2, conlleval semantics\".",
+    "EvaluationRecord.corpus": "Name of the data.",
+    "EvaluationRecord.source": "Where it was read.",
+    "EvaluationRecord.language": "Its language code, or null.",
+    "ExperimentRecord.published": "As in the file.",
+    "ExperimentRecord.show": "As in the file.",
+    "ExperimentRecord.transfer": "As in the file.",
+    "ExperimentRecord.labels": "As in the file.",
+    "SearchRecord.approach": "Of the row that settings were searched for.",
+    "SearchRecord.layers": "Its layers, null for fine-tuning.",
+    "SearchRecord.corpus": "Its corpus.",
+    "EvaluationRecord.device": "\"cpu\" or \"cuda\".",
+    "EvaluationRecord.device_name": "Processor or GPU name.",
+    "EvaluationRecord.threads": "Threads torch computed with.",
+    "ExperimentRecord.name": "Of the experiment.",
+    "ExperimentRecord.description": "As in the file.",
+    "TriedSettings.settings": "Of one configuration.",
+    "TriedSettings.runs": "Names of its runs.",
+    "TriedSettings.dev_f1": "Their mean dev F1; null while they are not finished.",
+    "*.format_version": "Format of the file; another one is refused.",
+}  # fmt: skip
+
+# Defaults that another part of the program sets.
+DEFAULT_WORDS = {"file.name": "the file's name"}
+
+
+def tables() -> dict[str, str]:
+    """Every table by its name, as Markdown."""
+    made: dict[str, Callable[[], Iterable[str]]] = {
+        "commands": command_lines,
+        "file": lambda: keys(checking.FileTable, "file", attributes(checking.FileTable)),
+        "arm": lambda: keys(arm.Arm, "arm", attributes(arm.Arm) | options_by_name()),
+        "train_sizes": lambda: keys(
+            checking.TrainSizes, "train_sizes", attributes(checking.TrainSizes)
+        ),
+        "grid": lambda: keys(checking.GridSeeds, "grid", {}),
+        "adapt": lambda: keys(arm.AdaptTable, "adapt", adapt_words(), AdaptSettings()),
+    }
+    for approach, kind in (("features", arm.FeaturesTable), ("finetune", arm.FinetuneTable)):
+        made[approach] = lambda kind=kind, approach=approach: keys(  # type: ignore[misc]
+            kind, approach, attributes(TrainingSettings), DEFAULTS[approach]
+        )
+    for record_kind in (
+        *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
+        *(SplitScores, PRF, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
+        *(experiment_record.ExperimentRecord, experiment_record.SearchRecord),
+        experiment_record.TriedSettings,
+    ):
+        made[record_kind.__name__] = lambda kind=record_kind: fields(kind)  # type: ignore[misc]
+    return {name: "\n".join(lines()) for name, lines in made.items()}
+
+
+# Commands ---------------------------------------------------------------------------------------
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by the words that call it."""
+
+    def below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+        yield words, command
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from below(f"{words} {name}", inner)
+
+    return below("featbert", typer.main.get_command(app))
+
+
+def command_lines() -> Iterator[str]:
+    """A section a command: what it does, an example, its arguments and options."""
+    for words, command in commands():
+        yield f"## {words}\n"
+        yield from (f"{' '.join(part.split())}\n" for part in command.help.split("\n\n"))
+        if command.epilog:
+            yield "Example: `" + command.epilog.removeprefix("Example: ") + "`\n"
+        rows = [parameter(p) for p in command.params if not getattr(p, "hidden", False)]
+        if rows:
+            yield from grid(("argument or option", "default", "meaning"), rows)
+        yield ""
+
+
+def parameter(p: Any) -> tuple[str, str, str]:
+    """An argument or option as it is written, its default and its help."""
+    told = " ".join((p.help or "").split())
+    found = _DEFAULT.search(told)
+    if p.param_type_name == "argument":
+        name = f"`{p.metavar or p.name.upper()}`"
+    else:
+        name = ", ".join(f"`{word}`" for word in (*p.opts, *p.secondary_opts))
+    if chosen := choices(p):
+        name += f" {'|'.join(chosen)}"
+    elif p.metavar and p.param_type_name == "option":
+        name += f" {p.metavar}"
+    default = shown(found[1]) if found else "required" if p.required else shown(p.default)
+    return name, default, _DEFAULT.sub("", told)
+
+
+def choices(p: Any) -> list[str]:
+    """The words that an option takes, if they are few."""
+    annotation = getattr(getattr(p, "type_descriptor", None), "annotation", None)
+    kinds = [annotation, *typing.get_args(annotation)]
+    return [
+        word for k in kinds if typing.get_origin(k) is typing.Literal for word in typing.get_args(k)
+    ]
+
+
+def options_by_name() -> dict[str, str]:
+    """Help of the options that stand for keys of an arm, by the key."""
+    known: dict[str, str] = {}
+    for _, command in commands():
+        for p in command.params:
+            told = parameter(p)[2]
+            if p.param_type_name == "option" and told:
+                known.setdefault(p.name, told)
+    return known
+
+
+# Keys and fields --------------------------------------------------------------------------------
+
+
+def keys(kind: Any, table: str, words: Mapping[str, str], defaults: Any = None) -> Iterator[str]:
+    """The keys of a table of experiment files."""
+    rows = []
+    for name, key in kind.model_fields.items():
+        default = key.get_default(call_default_factory=True)
+        if default is None and defaults is not None:
+            default = getattr(defaults, name, None)
+        told = WORDS.get(f"{table}.{name}") or words[name]
+        told = sentence(told.replace("None:", "–:"))
+        by_default = DEFAULT_WORDS.get(f"{table}.{name}", shown(default))
+        rows.append((f"`{name}`", values(key.annotation), by_default, told))
+    return grid(("key", "value", "default", "meaning"), rows)
+
+
+def fields(kind: type) -> Iterator[str]:
+    """The fields of a record."""
+    known, rows = attributes(kind), []
+    for field in dataclasses.fields(kind):
+        told = WORDS.get(f"{kind.__name__}.{field.name}") or WORDS.get(f"*.{field.name}")
+        told = told or known[field.name].replace("None", "null")
+        rows.append((f"`{field.name}`", in_json(str(field.type)), sentence(told)))
+    return grid(("field", "type", "meaning"), rows)
+
+
+def adapt_words() -> dict[str, str]:
+    """Words for the keys of `[adapt]`."""
+    return {
+        **attributes(TrainingSettings),
+        **attributes(AdaptSettings),
+        **attributes(Masking),
+    }
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """What a docstring says of each attribute; one text may be of several names."""
+    found: dict[str, str] = {}
+    doc = kind.__doc__ or ""
+    _, _, listed = doc.partition("Attributes:\n")
+    for entry in re.split(r"\n {8}(?! )", "\n" + listed.rstrip()):
+        names, colon, told = entry.partition(": ")
+        if colon and re.fullmatch(r"[\w, ]+", names.strip()):
+            text = " ".join(told.split())
+            found |= {name.strip(): text for name in names.split(",")}
+    return found
+
+
+# Words ------------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A default for people."""
+    if value is None or value is False or value == "" or value in ([], {}, ()):
+        return "–"
+    if value is True:
+        return "true"
+    if isinstance(value, str) and " " in value:
+        return value
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return f"`{value}`"
+
+
+def values(annotation: Any) -> str:
+    """What a key takes, by its type."""
+    inner = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        return ", ".join(f"`{word}`" for word in inner)
+    if origin in (typing.Union, types.UnionType):
+        return ", ".join(map(values, inner))
+    if origin is list:
+        return f"list: {values(inner[0])}"
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, arm.Table)):
+        return "table"
+    return {int: "whole number", float: "number", bool: "true or false", str: "text"}[annotation]
+
+
+def in_json(annotation: str) -> str:
+    """A field's type as JSON has it."""
+    words = {
+        "None": "null",
+        "int": "integer",
+        "float": "number",
+        "str": "string",
+        "bool": "boolean",
+    }
+    for name, word in words.items():
+        annotation = re.sub(rf"\b{name}\b", word, annotation)
+    for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):
+        annotation = re.sub(
+            rf"\b{name}\[(?:string, )?(.+?)(?:, \.\.\.)?\]", rf"{word} \1", annotation
+        )
+    return annotation.replace("Any", "any").replace("Approach", "string").replace(" | ", " or ")
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    text = text[:1].upper() + text[1:] if text[:1].islower() else text
+    return text if text.endswith((".", ":", ")")) else text + "."
+
+
+def grid(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """A Markdown table."""
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def renewed(text: str) -> str:
+    """A page with its tables as they are made now."""
+    made = tables()
+    return _PLACE.sub(lambda m: f"{m[1]}{made[m[2]].rstrip()}\n{m[3]}", text)
+
+
+def main() -> None:
+    """Renews the pages."""
+    for page in sorted((DOCS / "reference").glob("*.md")):
+        page.write_text(renewed(page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

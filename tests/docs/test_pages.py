@@ -1,0 +1,118 @@
+"""What the pages show: commands and code run, files are read, links go somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import importlib.resources
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from featbert.data.corpus import SPLITS
+from featbert.training.settings import DEFAULTS
+from tests.docs.pages import (
+    DOCS,
+    EVERY_PAGE,
+    PAGES,
+    ROOT,
+    SHELL,
+    anchors,
+    blocks,
+    links,
+    name,
+)
+from tests.docs.running import Page
+from tests.docs.stand_ins import write_encoders, write_places
+
+LANGUAGES = {"sh", "console", "python", "toml", "text", "conll", "json", "diff"}
+# The sample's documents that pages are run with.
+DOCUMENTS = {"train": 4, "dev": 3, "test": 3}
+
+
+def runs_here(page: Path) -> bool:
+    """Whether all files are there that the page tells to write into the program.
+
+    They are in the copy of the project in which `test_adding_a_tagger.py` follows its page.
+    """
+    told = [block.file for block in blocks(page) if block.language == "python" and block.file]
+    return all((ROOT / file).is_file() for file in told)
+
+
+RUN = [page for page in EVERY_PAGE if blocks(page) and runs_here(page)]
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoders")
+    write_encoders(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded sample cut to its first documents, in a folder that stands for the package."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "sample").mkdir()
+    for split in SPLITS:
+        text = (ROOT / "featbert" / "data" / "sample" / f"{split}.conll").read_text("utf-8")
+        parts = text.split("-DOCSTART-")
+        kept = "-DOCSTART-".join(parts[: DOCUMENTS[split] + 1])
+        (folder / "sample" / f"{split}.conll").write_text(kept, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def few_objects() -> Iterator[None]:
+    """Every run ends with a collection, which would walk through all of torch each time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def place(tmp_path, encoders, small_sample, few_objects, monkeypatch) -> Path:
+    """A folder with all that pages name, and defaults that take no time."""
+    write_places(tmp_path, encoders)
+    monkeypatch.chdir(tmp_path)
+    real = importlib.resources.files
+    monkeypatch.setattr(
+        importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
+    )
+    for approach, settings in list(DEFAULTS.items()):
+        quick = dataclasses.replace(settings, epochs=1, lstm_size=8)
+        monkeypatch.setitem(DEFAULTS, approach, quick)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_what_a_page_shows_runs(page, place, capsys):
+    run = Page(place)
+    for block in blocks(page):
+        run.carry_out(block, capsys)
+    shell = [block for block in blocks(page) if block.language in SHELL]
+    assert run.commands == sum(words[0] == "featbert" for b in shell for words in b.commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_says_what_it_is(page):
+    assert {block.language for block in blocks(page)} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=name)
+def test_links_go_somewhere(page):
+    for link in links(page):
+        if link.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def test_every_page_is_in_the_index():
+    index = DOCS / "README.md"
+    reached = {(DOCS / link.partition("#")[0]).resolve() for link in links(index)}
+    assert set(PAGES) - {index} <= reached
