@@ -96,22 +96,29 @@ def _joined(*parts: str) -> str:
 
 
 def amounts(done: float, total: int | None, unit: str) -> str:
-    """12000, 301418, "words" -> 12,000/301,418 words; bytes as MB."""
+    """12000, 301418, "words" -> 12,000/301,418 words; bytes as kB, MB or GB."""
     if not unit or (total is None and not done):
         return ""
     if unit == "bytes":
-        of = "" if total is None else f"/{total / 1e6:,.0f}"
-        return f"{done / 1e6:,.0f}{of} MB"
+        name, size = _byte_unit(total or done)
+        of = "" if total is None else f"/{total / size:,.1f}"
+        return f"{done / size:,.1f}{of} {name}"
     return f"{int(done):,}{'' if total is None else f'/{total:,}'} {unit}"
 
 
 def speeds(rate: float, unit: str) -> str:
     """Units a second, or a minute where they are slow."""
     if unit == "bytes":
-        return f"{rate / 1e6:,.1f} MB/s"
+        name, size = _byte_unit(rate)
+        return f"{rate / size:,.1f} {name}/s"
     if rate < 1:
         return f"{60 * rate:.1f} {unit}/min"
     return f"{rate:,.{0 if rate >= 10 else 1}f} {unit}/s"
+
+
+def _byte_unit(n: float) -> tuple[str, float]:
+    """The unit that `n` bytes are told in, and its size."""
+    return ("GB", 1e9) if n >= 1e9 else ("MB", 1e6) if n >= 1e6 else ("kB", 1e3)
 
 
 def clock(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
 from featbert.report import render
-from featbert.stages import staged
+from featbert.stages import stage
 
 if TYPE_CHECKING:
     from featbert.comparison import (
@@ -92,14 +92,15 @@ def write_figures(
     from featbert.report.figures.choosing import figures_of
 
     written = []
-    for number, comparison in enumerate(staged(comparisons, "drawing figures", "comparisons"), 1):
-        last = number == len(comparisons)
-        grids = (matrices, published) if last else ((), ())
-        prefix = "" if len(comparisons) == 1 else f"{number}-"
-        for name, figure in figures_of(comparison, *grids):
-            written += [
-                save_figure(figure, folder / f"{prefix}{name}{ending}") for ending in FIGURE_FORMATS
-            ]
+    with stage("drawing", "figures") as tell:  # how many there are shows as they are drawn
+        for number, comparison in enumerate(comparisons, 1):
+            last = number == len(comparisons)
+            grids = (matrices, published) if last else ((), ())
+            prefix = "" if len(comparisons) == 1 else f"{number}-"
+            for name, figure in figures_of(comparison, *grids):
+                paths = [folder / f"{prefix}{name}{ending}" for ending in FIGURE_FORMATS]
+                written += [save_figure(figure, path) for path in paths]
+                tell(1)
     return written
 
 

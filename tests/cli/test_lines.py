@@ -1,4 +1,4 @@
-"""A line of progress: how much, how fast, how long still, and what is left out where it is narrow."""
+"""A line of progress: how much, how fast, how long still, and what goes where room is short."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_where_nobody_knows_how_much_there_is_the_time_is_told() -> None:
 
 def test_units() -> None:
     assert line((100, 0), (110, 5e6), unit="bytes", total=400_000_000).text(110, bars=()) == (
-        "extracting  5/400 MB  0.5 MB/s  13:10 left"
+        "extracting  5.0/400.0 MB  500.0 kB/s  13:10 left"
     )
     assert [speeds(r, "runs") for r in (0.05, 1.25, 4600)] == [
         "3.0 runs/min",
