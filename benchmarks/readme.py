@@ -1,7 +1,7 @@
-"""The records behind the README's tables: kept here, so that every number can be traced.
+"""The records behind the README's second table: kept here, so that every number can be traced.
 
-    featbert run experiments/quickstart.toml
-    python -m benchmarks.readme --experiment quickstart --runs experiments/runs
+    featbert run experiments/layers.toml --set data=corpora/wikigold
+    python -m benchmarks.readme --experiment layers --runs experiments/runs
 
 copies the records of an experiment's rows to `benchmarks/readme/<experiment>/`, without the folder
 that the corpus was read from; a test compares the README with them.

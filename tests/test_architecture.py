@@ -61,6 +61,7 @@ def test_imports_run_one_way(path: Path) -> None:
         ("h5py", "features/store"),
         ("seqeval", "evaluation/scorer.py"),
         ("matplotlib", "report/figures"),
+        ("jinja2", "report/html"),
         ("datasets", "data/hub.py"),
         ("accelerate", "training/tracking.py"),
         ("pandas", "comparison/frame.py"),

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.readme import kept, table
+from benchmarks.kept import markdown_tables, with_columns
+from benchmarks.readme import table
+from featbert import compare, find_runs, render
 from featbert.cli import app
 from featbert.experiments.file import read_experiment
 
 ROOT = Path(__file__).parents[1]
+TUTORIAL = ROOT / "docs" / "tutorial-runs"
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -80,16 +83,34 @@ def test_the_commands_and_options_exist(command: list[str]) -> None:
     assert options <= set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", shown.output))
 
 
-@pytest.mark.parametrize("experiment", ["quickstart", "layers"])
-def test_the_tables_are_those_of_kept_records(experiment: str) -> None:
-    """Every number in them is a run's; `benchmarks/readme.py` keeps the records."""
-    lines = table(experiment)
+def test_the_first_table_is_that_of_the_tutorial_s_runs() -> None:
+    """Every number in it is a run's."""
+    (lines,) = markdown_tables(render(compare(find_runs(TUTORIAL)), "markdown"))
+    columns = [head.strip() for head in first_table()[0].strip("|").split("|")]
+    assert {"approach", "dev F1", "test F1", "trained"} <= set(columns)
+    assert first_table()[2:] == with_columns(lines, columns)[2:]
+
+
+def first_table() -> list[str]:
+    return markdown_tables(README)[0]
+
+
+def test_the_second_table_is_that_of_kept_records() -> None:
+    """`benchmarks/readme.py` keeps them."""
+    lines = table("layers")
     assert len(lines) > 4
     assert "\n".join(lines) in README
 
 
-def test_the_quickstart_table_is_of_the_file_as_it_is() -> None:
+def test_the_quickstart_runs_are_of_the_file_as_it_is() -> None:
     (arm,) = read_experiment(ROOT / "experiments" / "quickstart.toml").arms
-    for row in kept("quickstart").rows:
-        settings = dataclasses.asdict(arm.settings(row.approach))
-        assert {name: settings[name] for name in row.settings} == dict(row.settings)
+    for run in find_runs(TUTORIAL):
+        settings = dataclasses.asdict(arm.settings(run.record.approach))
+        found = run.record.settings
+        assert {name: settings[name] for name in found} == dict(found)
+
+
+def test_pictures_and_pages_that_it_shows_are_there() -> None:
+    shown = re.findall(r'src="([^"]+)"', README) + re.findall(r"\]\((docs/[^)#]+)", README)
+    assert len(shown) > 2
+    assert [name for name in shown if not (ROOT / name).is_file()] == []

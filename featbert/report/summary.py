@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from featbert.comparison.learning import lead_line, leads, learning_points
 from featbert.evaluation.seeds import FEWEST
 from featbert.report import units
 from featbert.report.significance_table import CLEAR, p_value
@@ -51,8 +52,8 @@ def findings(comparison: Comparison) -> list[Finding]:
 
 
 def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    whole = max(_share(row) for row in rows)
-    rows = [row for row in rows if _share(row) == whole]
+    data = [lead_line(lead) for lead in leads(learning_points(rows))]
+    rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
     features = _best([row for row in rows if row.approach == "features"])
     tuned = _best([row for row in rows if row.approach == "finetune"])
     if features is None or tuned is None:
@@ -69,13 +70,11 @@ def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
         where = _where(comparison, features, tuned, split)
         if where:
             yield "Where", where
+    for line in data:
+        yield "Data", f"{line[0].upper()}{line[1:]}."
     layers = [row for row in rows if row.approach == "features" and "dev" in row.splits]
     if len(layers) > 1:
         yield "Layers", _layers(layers)
-
-
-def _share(row: Row) -> float:
-    return float(row.settings.get("train_share", 1.0))
 
 
 def _best(rows: Sequence[Row]) -> Row | None:

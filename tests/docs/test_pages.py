@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import importlib.resources
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,15 +63,7 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def few_objects() -> Iterator[None]:
-    """Every run ends with a collection, which would walk through all of torch each time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.fixture
-def place(tmp_path, encoders, small_sample, few_objects, monkeypatch) -> Path:
+def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
     """A folder with all that pages name, and defaults that take no time."""
     write_places(tmp_path, encoders)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ from featbert.comparison.significance import Difference
 from featbert.evaluation.resampling import PairedTest
 from featbert.evaluation.seeds import Interval
 from featbert.report.summary import findings
-from tests.comparison.records import make_run, make_seeds, usual_runs
+from tests.comparison.records import make_record, make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 
@@ -152,3 +152,23 @@ def test_what_varies_is_told_apart() -> None:
     ]
     comparison = compare_runs(runs, vary=["context"])
     assert [finding.about for finding in findings(comparison)] == ["document", "sentence"]
+
+
+def test_with_shares_of_train_it_is_of_the_largest_and_says_who_leads_where() -> None:
+    def share(value: float) -> dict:
+        settings = make_record().settings | {"train_share": value}
+        return {"settings": settings, "trained_on": ["train"]}
+
+    runs = [
+        *make_seeds("tuned", [0.6], layers=None, **share(1.0)),
+        *make_seeds("concat", [0.5], **share(1.0)),
+        *make_seeds("small-tuned", [0.3], layers=None, **share(0.1)),
+        *make_seeds("small-concat", [0.4], **share(0.1)),
+    ]
+    (comparison,) = compare(runs)
+    said = lines(comparison)
+    assert "reaches 55.00 F1" in said["Quality"]
+    assert "fine-tuning is 10.00 points ahead" in said["Quality"]
+    assert said["Data"] == (
+        "Higher mean dev F1 by share of train: concat_last4 with 10%, fine-tuning with 100%."
+    )

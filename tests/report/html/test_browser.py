@@ -19,7 +19,7 @@ import pytest
 
 from featbert.comparison import compare, with_breakdowns, with_costs, with_significance
 from featbert.report.html import html_report, write_report
-from tests.report.html.judged import usual
+from tests.report.html.judged import make_run, usual
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 REQUIRED = os.environ.get("FEATBERT_TEST_BROWSER") == "required"
@@ -93,7 +93,9 @@ class Opened:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    (comparison,) = compare(usual(folder / "runs"))
+    long = "concat:" + ",".join(map(str, range(40)))
+    runs = [*usual(folder / "runs"), make_run(folder / "runs", "long", 1, 0.5, layers=long)]
+    (comparison,) = compare(runs)
     comparison = with_costs(with_significance(comparison, resamples=50))
     page = html_report([with_breakdowns(comparison, ["type"])])
     return write_report(folder / "a report.html", page)
@@ -211,7 +213,8 @@ def test_gold_and_each_answer_are_shown_with_their_entities(opened, data) -> Non
     _, words, gold, found = next(s for s in data["texts"][0]["sentences"] if s[0] == number)
     lines = item.locator(".line")
     assert lines.count() == 3
-    for place, spans in ((0, gold), (1, gold), (2, found[2])):
+    tuned = [row["name"] for row in data["texts"][0]["rows"]].index("fine-tuning")
+    for place, spans in ((0, gold), (1, gold), (2, found[tuned])):
         line = lines.nth(place)
         marks = line.locator("mark").all_inner_texts()
         assert [m.split() for m in marks] == [
