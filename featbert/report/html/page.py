@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from featbert.comparison.baselines import baseline_of
 from featbert.comparison.disagreements import judged_texts
 from featbert.errors import MissingError
 from featbert.report import units
@@ -163,14 +164,12 @@ def _drawn(name: str, figure: Figure, prefix: str) -> Drawn:
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
     if not any(text.sentences for text in texts):
         return None
-    best = _best_features(comparison)
-    base = next((row.name for row in comparison.rows if row.is_baseline), None)
-    return Markup(browser_json(texts, best, base))
-
-
-def _best_features(comparison: Comparison) -> str | None:
     scored = [r for r in comparison.rows if r.approach == "features" and "dev" in r.splits]
-    return max(scored, key=lambda r: r.splits["dev"].f1.mean).name if scored else None
+    best = max(scored, key=lambda row: row.splits["dev"].f1.mean, default=None)
+    if best is None:
+        return Markup(browser_json(texts, None, None))
+    base = baseline_of(best, comparison.rows, "dev")
+    return Markup(browser_json(texts, best.name, None if base is None else base.name))
 
 
 def _environment() -> Environment:

@@ -25,8 +25,9 @@ from featbert.report.html import html_report, write_report
 from featbert.report.html.captions import caption_of
 from featbert.report.html.sentences import browser_json
 from featbert.report.table import tables
-from tests.comparison.records import make_seeds, usual_runs
+from tests.comparison.records import make_record, make_seeds, usual_runs
 from tests.report.html.judged import HOSTILE, usual
+from tests.report.html.judged import make_run as judged_run
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 
@@ -190,6 +191,22 @@ def test_texts_of_several_corpora_are_named_apart(tmp_path) -> None:
     ]
 
 
+def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_path) -> None:
+    runs = []
+    for share, best in ((0.25, 0.5), (1.0, 0.1)):
+        shared = {"trained_on": ["train"]}
+        for name, layers, wrong in (("tuned", None, 0.3), ("concat", "concat_last4", best)):
+            settings = make_record(layers=layers).settings | {"train_share": share}
+            name = f"{name}-{share}"
+            changes = shared | {"settings": settings, "layers": layers}
+            runs.append(judged_run(tmp_path, name, 1, wrong, **changes))
+    page = html_report(compare(runs))
+    data = json.loads(page.partition('application/json">')[2].partition("</script")[0])
+    for text in data["texts"]:
+        chosen = [text["rows"][text[side]]["name"] for side in "ab"]
+        assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]
+
+
 def _other():
     from tests.comparison.records import make_signature
 
@@ -202,7 +219,7 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch) -> None:
     assert write_report(path, "page é\n") == path
     assert path.read_bytes() == "page é\n".encode()
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(FeatbertError, match="could not be written: disk full"):
+    with pytest.raises(FeatbertError, match="cannot be written: disk full"):
         write_report(path, "other")
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
     assert path.read_text("utf-8") == "page é\n"
