@@ -4,11 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install demo test lint format wheel clean
+# How long each target of the coverage-guided fuzzer runs, and how many processes are killed.
+SOAK_SECONDS ?= 60
+SOAK_KILLS ?= 50
+
+.PHONY: help install demo test soak lint format wheel clean
 
 help:
 	@echo "make demo    run the quickstart experiment and print the comparison"
 	@echo "make test    run the tests"
+	@echo "make soak    the fuzzers and kill tests with many more inputs and kills (an hour at most)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff format the code"
 	@echo "make wheel   build the wheel into dist/"
@@ -28,6 +33,17 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto
+
+# Each step ends by itself within its limit; atheris is not to be had for every Python.
+soak: $(READY)
+	FEATBERT_SOAK=1 timeout 1800 $(BIN)/python -m pytest tests/hostile
+	FEATBERT_SOAK_KILLS=$(SOAK_KILLS) timeout 1800 $(BIN)/python -m pytest tests/faults
+	@if $(BIN)/python -m pip install --quiet --constraint constraints.txt 'atheris>=3.0'; then \
+		for target in conll jsonl tags layers experiment record; do \
+			timeout $$(($(SOAK_SECONDS) + 60)) $(BIN)/python -m tests.hostile.coverage_fuzz \
+				$(SOAK_SECONDS) $$target || exit 1; \
+		done; \
+	else echo "no atheris for this Python: the coverage-guided fuzzer is left out"; fi
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -27,3 +27,8 @@ def unusual(counts: Mapping[str, int]) -> str:
     return ", ".join(
         counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
     )
+
+
+def on_one_line(text: str) -> str:
+    """`text` with what ends a line, or cannot be printed, written out: `\\n`, `\\x1b`."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

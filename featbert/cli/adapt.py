@@ -13,6 +13,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
+from featbert.cli.text import printable
 from featbert.wording import unusual
 
 if TYPE_CHECKING:
@@ -195,13 +196,13 @@ def adapt(
     if adapted.hit:
         typer.echo("\n".join(_line(row) for row in adapted.history))
     if adapted.fresh:
-        typer.echo(f"not in the checkpoint, begun at random: {', '.join(adapted.fresh)}")
+        typer.echo(printable(f"not in the checkpoint, begun at random: {', '.join(adapted.fresh)}"))
     else:
         typer.echo("begun from the checkpoint's own encoder and heads")
     if found := unusual(adapted.counts):
         typer.echo(f"unusual: {found}")
     state = "exists with all that was asked, nothing to do" if adapted.hit else "written"
-    typer.echo(f"{adapted.folder}: {state}")
+    typer.echo(printable(f"{adapted.folder}: {state}"))
     given = f"--model {shlex.quote(str(adapted.folder))}"
     given += "" if data == "sample" else f" --data {shlex.quote(data)}"
     meter.say(f"featbert extract {given} and featbert finetune {given} read it")

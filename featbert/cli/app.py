@@ -160,6 +160,7 @@ for _command in (
     "runs",
     "check",
     "inspect",
+    "verify",
     "probe",
 ):
     importlib.import_module(f"featbert.cli.{_command}")

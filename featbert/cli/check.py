@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,10 +11,13 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.text import count, grid, printable, printable_lines, share
+from featbert.cli.text import count, grid, json_lines, printable, printable_lines, share, shortened
 
 if TYPE_CHECKING:
     from featbert.data import CorpusReport
+
+# Entity types with a row of their own, and those that are named in one cell; the JSON has all.
+MOST_TYPES, MOST_LISTED = 40, 12
 
 
 @app.command(
@@ -44,12 +48,19 @@ def check(
     corpus = load_corpus(data, **reading)
     report = check_corpus(corpus)
     if format == "json":
-        typer.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False, default=str))
+        typer.echo(json_lines(report.to_dict()))
     else:
         typer.echo(_text(report), nl=False)
         first = next(iter(corpus.splits.values())).sentences[0]
-        shown = [f"{w}/{t}" for w, t in zip(first.words[:12], first.tags or (), strict=False)]
+        pairs = zip(first.words[:12], first.tags or (), strict=False)
+        shown = [f"{shortened(word)}/{shortened(tag)}" for word, tag in pairs]
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
+
+
+def _listed(types: Sequence[str]) -> str:
+    """Types by name, the first of many."""
+    more = f" and {count(len(types) - MOST_LISTED)} more" if len(types) > MOST_LISTED else ""
+    return ", ".join(map(shortened, types[:MOST_LISTED])) + more
 
 
 def _text(report: CorpusReport) -> str:
@@ -64,8 +75,15 @@ def _text(report: CorpusReport) -> str:
         ("words", [count(s.words) for s in splits]),
         ("entities", [count(s.entities) for s in splits]),
     ]
-    kinds = sorted({kind for s in splits for kind in s.entities_by_type})
-    rows += [(f"  {k}", [count(s.entities_by_type.get(k, 0)) for s in splits]) for k in kinds]
+    total = Counter[str]()
+    for s in splits:
+        total.update(s.entities_by_type)
+    kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
+    rows += [
+        (f"  {shortened(k)}", [count(s.entities_by_type.get(k, 0)) for s in splits]) for k in kinds
+    ]
+    if more := len(total) - len(kinds):
+        rows.append((f"  {count(more)} rarer types: see --format json", ["" for _ in splits]))
     rows += [
         ("longest sentence, words", [count(s.longest_sentence) for s in splits]),
         ("tag scheme of the file", [s.scheme for s in splits]),
@@ -86,7 +104,7 @@ def _text(report: CorpusReport) -> str:
                 "entity forms unseen in train",
                 [share(a.unseen_forms, a.unseen_share) if a else "" for a in against],
             ),
-            ("types that train lacks", [", ".join(a.new_types) if a else "" for a in against]),
+            ("types that train lacks", [_listed(a.new_types) if a else "" for a in against]),
         ]
     if report.dev_in_test is not None:
         cells = [count(report.dev_in_test) if name == "dev" else "" for name in report.splits]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import printable_lines
+from featbert.cli.text import json_lines, printable_lines
 from featbert.wording import counted
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def evaluate(
         rows = [
             dataclasses.asdict(record) | {"path": str(plan.path)} for plan, record, _ in results
         ]
-        text = json.dumps({"evaluations": rows}, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json_lines({"evaluations": rows})
     else:
         text = printable_lines("\n".join(_lines(*result) for result in results))
     typer.echo(text)

@@ -11,10 +11,10 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
-from featbert.cli.text import count
+from featbert.cli.text import count, printable
 from featbert.errors import nearest
 from featbert.report.units import size
-from featbert.wording import unusual
+from featbert.wording import counted, unusual
 
 
 @app.command(
@@ -116,29 +116,42 @@ def extract(
     )
     if plan.hit is not None:
         stored = plan.hit.manifest
-        typer.echo(f"{plan.path}: exists with all that was asked, nothing to do")
+        typer.echo(printable(f"{plan.path}: exists with all that was asked, nothing to do"))
         if (stored.source, stored.reading) != (corpus.source, reading):
-            typer.echo(
+            told = (
                 f"it was extracted from {stored.source}; for the tags of {corpus.source} "
                 "give featbert train the same --data and column options"
             )
+            typer.echo(printable(told))
         if stored.uncased:
-            typer.echo(f"{stored.model} is uncased: words were lowercased before they were read")
+            told = f"{stored.model} is uncased: words were lowercased before they were read"
+            typer.echo(printable(told))
         return
     if dry_run:
-        typer.echo(f"{plan.path}: would hold {shape}")
+        typer.echo(printable(f"{plan.path}: would hold {shape}"))
         return
     meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {where.name})")
     with meter.measure("extracting", "words") as bar:
-        store = run_extraction(plan, corpus, source, where, on_progress=bar.update)
+        store = run_extraction(
+            plan,
+            corpus,
+            source,
+            where,
+            on_progress=bar.update,
+            on_kept=lambda blocks, words: meter.say(
+                f"going on with an interrupted extraction: {counted(blocks, 'block')} kept, "
+                f"{count(words)} of {count(m.words)} words"
+            ),
+        )
     m = store.manifest
-    typer.echo(f"{store.path}: {shape}, {count(round(m.words / max(m.seconds, 1e-9)))} words/s")
+    rate = count(round(m.words / max(m.seconds, 1e-9)))
+    typer.echo(printable(f"{store.path}: {shape}, {rate} words/s"))
     names = next(iter(m.splits.values())).counts
     found = unusual({n: sum(split.counts[n] for split in m.splits.values()) for n in names})
     if found:
         typer.echo(f"unusual: {found}")
     if m.uncased:
-        typer.echo(f"{m.model} is uncased: words are lowercased before they are read")
+        typer.echo(printable(f"{m.model} is uncased: words are lowercased before they are read"))
 
 
 def _combination(layers: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.text import count, grid, printable_lines
+from featbert.cli.text import count, grid, json_lines, printable_lines
 from featbert.report.units import duration, size
 from featbert.wording import counted, unusual
 
@@ -46,7 +45,7 @@ def inspect(
         raise StoreError(f"an intact store expected, {store} is damaged in {'; '.join(damage)}")
     if format == "json":
         manifest = dataclasses.asdict(m) | {"path": str(store), "file_bytes": opened.file_bytes}
-        typer.echo(json.dumps(manifest, indent=1, ensure_ascii=False))
+        typer.echo(json_lines(manifest))
         return
     rows = [
         ("corpus", [f"{m.corpus} ({m.source})"]),

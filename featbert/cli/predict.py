@@ -17,6 +17,7 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app, stop
 from featbert.cli.evaluate import RunModel, RunName
 from featbert.cli.progress import Meter
+from featbert.cli.text import harmless_to_terminals
 from featbert.errors import InputError, MissingError, nearest
 from featbert.wording import counted
 
@@ -189,9 +190,11 @@ def _write(rows: Iterable[str], out: Path | None) -> None:
             stream.writelines(rows)
         return
     sys.stdout.flush()
+    # Data is written as it is, but a terminal would obey what is in it.
+    as_shown = harmless_to_terminals if sys.stdout.isatty() else str
     try:
         for row in rows:
-            sys.stdout.buffer.write(row.encode())
+            sys.stdout.buffer.write(as_shown(row).encode())
             sys.stdout.buffer.flush()
     except BrokenPipeError:
         # Python flushes at its end, and would tell of the pipe then.

@@ -12,6 +12,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
+from featbert.cli.text import printable_lines
 
 
 @app.command(
@@ -89,4 +90,4 @@ def probe(
             f"word accuracy {100 * scores.word_accuracy:.2f}"
         )
         if report:
-            typer.echo(word_level_report(gold, predicted).text)
+            typer.echo(printable_lines(word_level_report(gold, predicted).text))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.cli.lines import EMPTY, FULL, Line
+from featbert.cli.text import printable
 from featbert.stages import Tell
 from featbert.wording import counted
 
@@ -48,7 +49,7 @@ class Meter:
     def say(self, line: str) -> None:
         """A line on stderr."""
         if not self.quiet:
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(printable(line) + "\n")
             sys.stderr.flush()
 
     def says_log(self, folder: Path | None) -> None:
@@ -64,7 +65,7 @@ class Meter:
     @contextmanager
     def measure(self, what: str, unit: str, total: int | None = None) -> Iterator[Bar]:
         """A line with rate and time left, for work of a size that is told with its updates."""
-        line = Line(what, unit, time.monotonic(), total)
+        line = Line(printable(what), unit, time.monotonic(), total)
         if self.quiet:
             yield Bar(line)
             return

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from featbert.cli.text import printable
 from featbert.report.units import size
 
 if TYPE_CHECKING:
@@ -44,4 +45,5 @@ def write_html(
     page = html_report(told, matrices=matrices, published=published, notes=notes, title=title)
     write_report(path, page)
     if not quiet:
-        sys.stderr.write(f"{path}: {size(path.stat().st_size)}, opens in any browser\n")
+        line = f"{path}: {size(path.stat().st_size)}, opens in any browser"
+        sys.stderr.write(printable(line) + "\n")

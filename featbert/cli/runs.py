@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.text import grid, printable, printable_lines
+from featbert.cli.text import grid, json_lines, printable, printable_lines
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.units import size
 from featbert.wording import counted
@@ -61,7 +60,7 @@ def runs(
             *(_unfinished_object(unfinished_run(folder)) for folder in found.unfinished),
             *(_damaged_object(problem) for problem in found.problems),
         ]
-        typer.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        typer.echo(json_lines(told))
         return
     table = runs_table(found)
     if not table.rows:
@@ -115,7 +114,7 @@ def rm(
 
 
 def _run_folder(name: str, runs_dir: Path) -> Path:
-    """A folder that holds a run, finished or not, and nothing else."""
+    """A folder of the runs directory that holds a run, finished or not."""
     for folder in (runs_dir / name, Path(name)):
         if name and folder.is_dir():
             break
@@ -128,6 +127,11 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
         raise InputError(f"a run's own folder expected, {folder} is a link; remove it by hand")
     if not any((folder / made).is_file() for made in MADE):
         raise InputError(f"a run expected, {folder} holds neither {' nor '.join(MADE)}")
+    # An encoder has a config.json, too; what is removed lies where the runs are.
+    if folder.resolve().parent != runs_dir.resolve():
+        raise InputError(
+            f"a run in {runs_dir} expected, {folder} lies elsewhere; name its folder by --runs-dir"
+        )
     return folder
 
 

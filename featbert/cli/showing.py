@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from featbert.cli.text import json_lines, printable
 from featbert.errors import InputError
 from featbert.report import render
 from featbert.stages import stage
@@ -45,7 +46,7 @@ def shown(
 
         data = json.loads(render(comparisons, format, notes=notes))
         data["transfer"] = json.loads(render_transfer(matrices, format, published=published))
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        return json_lines(data) + "\n"
     terminal = _terminal(format)
     tables = render(comparisons, format, notes=notes, show=show, **terminal)
     return tables + "\n" + render_transfer(matrices, format, published=published, **terminal)
@@ -110,4 +111,4 @@ def told_figures(folder: Path, written: Sequence[Path], *, quiet: bool) -> None:
         return
     names = ", ".join(path.name for path in written)
     nothing = "no figure: they set rows beside each other, or show several epochs or layers"
-    sys.stderr.write(f"{folder}: {names or nothing}\n")
+    sys.stderr.write(printable(f"{folder}: {names or nothing}") + "\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.wording import called
 
@@ -31,6 +33,31 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The same for several lines."""
     return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def harmless_to_terminals(text: str) -> str:
+    """`text` whose control characters, all but tab and line feed, are shown and not sent.
+
+    Unlike `printable` it leaves format characters alone, which belong to words of some scripts.
+    """
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)
+
+
+def json_lines(data: Any) -> str:
+    """Plain data as JSON for a terminal or a file: what cannot be printed is escaped.
+
+    JSON itself escapes control characters below U+0020 alone.
+    """
+    text = json.dumps(data, indent=1, ensure_ascii=False, default=str)
+    return "\n".join(
+        "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+        for line in text.split("\n")
+    )
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """`text` cut at `width` characters, with a mark where it was cut."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def grid(
@@ -68,4 +95,5 @@ def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
     what = called(r.layers, r.settings)
     scores = "  ".join(f"{split} {100 * s.entity.f1:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
-    return f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
+    line = f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
+    return printable(line)

@@ -14,7 +14,7 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
 from featbert.cli.settings_options import setting
-from featbert.cli.text import run_line
+from featbert.cli.text import printable, run_line
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.wording import unusual
 
@@ -190,7 +190,7 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
             "name one with --features"
         )
     for number, path in enumerate(found, 1):
-        typer.echo(f"{number}  {path.name}", err=True)
+        typer.echo(printable(f"{number}  {path.name}"), err=True)
     picked = typer.prompt("Which store", type=int, err=True)
     if not 1 <= picked <= len(found):
         raise InputError(f"a number from 1 to {len(found)} expected, found {picked}")

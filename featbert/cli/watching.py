@@ -52,6 +52,7 @@ class ExperimentWatch:
             on_evaluation=lambda done, total: self._work(
                 "scoring on other corpora", "runs", done, total
             ),
+            on_wait=lambda told: self.meter.say(printable(f"waiting: {told}")),
         )
 
     def called(self, job: Job) -> str:
@@ -103,7 +104,10 @@ class ExperimentWatch:
         self._close(ended.job.name)
         self._ended += 1
         self._tell_all()
-        if ended.reason is not None:
+        if ended.busy is not None:
+            told = str(ended.busy).rpartition("; ")[0]
+            self.meter.say(printable(f"left to another process: {told}"))
+        elif ended.reason is not None:
             self.meter.say(printable(f"{self.called(ended.job)} failed: {ended.reason}"))
         elif (done := ended.job.run.finished) is not None:
             self.meter.say(run_line(done, was_there=False, told=self._differing(ended.job)))

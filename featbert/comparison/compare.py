@@ -30,7 +30,7 @@ from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError, nearest
 from featbert.features.layers import NAMES
 from featbert.lazy import late
-from featbert.wording import counted
+from featbert.wording import counted, in_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -299,6 +299,9 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
         if row.left_out:
             names = ", ".join(run.name for run in row.left_out)
             yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
+    shares = {row.train_share for row in rows}
+    if len(shares) == 1 and shares != {1.0}:
+        yield f"all rows learned from {in_percent(shares.pop())} of the training sentences"
     if len({row.seeds for row in rows}) > 1:
         yield "the rows do not share the same seeds"
     places = Counter(

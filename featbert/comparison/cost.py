@@ -65,7 +65,7 @@ def with_costs(comparison: Comparison) -> Comparison:
     found = tuple(_cost_row(row, _tuned(row, rows)) for row in rows)
     notes = comparison.notes
     if any(_read(row) < 1 for row in rows):
-        notes = (*notes, "extraction is counted for the sentences that a row read, not for all")
+        notes = (*notes, "costs count extraction for the sentences that a row read, not for all")
     return dataclasses.replace(comparison, costs=found, notes=notes)
 
 

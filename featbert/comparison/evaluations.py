@@ -18,6 +18,7 @@ from pathlib import Path
 
 from featbert.comparison.json_record import read_json_record, write_json_record
 from featbert.comparison.record import SplitIdentity
+from featbert.comparison.record_checks import check_scores
 from featbert.comparison.runs import Run
 from featbert.errors import MissingError
 from featbert.evaluation.scores import SplitScores
@@ -103,6 +104,7 @@ def read_evaluation(path: Path) -> EvaluationRecord:
     except FileNotFoundError:
         raise MissingError(f"an evaluation record expected, {path} does not exist") from None
     assert isinstance(record, EvaluationRecord)
+    check_scores(record.scores, at="scores", where=str(path))
     return record
 
 

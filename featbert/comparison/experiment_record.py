@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.comparison.json_record import read_json_record, write_json_record
+from featbert.comparison.record import RecordError
 from featbert.errors import MissingError, nearest
 
 SUFFIX = ".experiment.json"
@@ -110,4 +111,10 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
             f"{nearest(name, known)}; there are {', '.join(known) or 'none'}"
         ) from None
     assert isinstance(record, ExperimentRecord)
+    for row in record.rows:  # names of folders here; no path of a record is followed elsewhere
+        if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
+            raise RecordError(
+                f"names of runs expected in the rows of {path}, found {row[:60]!r}; "
+                "run the experiment again"
+            )
     return record

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from featbert.comparison.record import RecordError, build_checked, json_text
+from featbert.atomic import cannot_write, replacing
+from featbert.comparison.checked import build_checked
+from featbert.comparison.record import RecordError, check_intact, json_text
+from featbert.comparison.sealing import sealed
+from featbert.errors import FeatbertError
 
 
 def write_json_record(path: Path, record: Any) -> None:
-    """Writes a dataclass under its final name once it is on the disk; folders are made."""
-    temporary = path.with_name(path.name + ".tmp")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Writes a dataclass under its final name once it is on the disk; folders are made.
+
+    Raises:
+        FeatbertError: it cannot be written; the file is as it was.
+    """
+    text = json_text(sealed(dataclasses.asdict(record)))
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(json_text(dataclasses.asdict(record)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+    except OSError as error:
+        raise FeatbertError(cannot_write(path, error)) from None
 
 
 def read_json_record(path: Path, kind: type, *, called: str, version: int, advice: str) -> Any:
@@ -36,8 +39,8 @@ def read_json_record(path: Path, kind: type, *, called: str, version: int, advic
 
     Raises:
         FileNotFoundError: no such file.
-        RecordError: not JSON, another format version, or a field that is missing or of
-            another type.
+        RecordError: not JSON, another format version, changed since it was written, or a field
+            that is missing or of another type.
     """
     try:
         data = json.loads(path.read_text("utf-8"))
@@ -50,4 +53,5 @@ def read_json_record(path: Path, kind: type, *, called: str, version: int, advic
         raise RecordError(
             f"{called} of format version {version} expected, {path} has {found!r}; {advice}"
         )
+    check_intact(data, where=str(path))
     return build_checked(kind, data, where=str(path))

@@ -162,6 +162,8 @@ def _setting(settings: Mapping[str, Any], name: str) -> str:
     value = settings[name]
     if value is None:
         return "none"
+    if isinstance(value, float):
+        value = float(f"{value:.10g}")  # 0.00012, not 0.00012000000000000002
     return value if isinstance(value, str) else _canonical(value)
 
 

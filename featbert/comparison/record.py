@@ -8,17 +8,17 @@ module's dataclasses; the file is their JSON, field by field.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
-import math
 import re
-import types
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from featbert.errors import InputError, MissingError
+from featbert.comparison.checked import RecordError as RecordError
+from featbert.comparison.checked import build_checked
+from featbert.comparison.record_checks import check_record
+from featbert.comparison.sealing import is_intact, sealed
+from featbert.errors import MissingError
 from featbert.evaluation.scores import SplitScores
 from featbert.training.history import Epoch
 from featbert.training.settings import with_later_settings
@@ -26,10 +26,6 @@ from featbert.training.settings import with_later_settings
 FORMAT_VERSION = 1
 RECORD_NAME = "record.json"
 Approach = Literal["features", "finetune"]
-
-
-class RecordError(InputError):
-    """A run record that is damaged, foreign or of another format version."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +169,7 @@ class RunRecord:
             included; 1 where nothing was searched. Where another experiment reuses the run, that
             one's record tells (`ExperimentRecord.searches`).
         weights: SHA-256 of the weights file, in hex; "" in older records.
+        predictions: SHA-256 of the predictions file by split; empty in older records.
         train_sentences, train_words: that the tagger learned from, in all; None in older records,
             which learned from all of `trained_on`.
     """
@@ -202,12 +199,13 @@ class RunRecord:
     weights: str = ""
     train_sentences: int | None = None
     train_words: int | None = None
+    predictions: dict[str, str] = field(default_factory=dict)
     format_version: int = field(default=FORMAT_VERSION)
 
 
 def record_to_json(record: RunRecord) -> str:
-    """The record as JSON text with a final newline, encodable as UTF-8 whatever it holds."""
-    return json_text(dataclasses.asdict(record))
+    """The record with its checksum as JSON text with a final newline, encodable as UTF-8."""
+    return json_text(sealed(dataclasses.asdict(record)))
 
 
 def json_text(data: Any) -> str:
@@ -218,14 +216,14 @@ def json_text(data: Any) -> str:
 
 
 def record_from_json(text: str, *, where: str) -> RunRecord:
-    """The record in `text`, every field's type checked.
+    """The record in `text`: its checksum, every field's type, and what it says twice, checked.
 
     Args:
         where: the file's name for messages.
 
     Raises:
-        RecordError: not JSON, another format version, or a field that is missing or of
-            another type.
+        RecordError: not JSON, another format version, changed since it was written, a field that
+            is missing or of another type, or numbers that contradict each other.
     """
     try:
         data = json.loads(text)
@@ -234,11 +232,14 @@ def record_from_json(text: str, *, where: str) -> RunRecord:
     version = data.get("format_version") if isinstance(data, dict) else None
     if version != FORMAT_VERSION:
         raise RecordError(
-            f"run record of format version {FORMAT_VERSION} expected, {where} has {version!r}; "
+            f"run record of format version {FORMAT_VERSION} expected, {where} has "
+            f"{repr(version)[:60]}; "
             "read it with the featbert version that wrote it, or train the run again"
         )
+    check_intact(data, where=where)
     record = build_checked(RunRecord, data, where=where)
     assert isinstance(record, RunRecord)
+    check_record(record, where=where)
     settings = with_later_settings(record.settings, record.approach)
     return dataclasses.replace(record, settings=settings)
 
@@ -248,7 +249,7 @@ def read_record(folder: Path) -> RunRecord:
 
     Raises:
         MissingError: the folder holds no record, so it is no finished run.
-        RecordError: the record cannot be read.
+        RecordError: the record cannot be read, or is another run's.
     """
     path = folder / RECORD_NAME
     try:
@@ -260,86 +261,20 @@ def read_record(folder: Path) -> RunRecord:
         ) from None
     except (OSError, ValueError) as error:
         raise RecordError(f"run record expected, {path} cannot be read: {error}") from None
-    return record_from_json(text, where=str(path))
-
-
-def build_checked(kind: type, data: Any, *, where: str) -> Any:
-    """The dataclass `kind` from plain data, every field's type checked; raises RecordError."""
-    return _build(kind, data, where, "")
-
-
-@functools.cache
-def _type_hints(kind: type) -> dict[str, Any]:
-    """Field types of a dataclass; evaluating them takes longer than checking a record."""
-    return typing.get_type_hints(kind)
-
-
-def _build(kind: Any, value: Any, where: str, at: str) -> Any:
-    """`value` as `kind`, checked all the way down; `at` is the dotted place in the record."""
-
-    def refuse(expected: str) -> RecordError:
-        found = type(value).__name__
-        return RecordError(f"{expected} expected at {at or 'the top'} of {where}, found {found}")
-
-    origin = typing.get_origin(kind)
-    if kind is Any:
-        return value
-    if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in typing.get_args(kind):
-            return None
-        (inner,) = [k for k in typing.get_args(kind) if k is not type(None)]
-        return _build(inner, value, where, at)
-    if origin is Literal:
-        if value not in typing.get_args(kind):
-            raise refuse(f"one of {', '.join(map(str, typing.get_args(kind)))}")
-        return value
-    if origin is list:
-        if not isinstance(value, list):
-            raise refuse("a list")
-        (inner,) = typing.get_args(kind)
-        return [_build(inner, v, where, f"{at}[{i}]") for i, v in enumerate(value)]
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise refuse("a table")
-        _, inner = typing.get_args(kind)
-        return {k: _build(inner, v, where, f"{at}.{k}") for k, v in value.items()}
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        if not isinstance(value, dict):
-            raise refuse("a table")
-        hints = _type_hints(kind)
-        missing = [name for name in _required(kind) if name not in value]
-        if missing:
-            place = f"{at}." if at else ""
-            raise RecordError(f"field {place}{missing[0]} expected in {where}, it is missing")
-        return kind(
-            **{
-                n: _build(k, value[n], where, f"{at}.{n}".strip("."))
-                for n, k in hints.items()
-                if n in value
-            }
+    record = record_from_json(text, where=str(path))
+    # A dot before the name: written aside, until it is whole.
+    if record.name != folder.absolute().name.removeprefix("."):
+        raise RecordError(
+            f"the record of {folder.name} expected in {path}, it is that of {record.name!r}; give "
+            "the folder its name back, or train the run again"
         )
-    if kind is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise refuse("a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise refuse("a number below 1e308") from None
-        # A loss may diverge and take a mix with it; a score or a cost that is no number is damage.
-        if at.startswith(("scores.", "cost.")) and not math.isfinite(number):
-            raise refuse("a finite number")
-        return number
-    if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
-        raise refuse("a whole number")
-    if kind is str and not isinstance(value, str):
-        raise refuse("text")
-    return value
+    return record
 
 
-def _required(kind: type) -> list[str]:
-    """Fields without a default: a record that lacks them is damaged, not merely older."""
-    return [
-        f.name
-        for f in dataclasses.fields(kind)
-        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-    ]
+def check_intact(data: dict[str, Any], *, where: str) -> None:
+    """Raises RecordError where a record was changed since it was written."""
+    if not is_intact(data):
+        raise RecordError(
+            f"what was written expected in {where}, its checksum says that it was changed; take it "
+            "from where it was copied, or make it again"
+        )

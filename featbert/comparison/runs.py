@@ -9,12 +9,13 @@ Finding runs reads their records and nothing else; predictions are read when the
 
 from __future__ import annotations
 
-import contextlib
-import os
+import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from featbert.atomic import cannot_write, replacing
 from featbert.comparison.record import (
     RECORD_NAME,
     RecordError,
@@ -71,10 +72,12 @@ class Run:
 
         Raises:
             MissingError: the run kept no predictions of this split.
-            PredictionsError: a line has not three columns, or sentences or words are not as
-                many as the record's scores count.
+            PredictionsError: they are not those that the record's scores were counted on, or a
+                line has not three columns.
         """
         path = self.folder / f"{split}.conll"
+        if not re.fullmatch(r"\w+", split):  # a record of others may name a split ../../x
+            raise PredictionsError(f"the name of a split expected, found {split[:60]!r}")
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -85,14 +88,36 @@ class Run:
         except OSError as error:
             raise PredictionsError(f"{path} cannot be read: {error}") from None
         found = _parse(data, path)
+        self._check_counted(split, path, data, found)
+        return found
+
+    def _check_counted(self, split: str, path: Path, data: bytes, found: Predictions) -> None:
+        """Compares predictions with the record: by hash, or by counts where it is older."""
+        advice = "the file is damaged, or another run's; train the run again"
         scores = self.record.scores.get(split)
         counts = (len(found.words), sum(map(len, found.words)))
         if scores is not None and counts != (scores.sentences, scores.words):
             raise PredictionsError(
                 f"{scores.sentences} sentences with {scores.words} words expected in {path}, "
-                f"found {counts[0]} with {counts[1]}; the file is damaged, train the run again"
+                f"found {counts[0]} with {counts[1]}; {advice}"
             )
-        return found
+        known = self.record.predictions.get(split)
+        if known is not None:
+            if hashlib.sha256(data).hexdigest() != known:
+                raise PredictionsError(
+                    f"the predictions that {self.name} was scored on expected in {path}, found "
+                    f"others; {advice}"
+                )
+        elif scores is not None:
+            from featbert.evaluation.scorer import entity_counts
+
+            wanted = (scores.entity.correct, scores.entity.predicted, scores.entity.gold)
+            told = tuple(entity_counts(found.gold, found.predicted).sum(0).tolist())
+            if told != wanted:
+                raise PredictionsError(
+                    f"correct, predicted and gold entities {wanted} expected in {path}, found "
+                    f"{told}; {advice}"
+                )
 
 
 @dataclass(frozen=True)
@@ -181,29 +206,12 @@ def write_record(folder: Path, record: RunRecord) -> None:
     if record.name != folder.name.removeprefix("."):  # a dot: written aside, moved when whole
         raise InputError(f"record of run {folder.name!r} expected, it names {record.name!r}")
     path = folder / RECORD_NAME
-    temporary = folder / f"{RECORD_NAME}.tmp"
+    text = record_to_json(record)
     try:
-        with temporary.open("wb") as file:
-            file.write(record_to_json(record).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _flush_folder(folder)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8", newline="\n")
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise FeatbertError(f"run record {path} could not be written: {error}") from error
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush a folder's list of names, where the system can open folders."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        raise FeatbertError(f"run record {cannot_write(path, error)}") from error
 
 
 def _parse(data: bytes, path: Path) -> Predictions:
@@ -226,7 +234,7 @@ def _parse(data: bytes, path: Path) -> Predictions:
             continue
         if len(columns) != 3 or not all(columns):
             raise PredictionsError(
-                f"columns word, gold, predicted expected, line {number} of {path} is {line!r}"
+                f"columns word, gold, predicted expected, line {number} of {path} is {line[:60]!r}"
             )
         if not open_sentence:
             for rows in (found.words, found.gold, found.predicted):

@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from featbert.atomic import replacing
 from featbert.comparison.baselines import baseline_of
 from featbert.comparison.rows import Row
 from featbert.comparison.runs import Run
+from featbert.comparison.sealing import is_sealed, sealed, without_seal
 from featbert.errors import FeatbertError
 from featbert.evaluation.resampling import (
     RESAMPLES,
@@ -131,14 +133,14 @@ class _Tests:
     def of(self, pairs: Sequence[tuple[Run, Run]]) -> PairedTest:
         """The test of second against first, counts summed over the pairs."""
         kept = pairs[0][0].folder.parent / FOLDER / f"{self._key(pairs)}.json"
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return PairedTest(**json.loads(kept.read_text("utf-8")))
+        if (found := _read_kept(kept)) is not None:
+            return found
         first, second = (
             sum(counts[1:], counts[0])
             for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
         )
         found = paired_test(first, second, resamples=self.resamples)
-        _keep(kept, json.dumps(dataclasses.asdict(found)))
+        _keep(kept, json.dumps(sealed(dataclasses.asdict(found))))
         return found
 
     def units(self, run: Run) -> str:
@@ -179,8 +181,16 @@ def _hash(run: Run, split: str) -> str:
 
 def _keep(path: Path, text: str) -> None:
     """Written whole, or not at all where the runs directory cannot be written to."""
-    temporary = path.with_suffix(".tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
+        with replacing(path, durable=False) as temporary:
+            temporary.write_text(text, "utf-8")
+
+
+def _read_kept(path: Path) -> PairedTest | None:
+    """A test as it was kept; None where there is none, or one that nobody kept."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        return PairedTest(**without_seal(data)) if is_sealed(data) else None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None

@@ -55,7 +55,7 @@ def unfinished_run(folder: Path) -> UnfinishedRun:
 def _object(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -65,7 +65,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text("utf-8").split("\n")[:-1]
         found = [json.loads(line) for line in lines]
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     return [row for row in found if isinstance(row, dict)]
 

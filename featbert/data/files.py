@@ -43,7 +43,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     Raises:
         MissingError: there is no such file.
         InputError: it cannot be read, is empty, is not in `encoding` (with line and byte
-            position), or holds NUL or a carriage return inside a line.
+            position), or holds NUL, a lone surrogate or a carriage return inside a line.
     """
     encoding = codec_name(encoding)
     try:
@@ -65,6 +65,8 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
             + ("the file begins like utf-16" if utf16 else "for instance latin-1 or cp1252")
         ) from None
     text = text.removeprefix(BOM).replace("\r\n", "\n").removesuffix("\r")
+    if encoding != "utf-8":  # some others, utf-7 for one, decode to what no UTF-8 file can hold
+        _check_encodable(text, path)
     for character, what, advice in (
         ("\0", "NUL", "it is not text, or in another encoding (give --encoding, such as utf-16)"),
         ("\r", "carriage return inside a line", "lines end in LF or CRLF; convert the file"),
@@ -73,6 +75,16 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
             line = text.count("\n", 0, at) + 1
             raise InputError(f"text expected, line {line} of {path} has a {what}; {advice}")
     return text
+
+
+def _check_encodable(text: str, path: Path) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise InputError(
+            f"text expected, line {line} of {path} has a lone surrogate; is it in another encoding?"
+        ) from None
 
 
 @contextmanager

@@ -71,9 +71,19 @@ def find_splits(folder: Path) -> dict[str, Path]:
     Hidden files, subfolders and files of other names are passed over.
 
     Raises:
-        InputError: two files for one split, one file for two splits, or no split at all.
+        InputError: two files for one split, one file for two splits, no split at all, a split
+            that is a link to nothing, or a folder that cannot be listed.
     """
-    entries = sorted(folder.iterdir())
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
+    for path in entries:
+        if path.is_symlink() and not path.exists() and splits_named(path.name):
+            raise InputError(
+                f"a file expected in {folder}, {excerpt(path.name)} is a link to nothing that "
+                "exists; mend or remove it"
+            )
     named = {p: splits_named(p.name) for p in entries if p.is_file()}
     found: dict[str, Path] = {}
     for split in SPLITS:

@@ -27,14 +27,18 @@ from featbert.errors import MissingError
 from featbert.evaluation.scorer import entity_counts, prf, score
 from featbert.evaluation.scores import PRF
 from featbert.experiments.folder import (
+    append_line,
     clean_run_folder,
     file_hash,
     move_into_place,
     save_weights,
+    settle_owned,
+    told_by_name,
     working_folder,
     write_text,
 )
 from featbert.experiments.labels import label_ids, tags_by_sentence
+from featbert.experiments.lock import owned
 from featbert.experiments.planning import PlannedRun
 from featbert.experiments.preparing import (
     Prepared,
@@ -80,17 +84,37 @@ class Listeners:
 
 
 def run_features(
-    plan: PlannedRun, store: FeatureStore, corpus: Corpus, listeners: Listeners | None = None
+    plan: PlannedRun,
+    store: FeatureStore,
+    corpus: Corpus,
+    listeners: Listeners | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Run:
-    """Carries out a planned run on frozen features; a run that it builds on must be finished."""
-    return _carry_out(plan, lambda: prepare_features(plan, store, corpus), corpus, listeners)
+    """Carries out a planned run on frozen features; a run that it builds on must be finished.
+
+    Where another process has finished it by now, it is returned as it is unless `overwrite`.
+
+    Raises:
+        RunBusyError: another process trains it.
+    """
+    return _carry_out(
+        plan, lambda: prepare_features(plan, store, corpus), corpus, listeners, overwrite
+    )
 
 
 def run_finetune(
-    plan: PlannedRun, source: EncoderSource, corpus: Corpus, listeners: Listeners | None = None
+    plan: PlannedRun,
+    source: EncoderSource,
+    corpus: Corpus,
+    listeners: Listeners | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Run:
-    """Carries out a planned fine-tuned run; a run that it builds on must be finished."""
-    return _carry_out(plan, lambda: prepare_finetune(plan, source, corpus), corpus, listeners)
+    """Carries out a planned fine-tuned run; see `run_features`."""
+    return _carry_out(
+        plan, lambda: prepare_finetune(plan, source, corpus), corpus, listeners, overwrite
+    )
 
 
 def _epochs(plan: PlannedRun) -> int:
@@ -111,9 +135,20 @@ def _carry_out(
     prepare: Callable[[], Prepared],
     corpus: Corpus,
     listeners: Listeners | None,
+    overwrite: bool,
+) -> Run:
+    """The run, trained by this process or in the meantime by another."""
+    with owned(plan.folder):
+        with told_by_name(plan.folder):
+            settle_owned(plan.folder)
+        done = None if overwrite else plan.finished
+        return done or _train(plan, prepare, corpus, listeners or Listeners())
+
+
+def _train(
+    plan: PlannedRun, prepare: Callable[[], Prepared], corpus: Corpus, listeners: Listeners
 ) -> Run:
     """Prepares, trains, predicts, scores and records; the record is written last."""
-    listeners = listeners or Listeners()
     device = plan.options.device
     settings = dataclasses.replace(plan.options.settings, epochs=_epochs(plan))
     reset_peak_memory(device)  # what is prepared counts
@@ -139,14 +174,10 @@ def _carry_out(
         return prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
 
     learns_dev = "dev" in settings.trained_splits
-    with (
-        (folder / "history.jsonl").open("w", encoding="utf-8") as history,
-        epoch_log(listeners.log_dir, plan.folder.name) as log,
-    ):
+    with epoch_log(listeners.log_dir, plan.folder.name) as log:
 
         def on_epoch(row: Epoch) -> None:
-            history.write(json.dumps(dataclasses.asdict(row)) + "\n")
-            history.flush()
+            append_line(folder / "history.jsonl", json.dumps(dataclasses.asdict(row)))
             log(row)
             if listeners.on_epoch is not None:
                 listeners.on_epoch(row)
@@ -200,9 +231,11 @@ def _carry_out(
         weights=file_hash(folder / "weights.safetensors"),
         train_sentences=len(prepared.train),
         train_words=prepared.train.n_words,
+        predictions={s.name: file_hash(folder / f"{s.name}.conll") for s in evaluated},
     )
-    checkpoint.remove()
     write_record(folder, record)
+    # After the record: a kill in between leaves a finished run and a file too many (`settle`).
+    checkpoint.remove()
     done = Run(plan.folder, record)
     outdated = len(evaluation_files(done)) if folder != plan.folder else 0
     move_into_place(folder, plan.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,9 +14,10 @@ from featbert.comparison.grouping import VARYABLE, check_vary
 from featbert.comparison.published import published_table
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.experiments.arm import Approach, Arm, FeaturesTable, FinetuneTable, Table
-from featbert.experiments.mistakes import told
-from featbert.experiments.overlay import combinations, flattened, merged
+from featbert.experiments.mistakes import told, unusable
+from featbert.experiments.overlay import MOST_COMBINATIONS, combinations, flattened, merged
 from featbert.training.settings import TrainingSettings
+from featbert.wording import on_one_line
 
 APPROACHES: tuple[Approach, ...] = ("features", "finetune")
 # What arms can differ in by key, and the name in `vary` that frees it among their runs.
@@ -139,6 +141,8 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     Raises:
         ExperimentError: all mistakes together.
     """
+    if wrong := unusable(data):
+        raise ExperimentError(f"a mistake in {where}: {on_one_line(wrong)}")
     return _Checker(data).experiment(where)
 
 
@@ -152,6 +156,7 @@ class _Checker:
         self.mistakes: dict[str, None] = {}  # in order, each once: arms share most of their keys
         self.arms: list[Arm] = []
         self.grids: dict[tuple[int, Approach], tuple[Arm, ...]] = {}
+        self.tried = 0  # settings of all grids, of all arms
 
     def experiment(self, where: str) -> Experiment:
         file = self._file()
@@ -195,7 +200,7 @@ class _Checker:
         if self.mistakes:
             n = len(self.mistakes)
             count = f"{n} mistakes" if n > 1 else "a mistake"
-            raise ExperimentError(f"{count} in {where}: " + "; ".join(self.mistakes))
+            raise ExperimentError(f"{count} in {where}: " + on_one_line("; ".join(self.mistakes)))
 
     def _file(self) -> FileTable:
         """The file's own keys; those that can be read where others cannot."""
@@ -223,6 +228,11 @@ class _Checker:
             ways = combinations(file.variants, "variants")
         except FeatbertError as error:
             self._note([str(error)])
+            return []
+        shares = file.train_sizes.shares if file.train_sizes else ()
+        count = math.prod(max(1, len(p)) for p in (corpora, file.variant, ways, shares))
+        if count > MOST_COMBINATIONS:
+            self._note([f"at most {MOST_COMBINATIONS:,} arms expected, the file makes {count:,}"])
             return []
         overlays = [
             merged(merged(corpus, way), combination)
@@ -264,6 +274,10 @@ class _Checker:
                 tries = combinations(table, f"grid.{approach}")
             except FeatbertError as error:
                 self._note([str(error)])
+                continue
+            self.tried += len(tries)
+            if self.tried > MOST_COMBINATIONS:
+                self._note([f"grid: at most {MOST_COMBINATIONS:,} settings of all arms expected"])
                 continue
             mine = [merged(merged(self.common, overlay), {approach: t}) for t in tries]
             found = [self._arm(data) for data in mine]

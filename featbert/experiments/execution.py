@@ -1,7 +1,8 @@
 """Carrying out an experiment: extract once, train what is missing, compare.
 
 What is finished is skipped, so that the same command goes on after an interruption. A run that
-fails does not stop the others; it is told at the end, and the same command tries it again.
+fails does not stop the others; it is told at the end, and the same command tries it again. What
+another process trains or extracts is left to it, and waited for when nothing else is left.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from featbert.comparison import Comparison, Run, compare_runs
 from featbert.comparison.experiment_record import write_experiment
 from featbert.errors import FeatbertError
 from featbert.experiments.carrying_out import Listeners
+from featbert.experiments.elsewhere import Elsewhere
 from featbert.experiments.file import Experiment
+from featbert.experiments.folder import settle
+from featbert.experiments.lock import lock_path
 from featbert.experiments.plan import (
     RUNS_DIR,
     Adaptation,
@@ -30,6 +34,7 @@ from featbert.experiments.transfer import evaluate_across
 from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_in_workers
 from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
+from featbert.features.store import StoreBusyError
 from featbert.training.adaptation import run_adaptation
 from featbert.wording import counted
 
@@ -51,6 +56,7 @@ class Watchers:
             who listens to it, also where a worker carries it out.
         on_end: each run when it has ended.
         on_evaluation: runs scored on the other corpora, and runs in all.
+        on_wait: what another process does, before it is waited for.
         log_dir: folder that the epochs of all runs are logged to (`log_folder`).
     """
 
@@ -60,6 +66,7 @@ class Watchers:
     on_run: Callable[[Job, int, int], Listeners] | None = None
     on_end: Callable[[Ended], None] | None = None
     on_evaluation: Callable[[int, int], None] | None = None
+    on_wait: Callable[[str], None] | None = None
     log_dir: Path | None = None
 
 
@@ -131,6 +138,7 @@ def carry_out(
     watchers = watchers or Watchers()
     resources = resources or Resources()
     failures: dict[str, str] = {}
+    elsewhere = Elsewhere(watchers.on_wait)
     while True:
         plan = plan_experiment(
             experiment,
@@ -148,9 +156,15 @@ def carry_out(
         ready = [job for job in plan.missing if job.name not in failures and _is_ready(job)]
         if not ready and not adapt:
             break
-        _extract_missing(ready, resources, watchers, failures)
-        ready = [job for job in ready if job.name not in failures]
-        failures |= _train(ready, jobs, resources, watchers)
+        ours = [job for job in ready if job.name not in elsewhere]
+        if not ours and not adapt:
+            elsewhere.wait()
+            continue
+        _extract_missing(ours, resources, watchers, failures, elsewhere)
+        ours = [job for job in ours if job.name not in failures and job.name not in elsewhere]
+        failures |= _train(ours, jobs, resources, watchers, elsewhere)
+    for job in plan.jobs:
+        settle(job.run.folder)
     if experiment.transfer:
         failures |= evaluate_across(
             plan,
@@ -186,7 +200,11 @@ def _is_ready(job: Job) -> bool:
 
 
 def _extract_missing(
-    ready: Sequence[Job], resources: Resources, watchers: Watchers, failures: dict[str, str]
+    ready: Sequence[Job],
+    resources: Resources,
+    watchers: Watchers,
+    failures: dict[str, str],
+    elsewhere: Elsewhere,
 ) -> None:
     """Each store that is read by one of the jobs, once."""
     for path in dict.fromkeys(j.extraction.path for j in ready if j.extraction is not None):
@@ -203,18 +221,27 @@ def _extract_missing(
                 find_device(arm.device),
                 on_progress=watchers.on_extraction,
             )
+        except StoreBusyError as error:
+            for job in readers:
+                elsewhere.add(job.name, error, path.with_name(f"{path.name}.journal"))
         except Exception as error:
             failures |= dict.fromkeys((j.name for j in readers), failure_of(error))
 
 
 def _train(
-    ready: Sequence[Job], jobs: int, resources: Resources, watchers: Watchers
+    ready: Sequence[Job],
+    jobs: int,
+    resources: Resources,
+    watchers: Watchers,
+    elsewhere: Elsewhere,
 ) -> dict[str, str]:
     """Reasons of those that failed, by name."""
     failures: dict[str, str] = {}
 
     def note(ended: Ended) -> None:
-        if ended.reason is not None:
+        if ended.busy is not None:
+            elsewhere.add(ended.job.name, ended.busy, lock_path(ended.job.run.folder))
+        elif ended.reason is not None:
             failures[ended.job.name] = ended.reason
         if watchers.on_end is not None:
             watchers.on_end(ended)
@@ -237,7 +264,7 @@ def _train(
         try:
             carry_out_job(job.arm, job.run, store, resources, listeners)
         except Exception as error:
-            note(Ended(job, failure_of(error)))
+            note(Ended.by(job, error))
         else:
             note(Ended(job, None))
     return failures

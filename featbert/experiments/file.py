@@ -70,7 +70,7 @@ def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment
         raise ExperimentError(f"an experiment file expected, {path}: {error}") from None
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers that Python does not read
         raise ExperimentError(f"TOML expected in {path}: {error}") from None
     for change in changes:
         _change(data, change)
@@ -85,7 +85,7 @@ def _change(data: dict[str, Any], change: str) -> None:
         raise ExperimentError(f"key=value expected, found {change!r}; as in --set seeds=[1,2]")
     try:
         value = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text.strip()
     for part in parts[:-1]:
         data = data.setdefault(part, {})

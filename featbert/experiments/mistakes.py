@@ -26,6 +26,8 @@ _EXPECTED = {
     "model_type": "a table",
     "string_type": "text in quotes",
 }
+# Tables and lists within one another; the files at hand have five at most.
+DEEPEST = 20
 _BOUNDS = {
     "greater_than": ("above", "gt"),
     "greater_than_equal": ("of at least", "ge"),
@@ -81,8 +83,14 @@ def told(
     for place, expected in alternatives.items():
         wanted = " or ".join(dict.fromkeys(expected))
         near = nearest(found[place], _quoted(wanted)) if isinstance(found[place], str) else ""
-        lines[f"{place}: {wanted} expected, found {found[place]!r}{near}"] = None
+        lines[f"{place}: {wanted} expected, found {shown(found[place])}{near}"] = None
     return list(lines)
+
+
+def shown(value: Any, width: int = 200) -> str:
+    """`value` as Python writes it, for a message: cut at `width` characters."""
+    text = repr(value)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _quoted(text: str) -> list[str]:
@@ -103,3 +111,22 @@ def _keys(table: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
         assert isinstance(kind, type)
         table = kind
     return list(table.model_fields)
+
+
+def unusable(value: Any, place: str = "", depth: int = 0) -> str | None:
+    """What in a file's data can be no part of any experiment, and would be too much for the checks.
+
+    Args:
+        place, depth: of `value` in the file.
+    """
+    if depth > DEEPEST:
+        return f"tables in at most {DEEPEST} others expected, {place[:60]!r} has more"
+    if isinstance(value, int) and value.bit_length() > 63:
+        return f"{place}: a whole number of at most 64 bits expected, found a longer one"
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    found = (unusable(v, f"{place}.{k}".lstrip("."), depth + 1) for k, v in inner)
+    return next(filter(None, found), None)

@@ -12,10 +12,15 @@ Tables are merged key by key, everything else is replaced. `combinations` makes 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from featbert.errors import InputError
+from featbert.experiments.mistakes import shown
+
+# More are no experiment that anybody waits for, and would fill the memory before it is refused.
+MOST_COMBINATIONS = 10_000
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,17 +54,22 @@ def combinations(table: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
     """One overlay for each combination of the lists in `table`; one empty one for none.
 
     Raises:
-        InputError: a key whose value is no list of at least one value; told with `where`.
+        InputError: a key whose value is no list of at least one value, or more combinations than
+            `MOST_COMBINATIONS`; told with `where`.
     """
     ends = list(flattened(table))
     for key, values in ends:
         if not isinstance(values, list) or not values:
             raise InputError(
-                f"{where}.{key}: a list of values to try expected, found {values!r}; "
+                f"{where}.{key}: a list of values to try expected, found {shown(values)}; "
                 f"as in {where}.{key} = [1, 2]"
             )
         if len({repr(v) for v in values}) != len(values):
-            raise InputError(f"{where}.{key}: each value once expected, found {values!r}")
+            raise InputError(f"{where}.{key}: each value once expected, found {shown(values)}")
+    if (count := math.prod(len(values) for _, values in ends)) > MOST_COMBINATIONS:
+        raise InputError(
+            f"{where}: at most {MOST_COMBINATIONS:,} combinations expected, found {count:,}"
+        )
     overlays = []
     for values in itertools.product(*(values for _, values in ends)):
         overlay: dict[str, Any] = {}

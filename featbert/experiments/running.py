@@ -9,6 +9,7 @@ from typing import Any
 from featbert.comparison import Run
 from featbert.data import Corpus, load_corpus
 from featbert.experiments.carrying_out import Listeners, run_features, run_finetune
+from featbert.experiments.folder import settle
 from featbert.experiments.planning import (
     PlannedRun,
     RunOptions,
@@ -58,6 +59,7 @@ def train(
         experiment, vary: what an experiment file declares; kept in the record.
 
     Raises:
+        RunBusyError: another process trains this run.
         FeatbertError: before any work for what can be known then; nothing half-written counts.
     """
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
@@ -76,8 +78,8 @@ def train(
     )
     plan = plan_features_run(m, store.path, corpus, layers, options)
 
-    def carry_out(planned: PlannedRun) -> Run:
-        return run_features(planned, store, corpus, listeners)
+    def carry_out(planned: PlannedRun, overwrite: bool) -> Run:
+        return run_features(planned, store, corpus, listeners, overwrite=overwrite)
 
     return _finished_or(plan, overwrite, carry_out)
 
@@ -119,16 +121,19 @@ def finetune(
         source, corpus, options, context=context, casing=casing, pooling=pooling
     )
 
-    def carry_out(planned: PlannedRun) -> Run:
-        return run_finetune(planned, source, corpus, listeners)
+    def carry_out(planned: PlannedRun, overwrite: bool) -> Run:
+        return run_finetune(planned, source, corpus, listeners, overwrite=overwrite)
 
     return _finished_or(plan, overwrite, carry_out)
 
 
-def _finished_or(plan: PlannedRun, overwrite: bool, carry_out: Callable[[PlannedRun], Run]) -> Run:
+def _finished_or(
+    plan: PlannedRun, overwrite: bool, carry_out: Callable[[PlannedRun, bool], Run]
+) -> Run:
     """The finished run, or the run carried out after the one whose epochs it takes."""
-    if not overwrite and plan.finished is not None:
-        return plan.finished
+    settle(plan.folder)
+    if not overwrite and (done := plan.finished) is not None:
+        return done
     if plan.base is not None and plan.base.finished is None:
-        carry_out(plan.base)
-    return carry_out(plan)
+        carry_out(plan.base, False)
+    return carry_out(plan, overwrite)

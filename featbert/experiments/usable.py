@@ -17,6 +17,8 @@ from featbert.training.settings import DEFAULTS, TrainingSettings
 from featbert.wording import counted
 
 WEIGHTS_NAME = "weights.safetensors"
+MOST_LAYERS = 1000
+_PRECISIONS = ("fp32", "bf16", "fp16")
 # Reading options that say which words a file has; the others say how its tags are read.
 _WORD_OPTIONS = ("language", "encoding", "token_column")
 
@@ -114,6 +116,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             f"the weights of the run expected, {run.folder / WEIGHTS_NAME} does not exist; "
             "train the run again"
         )
+    _check_signature(record)
     combination = None
     if record.approach == "features":
         combination = parse_layers(record.layers or "", record.signature.encoder_layers)
@@ -125,6 +128,36 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     return UsableRun(
         run, _encoder(run, model), combination, _settings(record), _counted_corpus(record)
     )
+
+
+def _check_signature(record: RunRecord) -> None:
+    """Raises UnusableRunError for values that no run has: a record may come from anywhere."""
+    signature = record.signature
+    for what, found, known in (
+        ("encoder_precision", signature.encoder_precision.removesuffix("-autocast"), _PRECISIONS),
+        ("training_precision", signature.training_precision, _PRECISIONS),
+        ("store_dtype", signature.store_dtype or "float16", ("float16", "float32")),
+        ("context", signature.context, ("sentence", "document")),
+        ("pooling", signature.pooling, ("first", "last", "mean")),
+        ("casing", signature.casing, ("original", "truecased")),
+        ("tag_scheme", signature.tag_scheme, ("bio", "iob1")),
+    ):
+        if found not in known:
+            raise UnusableRunError(
+                f"{what} {' or '.join(known)} expected in the record of {record.name}, found "
+                f"{found[:60]!r}; the record is damaged"
+            )
+    if not 0 <= signature.encoder_layers <= MOST_LAYERS:
+        raise UnusableRunError(
+            f"encoder_layers from 0 to {MOST_LAYERS} expected in the record of {record.name}, "
+            f"found {signature.encoder_layers}; the record is damaged"
+        )
+    for name in _WORD_OPTIONS:
+        if not isinstance(record.reading.get(name), str | int | None):
+            raise UnusableRunError(
+                f"text or a number expected for reading.{name} in the record of {record.name}; "
+                "the record is damaged"
+            )
 
 
 def _settings(record: RunRecord) -> TrainingSettings:
@@ -151,7 +184,8 @@ def _encoder(run: Run, model: str | None) -> EncoderSource:
         ("weights", signature.encoder_weights, source.weights_hash),
         ("config and tokenizer", signature.encoder_files, source.files_hash),
     ):
-        if expected and found != expected:  # records of old have no hash of config and tokenizer
+        # Records of old have no hash of config and tokenizer; one of the weights they all have.
+        if found != expected and (expected or what == "weights"):
             raise UnusableRunError(
                 f"the encoder {signature.model} with {what} {expected[:12]} expected for "
                 f"{run.name}, {source.folder} has {what} {found[:12]}; "

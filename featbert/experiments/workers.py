@@ -28,6 +28,7 @@ from typing import Literal
 from featbert.errors import FeatbertError, memory_lack, out_of_memory
 from featbert.experiments.arm import Arm
 from featbert.experiments.carrying_out import Listeners, run_features, run_finetune
+from featbert.experiments.lock import RunBusyError
 from featbert.experiments.plan import Job
 from featbert.experiments.planning import PlannedRun
 from featbert.experiments.resources import Resources
@@ -56,6 +57,7 @@ class Report:
     Attributes:
         kind: "start", "step" (with steps done and in all), "epoch" (with its row), or "end".
         reason: why the run failed, at its end; None where it is finished.
+        busy: another process trains it, which is the reason.
     """
 
     kind: Literal["start", "step", "epoch", "end"]
@@ -63,14 +65,26 @@ class Report:
     total: int = 0
     epoch: Epoch | None = None
     reason: str | None = None
+    busy: bool = False
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended: `reason` is None where its run is finished."""
+    """How a job ended.
+
+    Attributes:
+        reason: why it failed; None where its run is finished.
+        busy: set where it did not fail: another process trains it.
+    """
 
     job: Job
     reason: str | None
+    busy: RunBusyError | None = None
+
+    @classmethod
+    def by(cls, job: Job, error: Exception) -> Ended:
+        """A job that ended with an error."""
+        return cls(job, failure_of(error), error if isinstance(error, RunBusyError) else None)
 
 
 def carry_out_job(
@@ -143,7 +157,8 @@ def run_in_workers(
                 if heard.kind != "end":
                     _pass_on(heard, worker.listeners)
                     continue
-                ended = Ended(worker.job, heard.reason)
+                busy = RunBusyError(heard.reason) if heard.busy else None
+                ended = Ended(worker.job, heard.reason, busy)
                 worker.job = None
                 yield ended
                 if waiting:
@@ -242,7 +257,8 @@ def _work(pipe: Connection, threads: int) -> None:
             carry_out_job(order.arm, run, order.store, resources, listeners)
             pipe.send(Report("end"))
         except Exception as error:
-            pipe.send(Report("end", reason=failure_of(error)))
+            busy = isinstance(error, RunBusyError)
+            pipe.send(Report("end", reason=failure_of(error), busy=busy))
 
 
 def _end_with_parent() -> None:

@@ -14,10 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from featbert.errors import InputError
+from featbert.errors import InputError, out_of_memory
 from featbert.features.alignment import Alignment, ranges
 from featbert.features.copies import to_device
 from featbert.features.depth import parameter_depths
@@ -228,6 +227,7 @@ def load_encoder(
         "dtype": dtype,
         "local_files_only": True,
         "trust_remote_code": False,
+        "weights_only": True,  # nothing in a pytorch_model.bin is called
         "output_loading_info": True,
     }
     try:
@@ -238,8 +238,10 @@ def load_encoder(
                 )
             except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
                 model, info = AutoModel.from_pretrained(source.folder, **options)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except Exception as error:  # a config of others can fail in as many ways as it has keys
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise EncoderError(
             f"an encoder expected in {source.folder}, transformers cannot load it: {reason}"
         ) from None

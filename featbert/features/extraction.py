@@ -32,6 +32,7 @@ from featbert.features.extraction_plan import (
     check_disk,
     plan_extraction,
 )
+from featbert.features.finiteness import find_not_finite, told
 from featbert.features.flops import encoder_flops
 from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
@@ -43,6 +44,8 @@ from featbert.features.store import (
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]
+# Told of blocks and words that an interrupted extraction had finished.
+Kept = Callable[[int, int], None]
 
 
 def extract(
@@ -112,8 +115,13 @@ def run_extraction(
     device: Device,
     *,
     on_progress: Progress | None = None,
+    on_kept: Kept | None = None,
 ) -> FeatureStore:
-    """Carries out a plan that is no hit; see `extract`."""
+    """Carries out a plan that is no hit; see `extract`.
+
+    Args:
+        on_kept: called once with blocks and words, where an interrupted extraction goes on.
+    """
     manifest = plan.manifest
     check_disk(plan)
     reset_peak_memory(device)
@@ -141,6 +149,8 @@ def run_extraction(
     )
     try:
         done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
+        if writer.finished and on_kept is not None:
+            on_kept(len(writer.finished), done)
 
         def tell(words: int) -> None:
             nonlocal done
@@ -214,14 +224,16 @@ def _computed(
 def _write(writer: StoreWriter, name: str, k: int, leaving: Leaving, corpus: Corpus) -> None:
     """Runs in the writing thread, while the device computes the next block."""
     if not leaving.is_finite():
-        finite = leaving.on_host().isfinite().all(dim=2)  # (layers, words)
-        at, word = (int(i) for i in (~finite).nonzero()[0])
-        place = int(writer.blocks[name][k]) + word
+        found = find_not_finite(leaving.on_host(), writer.manifest.layers)
+        place = int(writer.blocks[name][k]) + found.first_word
         sentence = int(np.searchsorted(writer.offsets[name], place, side="right")) - 1
+        words = " ".join(corpus[name].sentences[sentence].words)
         raise ExtractionError(
-            f"finite hidden states expected, layer {writer.manifest.layers[at]} is not in "
-            f"sentence {sentence + 1} of {name} "
-            f"({' '.join(corpus[name].sentences[sentence].words)[:60]!r}); "
-            "try --store-dtype float32 or --precision fp32"
+            told(
+                found,
+                dtype=writer.manifest.dtype,
+                precision=writer.manifest.precision,
+                sentence=f"sentence {sentence + 1} of {name} ({words[:60]!r})",
+            )
         )
     writer.write(name, k, leaving.on_host().numpy())

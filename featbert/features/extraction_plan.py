@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from featbert.atomic import cannot_write
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.alignment import Context, check_context
@@ -18,7 +19,14 @@ from featbert.features.device import Device, find_device, find_precision
 from featbert.features.encoder import Pooling
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreError
+from featbert.features.store import (
+    FeatureStore,
+    Manifest,
+    StoredSplit,
+    StoreError,
+    forget_finished,
+    partial_path,
+)
 from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.versions import library_versions
 
@@ -65,7 +73,10 @@ def plan_extraction(
     token_budget: int | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> ExtractionPlan:
-    """Plans a store; see `extract` for the arguments. Nothing is written."""
+    """Plans a store; see `extract` for the arguments. Nothing is written.
+
+    Beside a finished store, what a kill in its last moment left is taken away.
+    """
     source = find_encoder(model) if isinstance(model, str) else model
     where = find_device(device) if isinstance(device, str) else device
     if dtype not in DTYPE_BYTES:
@@ -127,6 +138,7 @@ def plan_extraction(
             )
         if set(held) <= set(store.layers):
             hit = store
+            forget_finished(path)
         else:  # one store a text and encoder: keep what the old one held
             union = tuple(sorted({*held, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
@@ -136,11 +148,13 @@ def plan_extraction(
 def check_disk(plan: ExtractionPlan) -> None:
     """Refuses to start where the disk cannot hold the store."""
     folder = plan.path.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = plan.path.with_name(plan.path.name + ".partial")
-    have = shutil.disk_usage(folder).free + (
-        partial.stat().st_blocks * 512 if partial.exists() else 0
-    )
+    partial = partial_path(plan.path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = partial.stat().st_blocks * 512 if partial.exists() else 0
+        have = shutil.disk_usage(folder).free + kept
+    except OSError as error:
+        raise ExtractionError(cannot_write(folder, error)) from None
     need = plan.data_bytes + FRAME_BYTES
     if have < need:
         raise ExtractionError(

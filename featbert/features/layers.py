@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from featbert.data.raw import excerpt
 from featbert.errors import InputError, nearest
 
 Mode = Literal["single", "concat", "sum", "mean", "weighted"]
@@ -78,13 +79,14 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
     kind, colon, numbers = name.partition(":")
     if not colon or kind not in ("layer", *MODES):
         raise LayerError(
-            f"layer combination expected, found {spec!r}{nearest(name, (*NAMES, *ALIASES))}; "
+            f"layer combination expected, found {excerpt(spec)}"
+            f"{nearest(name, (*NAMES, *ALIASES))}; "
             f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
         )
     indices = _numbers(numbers, spec, one=kind == "layer")
     if num_layers is not None and max(indices) > num_layers:
         raise LayerError(
-            f"layers 0 to {num_layers} expected, {spec!r} asks for layer {max(indices)}; "
+            f"layers 0 to {num_layers} expected, {excerpt(spec)} asks for layer {max(indices)}; "
             + _offer(num_layers)
         )
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
@@ -127,20 +129,23 @@ def _offer(num_layers: int) -> str:
 def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
     """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12)."""
     wanted = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
-    found: list[int] = []
+    found: dict[int, None] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         if match is None:
-            raise LayerError(f"{wanted} expected, found {part!r} in {spec!r}")
+            raise LayerError(f"{wanted} expected, found {excerpt(part)} in {excerpt(spec)}")
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         if last < first:
-            raise LayerError(f"a rising range expected, found {part!r} in {spec!r}")
-        found.extend(range(first, last + 1))
+            raise LayerError(f"a rising range expected, found {excerpt(part)} in {excerpt(spec)}")
+        for number in range(first, last + 1):
+            if number in found:  # told at once: a text of many ranges must not fill the memory
+                raise LayerError(
+                    f"each layer once expected, found {excerpt(spec)} naming a layer twice"
+                )
+            found[number] = None
     if one and len(found) != 1:
         raise LayerError(
-            f"{wanted} expected, found {spec!r}; use concat:, sum:, mean: or weighted:"
+            f"{wanted} expected, found {excerpt(spec)}; use concat:, sum:, mean: or weighted:"
         )
-    if len(set(found)) != len(found):
-        raise LayerError(f"each layer once expected, found {spec!r} naming a layer twice")
     return tuple(found)

@@ -82,7 +82,7 @@ class EncoderSource:
         path = self.folder / "config.json"
         try:
             config = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise EncoderFilesError(f"a JSON config expected, {path} has none: {error}") from None
         if not isinstance(config, dict):
             raise EncoderFilesError(f"a JSON object expected in {path}, found another value")
@@ -94,7 +94,7 @@ class EncoderSource:
         try:
             record = json.loads((self.folder / ADAPTATION_RECORD).read_text("utf-8"))
             return int(record["settings"]["epochs"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return 0
 
     def size(self, *keys: str) -> int | None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from featbert.errors import InputError
+from featbert.errors import InputError, out_of_memory
 from featbert.features.source import EncoderSource
 from featbert.stages import stage
 
@@ -116,8 +116,10 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         tokenizer: Any = AutoTokenizer.from_pretrained(
             source.folder, local_files_only=True, trust_remote_code=False
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except Exception as error:  # tokenizers has no class of its own, and files fail in many ways
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise TokenizerError(
             f"a tokenizer expected in {source.folder}, it cannot be loaded: {reason}"
         ) from None

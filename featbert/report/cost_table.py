@@ -82,6 +82,7 @@ def _legend(rows: Sequence[CostRow]) -> Iterator[str]:
     if any(row.against is not None for row in rows):
         yield (
             "cheaper from: the number of runs from which features, extraction included, cost less "
-            "than as many fine-tuned runs"
+            "than as many fine-tuned runs; it hardly depends on the size of the text, with which "
+            "all of these grow"
         )
     yield "operations: estimated from shapes, a multiply-add counts as two"

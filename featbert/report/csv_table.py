@@ -13,6 +13,10 @@ from collections.abc import Sequence
 from featbert.comparison.compare import Comparison
 from featbert.report.table import tables
 
+# What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
+# them, and white space that some take off before they look.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+
 
 def csv_report(comparisons: Sequence[Comparison]) -> str:
     """A heading line, then the rows of all comparisons, their comparison's number first.
@@ -38,8 +42,11 @@ def csv_report(comparisons: Sequence[Comparison]) -> str:
 
 
 def harmless(value: str) -> str:
-    """`value` such that a spreadsheet takes no text for a formula: an apostrophe before it."""
-    if value[:1] not in ("=", "+", "-", "@"):
+    """`value` such that a spreadsheet takes no text for a formula: an apostrophe before it.
+
+    Numbers with a sign stay numbers.
+    """
+    if not value.lstrip(" ").startswith(_FORMULA):
         return value
     try:
         float(value)

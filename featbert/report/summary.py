@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from featbert.comparison.grouping import CONDITIONS
 from featbert.comparison.learning import lead_line, leads, learning_points
 from featbert.evaluation.seeds import FEWEST
 from featbert.report import units
 from featbert.report.significance_table import CLEAR, p_value
-from featbert.wording import counted
+from featbert.wording import counted, in_percent
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
@@ -71,8 +72,11 @@ def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
         if where:
             yield "Where", where
     for line in data:
-        yield "Data", f"{line[0].upper()}{line[1:]}."
-    layers = [row for row in rows if row.approach == "features" and "dev" in row.splits]
+        yield (
+            "Data",
+            f"{line[0].upper()}{line[1:]}. These are means; the differences say what holds.",
+        )
+    layers = [] if features is None else _alike(features, rows)
     if len(layers) > 1:
         yield "Layers", _layers(layers)
 
@@ -104,13 +108,42 @@ def _quality(features: Row, tuned: Row, split: str) -> str:
             verdict = f"features are {_points(difference)} ahead of {behind}."
     chosen = f"the best features row by dev, {features.label}, {_f1(features, split)}"
     only = " (dev, which also chose the epochs; there is no test)" if split == "dev" else ""
+    part = "" if tuned.train_share == 1 else f"With {in_percent(tuned.train_share)} of train, on"
     return (
-        f"On {split}{only}, {tuned.label} reaches {_f1(tuned, split)} F1{_seeds(tuned)}, and "
-        f"{chosen}{_seeds(features)}: {verdict}"
+        f"{part or 'On'} {split}{only}, {tuned.label} reaches {_f1(tuned, split)} F1"
+        f"{_seeds(tuned)}, and {chosen}{_seeds(features)}: {verdict}"
     )
 
 
+def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
+    """Rows on features that differ from the best one in their layers and in nothing else."""
+
+    def shared(row: Row) -> tuple[Any, ...]:
+        # Only a learned mix has a rate of its own.
+        settings = {n: value for n, value in row.settings.items() if n != "mix_learning_rate"}
+        return settings, *(row.signature.get(name) for name in (*CONDITIONS, "splits"))
+
+    return [
+        row
+        for row in rows
+        if row.approach == "features" and "dev" in row.splits and shared(row) == shared(best)
+    ]
+
+
 def _trust(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
+    said = _trusted(comparison, features, tuned, split)
+    dev = _test_of(comparison, features, tuned, "dev")
+    if split == "dev" or dev is None:
+        return said
+    seeds = ""
+    if dev.over_seeds is not None:
+        low, high = dev.over_seeds.low, dev.over_seeds.high
+        seeds = f" ({units.points(low)} to {units.points(high)} over seeds)"
+    p = _equals(p_value(dev.adjusted))
+    return f"{said} On dev the difference is {units.points(dev.pooled.difference)}{seeds}, p {p}."
+
+
+def _trusted(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
     test = _test_of(comparison, features, tuned, split)
     if test is None:
         return (
@@ -160,15 +193,15 @@ def _test_of(comparison: Comparison, features: Row, tuned: Row, split: str) -> D
 
 def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     ours, theirs = features.cost, tuned.cost
-    once = units.duration(ours.extraction_seconds)
-    paid = f", after {once} of extraction, paid once" if ours.extraction_seconds else ""
+    priced = next((c for c in comparison.costs if c.row == features.name), None)
+    once = ours.extraction_seconds if priced is None else priced.seconds.once
+    paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     said = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
         f"{units.duration(ours.training_seconds.mean)}{paid}; a fine-tuned run "
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}"
     )
-    priced = next((c for c in comparison.costs if c.row == features.name), None)
     if priced is None or priced.against != tuned.name:
         return f"{said}."
     return f"{said}. {_break_even(priced)}"

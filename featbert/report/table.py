@@ -97,14 +97,10 @@ def comparison_tables(
     """
     return {
         "scores": [_table(comparison, counted, number, show)],
-        "trust": [
-            draw(comparison, counted, number)
-            for draw, found in (
-                (significance_table, comparison.differences),
-                (scorers_table, comparison.scorers),
-            )
-            if found
-        ],
+        "trust": [significance_table(comparison, counted, number)]
+        if comparison.differences
+        else [],
+        "scorers": [scorers_table(comparison, counted, number)] if comparison.scorers else [],
         "cost": [cost_table(comparison, counted, number)] if comparison.costs else [],
         "where": [
             breakdown_table(breakdown, counted, comparison.corpus, number)
@@ -288,7 +284,9 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> list[str]:
     if any(split in row.trained_on for row in rows for split in ("dev", "test")):
         legend.append(f"{TRAINED_ON}: the runs learned from that split, so it has no score")
     if any(row.difference is not None for row in rows):
-        legend.append("Δ: mean F1 less that of the baseline, in points")
+        several = sum(row.is_baseline for row in rows) > 1
+        which = "its baseline, which learned and was scored on the same text" if several else ""
+        legend.append(f"Δ: mean F1 less that of {which or 'the baseline'}, in points")
     legend.append("trained: parameters that training changed; training: mean wall time of a seed")
     if any(row.cost.extraction_seconds is not None for row in rows):
         legend.append("extraction, store: wall time and disk, paid once for all rows and seeds")

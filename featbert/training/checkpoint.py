@@ -10,11 +10,10 @@ it costs little (`COST`), and at the end the file is removed.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-import os
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +22,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError
 from featbert.training.history import Epoch, ParameterGroup
 
 NAME = "checkpoint.safetensors"
 # Share of a training's time that its checkpoints may take.
 COST = 0.05
-_STATE = "state"
+_STATE, _CHECKSUM = "state", "checksum"
 
 
 class Progress(NamedTuple):
@@ -89,13 +89,16 @@ class Checkpoint:
 
         try:
             with safe_open(self.path, framework="pt") as file:
-                told = json.loads((file.metadata() or {})[_STATE])
+                metadata = file.metadata() or {}
+                told = json.loads(metadata[_STATE])
                 if told["identity"] != self.identity:
                     return None
                 names = file.keys()
                 tensors = {name: file.get_tensor(name) for name in names}
+            if metadata[_CHECKSUM] != _checksum(metadata[_STATE], tensors):
+                return None
             kept = _unpacked(told, tensors)
-        except (OSError, SafetensorError, ValueError, LookupError, TypeError):
+        except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError):
             return None
         _set_random_states(tensors)
         return kept
@@ -116,19 +119,18 @@ class Checkpoint:
         began = time.perf_counter()
         told, tensors = _packed(kept)
         tensors |= _random_states()
-        temporary = self.path.with_name(f"{self.path.name}.tmp")
-        metadata = {_STATE: json.dumps({"identity": self.identity, **told})}
+        state = json.dumps({"identity": self.identity, **told})
+        # What two names share is written once for each: a safetensors file knows no aliases.
+        own = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        metadata = {_STATE: state, _CHECKSUM: _checksum(state, own)}
         try:
-            # What two names share is written once for each: a safetensors file knows no aliases.
-            own = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-            save_file(own, temporary, metadata=metadata)
-            os.replace(temporary, self.path)
+            # Not flushed: a power cut may cost it, and damage is seen by its checksum.
+            with replacing(self.path, durable=False) as temporary:
+                save_file(own, temporary, metadata=metadata)
         except (OSError, SafetensorError) as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+            failed = error if isinstance(error, OSError) else OSError(str(error))
             raise FeatbertError(
-                f"room for a checkpoint expected, {self.path} cannot be written: {error}; "
-                "the one before is kept, and the same command goes on from it"
+                f"checkpoint {cannot_write(self.path, failed)}; epochs that were kept before stay"
             ) from None
         self._last = time.perf_counter()
         self._took = self._last - began
@@ -201,6 +203,17 @@ def _unpacked(told: dict[str, Any], tensors: Mapping[str, Tensor]) -> Kept:
         ),
         seconds=told["seconds"],
     )
+
+
+def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
+    """CRC-32 over all that is kept: a flipped bit in a weight would go into every later number."""
+    total = zlib.crc32(state.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
+        if tensor.numel():
+            total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
+    return f"{total:08x}"
 
 
 def _random_states() -> dict[str, Tensor]:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from featbert.errors import InputError
+from featbert.errors import InputError, out_of_memory
 from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder, EncoderError
 from featbert.features.source import EncoderSource
@@ -196,10 +195,13 @@ def load_language_model(source: EncoderSource, *, nsp: bool, seed: int) -> Langu
             dtype=torch.float32,
             local_files_only=True,
             trust_remote_code=False,
+            weights_only=True,  # nothing in a pytorch_model.bin is called
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except Exception as error:  # as in `load_encoder`
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise LanguageModelError(
             f"an encoder with a masked-LM architecture expected in {source.folder}, "
             f"transformers cannot load it: {reason}"

@@ -18,6 +18,7 @@ TRAIN_ON = ("train", "train+dev")
 # Settings of the BiLSTM and of the encoder's training, which the other approach does not have.
 FEATURES_ONLY = ("lstm_size", "lstm_layers", "mix_learning_rate")
 FINETUNE_ONLY = ("discriminative", "unfreeze", "freeze_to")
+MOST_EPOCHS = 1_000_000_000
 # What records older than a setting were trained with; a run at these values keeps the name that
 # it had before there was the setting.
 LATER_SETTINGS: dict[str, Any] = {
@@ -138,7 +139,16 @@ class TrainingSettings(Settings):
 
 
 def epochs_on(share: float, epochs: int) -> int:
-    """Epochs on a share of train that have at least the steps of so many on all of it."""
+    """Epochs on a share of train that have at least the steps of so many on all of it.
+
+    Raises:
+        SettingsError: more than anybody trains for: the share is next to nothing.
+    """
+    if epochs / share > MOST_EPOCHS:
+        raise SettingsError(
+            f"at most {MOST_EPOCHS:,} epochs expected, a share of {share:g} makes "
+            f"{epochs / share:.3g} of {epochs}"
+        )
     return math.ceil(epochs / share - 1e-9)
 
 

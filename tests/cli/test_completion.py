@@ -64,6 +64,8 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
         "featbert train --layers concat": ["concat_last4"],
         "featbert extract --layers al": ["all"],
         "featbert inspect ": [store],
+        "featbert verify cache/": [store],
+        "featbert verify STORE --model all": ["all-MiniLM-L6-v2"],
         "featbert probe --features cache/": [store],
         f"featbert compare --runs-dir {finished.runs} ": names,
         f"featbert runs --runs-dir {finished.runs} show ": names,

@@ -16,7 +16,7 @@ from featbert.comparison.evaluations import (
 )
 from featbert.comparison.record import RecordError, SplitIdentity
 from featbert.comparison.runs import Run
-from featbert.errors import InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError
 from tests.comparison.evaluation_records import evaluate, make_evaluation
 from tests.comparison.records import make_record
 from tests.comparison.strategies import numbers, scores
@@ -58,7 +58,7 @@ def test_an_evaluation_appears_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fails)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(FeatbertError, match=r"e\.json cannot be written: no space left"):
         write_evaluation(path, make_evaluation("r", "de", 0.9))
     assert read_evaluation(path).scores.entity.f1 == 0.5
 

@@ -1,3 +1,5 @@
+import dataclasses
+import hashlib
 import os
 from pathlib import Path
 
@@ -6,6 +8,7 @@ import pytest
 from featbert.comparison.record import read_record
 from featbert.comparison.runs import PredictionsError, Run, find_runs, write_record
 from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.evaluation.scorer import prf
 from tests.comparison.records import as_read, make_prf, make_record
 
 
@@ -19,10 +22,10 @@ def finish(runs_dir: Path, name: str) -> Path:
 def run_with(tmp_path: Path, text: str | bytes, sentences: int, words: int) -> Run:
     record = make_record("r")
     scores = record.scores["dev"]
-    record.scores["dev"] = type(scores)(
-        make_prf(1.0), {}, make_prf(1.0), make_prf(1.0), 1.0, sentences, words
-    )
     data = text if isinstance(text, bytes) else text.encode()
+    none = make_prf(0.0)
+    record.scores["dev"] = type(scores)(none, {}, none, none, 1.0, sentences, words)
+    record.predictions["dev"] = hashlib.sha256(data).hexdigest()
     (tmp_path / "dev.conll").write_bytes(data)
     return Run(tmp_path, record)
 
@@ -87,6 +90,32 @@ def test_predictions_that_the_scores_were_not_counted_on_are_refused(tmp_path):
         run_with(tmp_path, "x O O\n", 1, 1).predictions("test")
 
 
+def test_predictions_of_another_run_are_refused_though_they_are_as_many(tmp_path):
+    run = run_with(tmp_path, "x B-PER B-PER\ny O O\n", 1, 2)
+    assert run.predictions("dev").predicted == [["B-PER", "O"]]
+    (tmp_path / "dev.conll").write_text("x B-PER O\ny O O\n")
+    with pytest.raises(PredictionsError, match=r"that .* was scored on expected"):
+        run.predictions("dev")
+
+
+def test_predictions_of_an_older_run_must_count_as_its_scores_do(tmp_path):
+    run = run_with(tmp_path, "x B-PER B-PER\ny O B-PER\n", 1, 2)
+    scores = dataclasses.replace(run.record.scores["dev"], entity=prf(1, 2, 1))
+    older = Run(tmp_path, dataclasses.replace(run.record, scores={"dev": scores}, predictions={}))
+    assert older.predictions("dev").gold == [["B-PER", "O"]]
+    (tmp_path / "dev.conll").write_text("x B-PER O\ny O B-PER\n")
+    with pytest.raises(PredictionsError, match=r"entities \(1, 2, 1\) expected .*\(0, 1, 1\)"):
+        older.predictions("dev")
+
+
+def test_the_record_of_another_run_does_not_count_here(tmp_path):
+    one, other = finish(tmp_path, "one"), finish(tmp_path, "other")
+    (one / "record.json").write_bytes((other / "record.json").read_bytes())
+    found = find_runs(tmp_path)
+    assert [run.name for run in found] == ["other"]
+    assert "the record of one expected" in found.problems[0].reason
+
+
 def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     folder = finish(tmp_path, "run")
     assert read_record(folder) == as_read(make_record("run"))
@@ -96,7 +125,7 @@ def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fails)
-    with pytest.raises(FeatbertError, match="could not be written: no space left"):
+    with pytest.raises(FeatbertError, match=r"record\.json cannot be written: no space left"):
         write_record(folder, make_record("run", seed=7))
     assert os.listdir(folder) == ["record.json"]
     assert read_record(folder).seed == 1

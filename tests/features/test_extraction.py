@@ -22,8 +22,16 @@ from featbert.features.extraction import extract
 from featbert.features.extraction_plan import ExtractionError, plan_extraction
 from featbert.features.layers import LayerError
 from featbert.features.source import find_encoder
-from featbert.features.store import FeatureStore, StoreBusyError, StoreError, StoreWriter
+from featbert.features.store import (
+    FeatureStore,
+    StoreBusyError,
+    StoreError,
+    StoreWriter,
+    journal_path,
+)
+from featbert.features.store.journal import Journal
 from tests.encoders import FAMILIES
+from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
 
 TRAIN = [
@@ -60,19 +68,6 @@ def small_blocks(monkeypatch):
 def run(corpus, folder, cache, **options) -> FeatureStore:
     options = {"precision": "fp32", "device": "cpu"} | options
     return extract(corpus, str(folder), cache_dir=cache, **options)
-
-
-def datasets(path) -> dict[str, bytes]:
-    """Every dataset's bytes."""
-    found = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset):
-            found[name] = item[()].tobytes()
-
-    with h5py.File(path, "r") as file:
-        file.visititems(visit)
-    return found
 
 
 def assert_equal_to_oracle(store, corpus, plain):
@@ -350,6 +345,52 @@ def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monk
     assert [p.name for p in cache.iterdir()] == [unbroken.path.name]
 
 
+def test_what_was_kept_is_told(whole, corpus, folder, tmp_path, monkeypatch):
+    _, blocks = whole
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path / "cache")
+    source, cpu = find_encoder(str(folder)), find_device("cpu")
+    plan = plan_extraction(
+        corpus, source, cache_dir=tmp_path / "cache", precision="fp32", device=cpu
+    )
+    kept = []
+    store = extraction.run_extraction(
+        plan, corpus, source, cpu, on_kept=lambda *numbers: kept.append(numbers)
+    )
+    with h5py.File(store.path, "r") as file:
+        words = int(file["train/blocks"][3])
+    assert {split for split, _ in blocks[:3]} == {"train"}
+    assert kept == [(3, words)]
+
+
+def test_a_journal_left_beside_a_finished_store_is_taken_away(corpus, folder, tmp_path):
+    """A kill between the last two steps leaves it; one that is in use stays."""
+    store = run(corpus, folder, tmp_path)
+    journal = journal_path(store.path)
+    journal.write_text('{"plan": "x"}\n', "utf-8")
+    owner = Journal(store.path)
+    run(corpus, folder, tmp_path)
+    assert journal.exists()
+    owner.close()
+    run(corpus, folder, tmp_path)
+    assert not journal.exists()
+
+
+def test_who_waited_does_not_write_over_what_was_finished_meanwhile(
+    corpus, folder, tmp_path, monkeypatch
+):
+    source, cpu = find_encoder(str(folder)), find_device("cpu")
+    late = plan_extraction(corpus, source, cache_dir=tmp_path, precision="fp32", device=cpu)
+    store = run(corpus, folder, tmp_path)
+    before = store.path.stat().st_ino
+    with pytest.raises(StoreBusyError, match="another process has finished it meanwhile"):
+        extraction.run_extraction(late, corpus, source, cpu)
+    assert store.path.stat().st_ino == before
+    assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
+
+
 def test_a_torn_journal_goes_on(whole, corpus, folder, tmp_path, monkeypatch):
     unbroken, blocks = whole
     with monkeypatch.context() as patch:
@@ -447,16 +488,31 @@ def broken_encoder(folder, tmp_path):
     return make
 
 
-@pytest.mark.parametrize("value", [float("nan"), 1e5])
-def test_states_that_are_not_finite_are_refused_with_layer_and_sentence(
-    small_blocks, corpus, broken_encoder, tmp_path, value
+OVERFLOW = "values beyond 65,504, the largest float16,"
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "found", "todo"),
+    [
+        (1e5, {}, OVERFLOW, "try --store-dtype float32"),
+        (1e5, {"precision": "bf16"}, OVERFLOW, "try --store-dtype float32 or --precision fp32"),
+        (float("nan"), {}, "NaN", "the encoder computes them, so look at its weights"),
+        (float("nan"), {"precision": "bf16"}, "NaN", "try --precision fp32"),
+        (float("inf"), {"dtype": "float32"}, "infinity", "the encoder computes them, so look at"),
+    ],
+)
+def test_states_that_are_not_finite_are_counted_and_told(
+    small_blocks, corpus, broken_encoder, tmp_path, value, options, found, todo
 ):
     cache = tmp_path / "cache"
     with pytest.raises(ExtractionError) as caught:
-        run(corpus, broken_encoder(value), cache)
+        run(corpus, broken_encoder(value), cache, layers=[1, 2], **options)
     text = str(caught.value)
-    assert "layer 2 is not in sentence 1 of train ('The quick fox jumps .')" in text
-    assert "--store-dtype float32" in text
+    assert text.startswith(
+        f"finite hidden states expected, found {found} in 6 words of a block of 6, layer 2; first "
+        "in layer 2 of sentence 1 of train ('The quick fox jumps .'); nothing of the block is "
+        f"stored; {todo}"
+    )
     assert not list(cache.glob("*.h5"))
 
 
@@ -473,11 +529,15 @@ def test_the_sentence_of_a_state_that_is_not_finite(
     def computed(*args):
         for name, k, states in plain(*args):
             if name == "dev":
-                states[1, 5, 0] = torch.inf
+                states[3, 5, 2] = states[1, 5, 0] = states[2, 6, 1] = torch.inf
             yield name, k, states
 
     monkeypatch.setattr(extraction, "_computed", computed)
-    with pytest.raises(ExtractionError, match=r"layer 1 is not in sentence 2 of dev \('the lazy"):
+    with pytest.raises(
+        ExtractionError,
+        match=r"in 2 words of a block of 7, layers 1, 2, 3; first in layer 1 of sentence 2 of dev "
+        r"\('the lazy",
+    ):
         run(corpus, folder, tmp_path)
     # What was finished is kept; the final name is not taken.
     assert sorted(p.suffix for p in tmp_path.iterdir()) == [".journal", ".partial"]

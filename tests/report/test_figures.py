@@ -476,10 +476,10 @@ def test_a_figure_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match=r"\.png, \.pdf, \.svg expected, found 'x\.pgn'.*'\.png'"):
         save_figure(figure, tmp_path / "x.pgn")
     (tmp_path / "file").write_text("")
-    with pytest.raises(FeatbertError, match="could not be written"):
+    with pytest.raises(FeatbertError, match="cannot be written"):
         save_figure(figure, tmp_path / "file" / "x.png")
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(FeatbertError, match="could not be written"):
+    with pytest.raises(FeatbertError, match="cannot be written"):
         save_figure(figure, tmp_path / "folder.png")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.png"]
 

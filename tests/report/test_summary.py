@@ -11,6 +11,7 @@ from featbert.comparison.significance import Difference
 from featbert.evaluation.resampling import PairedTest
 from featbert.evaluation.seeds import Interval
 from featbert.report.summary import findings
+from featbert.report.units import duration
 from tests.comparison.records import make_record, make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
@@ -170,5 +171,42 @@ def test_with_shares_of_train_it_is_of_the_largest_and_says_who_leads_where() ->
     assert "reaches 55.00 F1" in said["Quality"]
     assert "fine-tuning is 10.00 points ahead" in said["Quality"]
     assert said["Data"] == (
-        "Higher mean dev F1 by share of train: concat_last4 with 10%, fine-tuning with 100%."
+        "Higher mean dev F1 by share of train: concat_last4 with 10%, fine-tuning with 100%. These "
+        "are means; the differences say what holds."
+    )
+
+
+def test_layers_are_of_rows_that_differ_in_nothing_else() -> None:
+    other = make_record().settings | {"lstm_layers": 0}
+    runs = [*usual_runs(), *make_seeds("probe", [0.1, 0.1, 0.1], layers="last", settings=other)]
+    (comparison,) = compare(runs)
+    said = lines(comparison)["Layers"]
+    assert said.startswith("The 3 rows on features lie 18.50 points apart on dev")
+    rates = [
+        *make_seeds("one", [0.5], settings=make_record().settings | {"learning_rate": 0.1}),
+        *make_seeds("two", [0.6]),
+    ]
+    assert "Layers" not in lines(compare(rates)[0])
+
+
+def test_cost_and_quality_of_a_part_of_train_say_so() -> None:
+    settings = make_record().settings | {"train_share": 0.25}
+    part = {"settings": settings, "trained_on": ["train"], "train_words": 3000}
+    runs = [*make_seeds("tuned", [0.6], layers=None, **part), *make_seeds("concat", [0.5], **part)]
+    comparison = with_costs(compare(runs)[0])
+    said = lines(comparison)
+    assert said["Quality"].startswith("With 25% of train, on test, fine-tuning reaches")
+    (cost,) = [c for c in comparison.costs if c.against]
+    assert cost.seconds.once < 12.5
+    assert f"after {duration(cost.seconds.once)} of extraction" in said["Cost"]
+    assert "all rows learned from 25% of the training sentences" in comparison.notes
+
+
+def test_dev_is_told_beside_test() -> None:
+    (comparison,) = compare(usual_runs())
+    tested = with_test(comparison, p=0.2, over_seeds=(-0.01, 0.03))
+    dev = dataclasses.replace(tested.differences[0], split="dev")
+    both = dataclasses.replace(tested, differences=(*tested.differences, dev))
+    assert lines(both)["Trust"].endswith(
+        "On dev the difference is +2.00 (-1.00 to +3.00 over seeds), p = 0.200."
     )

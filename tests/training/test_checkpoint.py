@@ -129,13 +129,26 @@ def test_another_training_s_or_a_damaged_file_is_not_gone_on_from(tmp_path) -> N
     assert Checkpoint(path, "a training").load() is None
 
 
+def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path) -> None:
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Stopped):
+        train(path, stop_in=3)
+    whole = path.read_bytes()
+    generator = np.random.default_rng(5)
+    for place in generator.integers(0, len(whole), 60):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << generator.integers(8)
+        path.write_bytes(bytes(damaged))
+        assert Checkpoint(path, "a training").load() is None, place
+
+
 def test_nothing_is_pickled(tmp_path) -> None:
     path = tmp_path / "checkpoint"
     with pytest.raises(Stopped):
         train(path, stop_in=3)
     data = path.read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    assert set(header["__metadata__"]) == {"state"}
+    assert set(header["__metadata__"]) == {"state", "checksum"}
     assert {"weights.classifier.weight", "random.cpu"} <= header.keys()
 
 
@@ -157,12 +170,14 @@ def test_a_full_disk_keeps_the_one_before(tmp_path, monkeypatch) -> None:
         train(path, stop_in=3)
     before = path.read_bytes()
 
-    def full(*_, **__):
-        (tmp_path / "checkpoint.tmp").write_bytes(b"half")
+    def full(_, name, **__):
+        name.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    with pytest.raises(FeatbertError, match=r"room for a checkpoint expected.*No space left"):
+    with pytest.raises(
+        FeatbertError, match=r"checkpoint cannot be written: No space left.*make room"
+    ):
         train(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]

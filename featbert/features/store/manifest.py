@@ -147,18 +147,24 @@ def manifest_from_json(text: str, *, where: str) -> Manifest:
     """
     try:
         data = json.loads(text)
-        version = data.pop("format_version", None)
-        if version == FORMAT_VERSION:
-            data["splits"] = {k: StoredSplit(**v) for k, v in data["splits"].items()}
-            data["layers"] = tuple(data["layers"])
-            known = {f.name for f in dataclasses.fields(Manifest)}
-            return Manifest(**{k: v for k, v in data.items() if k in known})
+        check_version(data.pop("format_version", None), where=where)
+        data["splits"] = {k: StoredSplit(**v) for k, v in data["splits"].items()}
+        data["layers"] = tuple(data["layers"])
+        known = {f.name for f in dataclasses.fields(Manifest)}
+        return Manifest(**{k: v for k, v in data.items() if k in known})
+    except ManifestError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ManifestError(f"a store's manifest expected, {where} has none: {error}") from None
-    raise ManifestError(
-        f"a store of format version {FORMAT_VERSION} expected, {where} has {version!r}; "
-        "extract it again"
-    )
+
+
+def check_version(version: Any, *, where: str) -> None:
+    """Raises ManifestError for a store of another format."""
+    if version != FORMAT_VERSION:
+        raise ManifestError(
+            f"a store of format version {FORMAT_VERSION} expected, {where} has {version}; "
+            "extract it again"
+        )
 
 
 def _safe(name: str) -> str:

@@ -1,16 +1,9 @@
-"""Reading a feature store: one contiguous dataset a layer, so that a layer costs a layer.
-
-/<split>/layers/00 .. /<split>/layers/LL   (N, H) float16 or float32
-/<split>/offsets                           (S + 1,) int64, words before each sentence
-/<split>/blocks                            (K + 1,) int64, words before each block
-/<split>/checksums                         (layers, K) CRC-32 of each block of a layer
-attrs: format_version, manifest (JSON), checksum (CRC-32 of manifest and offsets), complete
-"""
+"""Reading a feature store: one contiguous dataset a layer, so that a layer costs a layer."""
 
 from __future__ import annotations
 
 import mmap
-import zlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -23,10 +16,12 @@ from numpy.typing import NDArray
 
 from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
 from featbert.features.layers import parse_layers
+from featbert.features.store.layout import checksum, frame_checksum, layer_path
 from featbert.features.store.manifest import (
     FORMAT_VERSION,
     Manifest,
     ManifestError,
+    check_version,
     manifest_from_json,
 )
 from featbert.stages import stage, staged
@@ -79,12 +74,16 @@ class FeatureStore:
                     "featbert extract makes one or finishes it"
                 )
             text = file.attrs["manifest"]
+            if isinstance(text, bytes):  # older stores have text
+                text = text.decode()
             try:
+                check_version(file.attrs.get("format_version"), where=str(self.path))
                 self.manifest: Manifest = manifest_from_json(text, where=str(self.path))
             except ManifestError as error:
                 raise StoreError(str(error)) from None
             self._offsets = {
-                name: self._dataset(file, f"{name}/offsets")[:] for name in self.splits
+                name: self._numbers(file, f"{name}/offsets", (split.sentences + 1,))
+                for name, split in self.manifest.splits.items()
             }
             if int(file.attrs.get("checksum", -1)) != frame_checksum(text, self._offsets):
                 raise StoreError(self._damaged("manifest or offsets do not match their checksum"))
@@ -141,8 +140,7 @@ class FeatureStore:
         stop = max(start, stop)
         out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
         with self._open() as file:
-            blocks = self._dataset(file, f"{split}/blocks")[:]
-            sums = self._dataset(file, f"{split}/checksums")[:]
+            blocks, sums = self._blocks(file, split), self._sums(file, split)
             layers_read = staged(wanted, f"reading vectors of {split}", "layers")
             for row, layer in zip(out, layers_read, strict=True):
                 if len(row):
@@ -167,7 +165,7 @@ class FeatureStore:
             return [np.empty(shape, self.manifest.dtype) for _ in layers]
         with self._open() as file:
             places = [self._dataset(file, layer_path(split, k)).id.get_offset() for k in layers]
-            blocks = self._dataset(file, f"{split}/blocks")[:]
+            blocks = self._blocks(file, split)
         for k in _sampled(len(blocks) - 1):
             self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
         with self.path.open("rb") as file:
@@ -193,13 +191,14 @@ class FeatureStore:
 
     def verify(self) -> list[str]:
         """Compares every block with its checksum; what is damaged, a line each ([] = intact)."""
-        damage = []
-        m = self.manifest
+        m, damage = self.manifest, []
+        named = re.search(r"--[0-9a-f]{8}\.h5$", self.path.name)
+        if named and not m.file_name.endswith(named[0]):
+            damage.append(f"name {self.path.name}, content of {m.file_name}")
         n_bytes = m.words * len(self.layers) * m.hidden_size * np.dtype(m.dtype).itemsize
         with self._open() as file, stage("comparing checksums", "bytes", n_bytes) as tell:
             for split in self.splits:
-                blocks = self._dataset(file, f"{split}/blocks")[:]
-                sums = self._dataset(file, f"{split}/checksums")[:]
+                blocks, sums = self._blocks(file, split), self._sums(file, split)
                 for at, layer in enumerate(self.layers):
                     dataset = self._dataset(file, layer_path(split, layer))
                     for k, (start, stop) in enumerate(pairwise(blocks)):
@@ -225,12 +224,34 @@ class FeatureStore:
             raise StoreError(self._damaged(f"dataset {name} is missing"))
         return found
 
+    def _numbers(self, file: h5py.File, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """A small dataset; its size is compared before room is made for it."""
+        dataset = self._dataset(file, name)
+        if dataset.shape != shape:
+            raise StoreError(self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}"))
+        found: NDArray[Any] = dataset[:]
+        return found
+
+    def _blocks(self, file: h5py.File, split: str) -> NDArray[np.int64]:
+        """(K + 1,) words before each block; every word is in a block, or it would be unchecked."""
+        words, name = self.manifest.splits[split].words, f"{split}/blocks"
+        shape = self._dataset(file, name).shape
+        if len(shape) == 1 and 1 <= shape[0] <= words + 1:
+            blocks = self._numbers(file, name, shape)
+            if blocks[0] == 0 and blocks[-1] == words and (blocks[1:] > blocks[:-1]).all():
+                return blocks
+        raise StoreError(self._damaged(f"blocks of {split} do not cover its words"))
+
+    def _sums(self, file: h5py.File, split: str) -> NDArray[np.uint32]:
+        """(layers, K) CRC-32 of each block of a layer."""
+        n_blocks = self._dataset(file, f"{split}/blocks").size - 1
+        return self._numbers(file, f"{split}/checksums", (len(self.layers), n_blocks))
+
     def _check_shapes(self, file: h5py.File) -> None:
         """Datasets as the manifest says, and all their bytes within the file."""
         size = self.path.stat().st_size
         for name, split in self.manifest.splits.items():
-            if len(self._offsets[name]) != split.sentences + 1:
-                raise StoreError(self._damaged(f"offsets of {name} do not fit the manifest"))
+            self._blocks(file, name)
             for layer in self.layers:
                 dataset = self._dataset(file, layer_path(name, layer))
                 shape = (split.words, self.manifest.hidden_size)
@@ -276,22 +297,3 @@ class FeatureStore:
 def _sampled(n: int) -> NDArray[np.int64]:
     """The first, the last and those between of n blocks that are compared when they are read."""
     return np.unique(np.linspace(0, n - 1, SAMPLED_BLOCKS).astype(np.int64))
-
-
-def layer_path(split: str, layer: int) -> str:
-    """The dataset of one layer of a split."""
-    return f"{split}/layers/{layer:02d}"
-
-
-def checksum(rows: NDArray[Any], start: int = 0) -> int:
-    """CRC-32 of an array's bytes."""
-    buffer: Any = np.ascontiguousarray(rows)  # numpy states no buffer type before Python 3.12
-    return zlib.crc32(buffer, start)
-
-
-def frame_checksum(manifest: str, offsets: dict[str, NDArray[np.int64]]) -> int:
-    """CRC-32 over the manifest's text and the offsets of all splits."""
-    value = zlib.crc32(manifest.encode())
-    for name in sorted(offsets):
-        value = checksum(offsets[name].astype("<i8"), value)
-    return value

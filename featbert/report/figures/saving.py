@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError, InputError, nearest
 from featbert.report.figures import style
 
@@ -42,14 +41,14 @@ def save_figure(figure: Figure, path: Path | str) -> Path:
             f"a figure's file ending in {', '.join(known)} expected, found {path.name!r}"
             f"{nearest(path.suffix, known)}"
         )
-    temporary = path.with_name(f"{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with style.styled(), temporary.open("wb") as file:
+        with (
+            replacing(path, durable=False) as temporary,
+            style.styled(),
+            temporary.open("wb") as file,
+        ):
             figure.savefig(file, format=kind, dpi=_DOTS_PER_INCH, metadata=_METADATA[kind])
-        os.replace(temporary, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise FeatbertError(f"figure {path} could not be written: {error}") from error
+        raise FeatbertError(f"figure {cannot_write(path, error)}") from error
     return path

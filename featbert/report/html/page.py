@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from featbert import __version__
 from featbert.comparison.baselines import baseline_of
 from featbert.comparison.disagreements import judged_texts
 from featbert.errors import MissingError
@@ -55,6 +56,7 @@ class Drawn:
     """A figure on the page; a narrow one shrinks to the page, a wide one is scrolled."""
 
     name: str
+    title: str
     caption: Caption
     svg: Markup
     narrow: bool
@@ -96,6 +98,7 @@ def html_report(
         matrices: of zero-shot transfer; `published` ones beside them.
         notes: further lines at the end.
     """
+    matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
     sections = [_section(c, number) for number, c in enumerate(comparisons, 1)]
     crossed = [
         _drawn(name, figure, f"t-{name}") for name, figure in _transfer_figures(matrices, published)
@@ -108,7 +111,8 @@ def html_report(
         transfer=transfer_tables(matrices, published) if matrices else [],
         transfer_figures=crossed,
         notes=[units.visible(note) for note in notes],
-        versions=library_versions(),
+        version=__version__,
+        versions={n: v for n, v in library_versions().items() if n != "featbert"},
         script=Markup(script),
         script_hash=_hash(script),
         style=Markup(_asset("report.css")),
@@ -156,9 +160,11 @@ def _transfer_figures(
 
 def _drawn(name: str, figure: Figure, prefix: str) -> Drawn:
     caption = caption_of(name)
-    svg = inline_svg(figure, prefix=prefix, label=str(escape(caption.title)))
+    # A figure's first text is its title.
+    title = " ".join(figure.texts[0].get_text().split()) if figure.texts else caption.title
+    svg = inline_svg(figure, prefix=prefix, label=str(escape(title)))
     narrow = figure.get_figwidth() < (style.COLUMN_WIDTH + style.FULL_WIDTH) / 2
-    return Drawn(name, caption, Markup(svg), narrow)
+    return Drawn(name, title, caption, Markup(svg), narrow)
 
 
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:

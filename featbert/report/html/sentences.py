@@ -1,6 +1,6 @@
 """The data of the error browser: sentences with mistakes, as JSON that a page can hold.
 
-    {"types": ["LOC", ...], "texts": [{"name", "corpus", "split", "told", "features", "tuned",
+    {"types": ["LOC", ...], "texts": [{"name", "told", "a", "b",
      "rows": [{"name", "run", "seed"}], "sentences": [[number, [word, ...], gold, [found, ...]]]}]}
 
 An entity is [first word, word after the last one, place in types]; `found` is 0 where a row has
@@ -83,7 +83,12 @@ def _spans(spans: Sequence[Span], places: dict[str, int]) -> list[Any]:
 
 def _told(text: JudgedText) -> str:
     """What the browser holds of a text."""
-    of = f"{text.with_mistakes:,} of {counted(text.size, 'sentence')} have a mistake of some row"
+    seeds = sorted({answer.seed for answer in text.answers})
+    runs = f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    of = (
+        f"{text.with_mistakes:,} of {counted(text.size, 'sentence')} have a mistake of some row; "
+        f"{runs}"
+    )
     if len(text.sentences) < text.with_mistakes:
         return f"{of}; the first {len(text.sentences):,} of these are here"
     return of

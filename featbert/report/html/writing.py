@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 
+from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError, InputError
 
 
@@ -18,15 +17,12 @@ def write_report(path: Path | str, page: str) -> Path:
     """
     path = Path(path)
     check_report_path(path)
-    temporary = path.with_name(f"{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page, "utf-8", newline="\n")
-        os.replace(temporary, path)
+        with replacing(path, durable=False) as temporary:
+            temporary.write_text(page, "utf-8", newline="\n")
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise FeatbertError(f"report {path} could not be written: {error}") from error
+        raise FeatbertError(f"report {cannot_write(path, error)}") from error
     return path
 
 

@@ -1,0 +1,50 @@
+"""A process that has imported what commands need, and forks one for each command it is told.
+
+    python -m tests.faults.forking CODE
+
+CODE is run once, before anything else. Then each line of stdin is a JSON object with words (of the
+command line), cwd, stdout and stderr (files). Its answer is two lines: the process id, and when the
+process has ended its exit code, or the signal that ended it as a negative number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Serves until stdin ends; in a forked process, is the command."""
+    exec(sys.argv[1], {})
+    for line in sys.stdin:
+        order = json.loads(line)
+        process = os.fork()
+        if not process:
+            _become(order)
+            return
+        _answer(process)
+        _, status = os.waitpid(process, 0)
+        _answer(os.waitstatus_to_exitcode(status))
+
+
+def _answer(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+def _become(order: dict[str, Any]) -> None:
+    from featbert.cli import main as command
+
+    os.chdir(order["cwd"])
+    for number, name in ((0, os.devnull), (1, order["stdout"]), (2, order["stderr"])):
+        opened = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.argv = ["featbert", *order["words"]]
+    command()  # raises SystemExit, as it does in a process of its own
+
+
+if __name__ == "__main__":
+    main()

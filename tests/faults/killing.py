@@ -1,0 +1,189 @@
+"""Commands that are killed at random moments, and carried out again until they end by themselves.
+
+    with Commands("import torch") as commands:
+        tries = commands.killed_through(words, cwd=folder, kills=6, seed=1, ready="extracting")
+
+Every command is a process of its own, forked from one that has done the slow imports: a kill while
+torch is imported would show nothing, and would cost seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from tests.processes import ROOT
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+# Exit codes of a command that a signal ended: by itself, and as the command line tells it.
+CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+# Seconds that no command of these tests takes.
+PATIENCE = 120.0
+POLL = 0.002
+
+
+def soak_kills(usual: int) -> int:
+    """Kills of one test: `usual` in the suite, FEATBERT_SOAK_KILLS of them where it is set."""
+    return int(os.environ.get("FEATBERT_SOAK_KILLS") or usual)
+
+
+@dataclass(frozen=True)
+class Try:
+    """How one process of a command ended.
+
+    Attributes:
+        exit_code: negative where a signal ended it at once.
+        sent: the signal it was sent; None where it had ended by itself before.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    sent: signal.Signals | None
+
+    @property
+    def killed(self) -> bool:
+        """Whether the signal ended it; it may have been as good as finished."""
+        return self.sent is not None and self.exit_code == CODES[self.sent]
+
+
+class Commands:
+    """Starts `featbert` commands, and sends them signals."""
+
+    def __init__(self, prepare: str = "") -> None:
+        """Starts the process that commands are forked from.
+
+        Args:
+            prepare: code that it runs first: slow imports, or what makes blocks small.
+        """
+        self._files = tempfile.TemporaryDirectory()
+        self._folder = Path(self._files.name)
+        self._process: int | None = None
+        self._parent = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.forking", f"import featbert.cli\n{prepare}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            cwd=ROOT,
+        )
+
+    def __enter__(self) -> Commands:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        if self._process is not None:  # a test failed while its command ran
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
+        self._parent.stdin.close()
+        self._parent.wait(PATIENCE)
+        self._parent.stdout.close()
+        self._files.cleanup()
+
+    def run(self, words: Sequence[object], *, cwd: Path) -> Try:
+        """Carries out a command to its end."""
+        return self.stopped(words, cwd=cwd, after=None)
+
+    def stopped(
+        self,
+        words: Sequence[object],
+        *,
+        cwd: Path,
+        after: float | None,
+        by: signal.Signals = signal.SIGKILL,
+        ready: str = "",
+    ) -> Try:
+        """Carries out a command and sends it a signal.
+
+        Args:
+            after: seconds from when it is ready to the signal; None sends none.
+            by: the signal.
+            ready: what it says on stderr when its work begins.
+        """
+        process = self.started(words, cwd=cwd, ready=ready if after is not None else "")
+        if after is None or self._has_answer(after):
+            return self.ended()
+        with suppress(ProcessLookupError):  # it ended this very moment
+            os.kill(process, by)
+        return self.ended(by)
+
+    def started(self, words: Sequence[object], *, cwd: Path, ready: str = "") -> int:
+        """Starts a command and returns its process id when it is ready; `ended` must follow."""
+        (self._folder / "stderr").write_bytes(b"")
+        places = {"stdout": f"{self._folder}/stdout", "stderr": f"{self._folder}/stderr"}
+        self._tell({"words": [*map(str, words)], "cwd": str(cwd), **places})
+        process = self._process = int(self._answer())
+        give_up = time.monotonic() + PATIENCE
+        while ready not in self._written("stderr") and not self._has_answer(POLL):
+            assert time.monotonic() < give_up, self._written("stderr")
+        return process
+
+    def ended(self, sent: signal.Signals | None = None) -> Try:
+        """Waits for the end of the command that was started.
+
+        Args:
+            sent: the signal that it was sent.
+        """
+        code = int(self._answer())
+        self._process = None
+        return Try(code, self._written("stdout"), self._written("stderr"), sent)
+
+    def killed_through(
+        self,
+        words: Sequence[object],
+        *,
+        cwd: Path,
+        kills: int,
+        seed: int,
+        longest: float,
+        ready: str = "",
+    ) -> list[Try]:
+        """Carries out one command again and again: `kills` times killed, then to its end.
+
+        Each signal has its turn; the moments are random, up to `longest` seconds after the
+        command is ready. It ends early where a try was finished before its signal.
+
+        Returns:
+            Every try; the last one was not killed.
+        """
+        moments = random.Random(seed)
+        tries: list[Try] = []
+        for k in range(kills):
+            by, after = SIGNALS[k % len(SIGNALS)], moments.uniform(0, longest)
+            tries.append(self.stopped(words, cwd=cwd, after=after, by=by, ready=ready))
+            if not tries[-1].killed:
+                return tries
+        return [*tries, self.run(words, cwd=cwd)]
+
+    def _written(self, name: str) -> str:
+        return (self._folder / name).read_text("utf-8", errors="replace")
+
+    def _tell(self, order: dict[str, object]) -> None:
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(json.dumps(order).encode() + b"\n")
+
+    def _has_answer(self, seconds: float) -> bool:
+        return bool(select.select([self._parent.stdout], [], [], seconds)[0])
+
+    def _answer(self) -> str:
+        assert self._parent.stdout is not None
+        assert self._has_answer(PATIENCE), "the command goes on and on"
+        return self._parent.stdout.readline().decode()

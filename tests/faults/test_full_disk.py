@@ -1,0 +1,131 @@
+"""A disk that is full or closed to writing, at each file of a run: one line, nothing half finished,
+and the same command ends well afterwards.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from featbert.atomic import replacing
+from featbert.comparison import find_runs
+from tests.workspace import Workspace, error_of
+
+FILES = (
+    *("config.json", "history.jsonl", "checkpoint.safetensors", "dev.conll", "test.conll"),
+    *("weights.safetensors", "record.json"),
+)
+ADVICE = {
+    errno.ENOSPC: "No space left on device",
+    errno.EROFS: "Read-only file system",
+    errno.EACCES: "Permission denied",
+}
+
+
+def refuse_to_name(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
+    """What would get this name does not: the disk is full when its folder is written."""
+    real = os.replace
+
+    def replace(old, new):
+        if Path(new).name == name:
+            raise OSError(number, os.strerror(number), os.fspath(old), None, os.fspath(new))
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+
+
+def refuse_to_flush(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
+    """A history has no other name first: adding to it fails."""
+    real = Path.open
+
+    def opened(self, mode="r", *rest, **options):
+        if self.name == name and mode[0] in "aw":
+            raise OSError(number, os.strerror(number), str(self))
+        return real(self, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+@pytest.mark.parametrize("number", ADVICE, ids=lambda n: errno.errorcode[n])
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_of_a_run(
+    name: str, number: int, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse = refuse_to_flush if name == "history.jsonl" else refuse_to_name
+    with monkeypatch.context() as patched:
+        refuse(patched, name, number)
+        told = error_of(workspace.finetune("--quiet"))
+    assert name in told
+    assert f"cannot be written: {ADVICE[number]}" in told
+    assert find_runs(workspace.runs).runs == ()
+    assert not list(workspace.runs.rglob("*.tmp"))
+    assert not list(workspace.runs.glob(".*"))
+    assert workspace.finetune("--quiet").exit_code == 0
+    (run,) = find_runs(workspace.runs)
+    left = {p.name for p in run.folder.iterdir()}
+    assert left == set(FILES) - {"checkpoint.safetensors"}
+
+
+def test_the_record_of_an_experiment(workspace: Workspace, monkeypatch) -> None:
+    file = workspace.folder / "trial.toml"
+    text = f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\nseeds = [1]\n"
+    file.write_text(f"{text}[finetune]\nepochs = 1\n", "utf-8")
+    words = ("run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs, "--quiet")
+    with monkeypatch.context() as patched:
+        refuse_to_name(patched, "trial.experiment.json", errno.ENOSPC)
+        told = error_of(workspace.call(*words))
+    assert "trial.experiment.json cannot be written: No space left on device; make room" in told
+    assert [p.name for p in workspace.runs.iterdir()] == []
+    done = workspace.call(*words)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_run_of_an_experiment_that_finds_no_room_is_told_with_its_reason(
+    workspace: Workspace, monkeypatch
+) -> None:
+    file = workspace.folder / "trial.toml"
+    text = f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\nseeds = [1, 2]\n"
+    file.write_text(f"{text}[finetune]\nepochs = 1\n", "utf-8")
+    words = ("run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs, "--quiet")
+    with monkeypatch.context() as patched:
+        refuse_to_name(patched, "weights.safetensors", errno.ENOSPC)
+        told = workspace.call(*words)
+    assert told.exit_code == 1
+    assert told.stderr.count("weights.safetensors cannot be written: No space left") >= 1
+    assert "Traceback" not in told.stderr
+    assert workspace.call(*words).exit_code == 0
+
+
+def test_what_stands_there_stays_until_all_of_the_new_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def interrupted() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_killed_writer_left_goes_and_what_another_one_writes_stays(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    gone, running = tmp_path / ".file.4194305.tmp", tmp_path / f".file.{os.getppid()}.tmp"
+    others = [tmp_path / name for name in (".file.x.tmp", ".other.4194305.tmp", ".file.tmp")]
+    for left in (gone, running, *others):  # no process has a number above 2 ** 22
+        left.touch()
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+    assert not gone.exists()
+    assert all(p.exists() for p in (running, *others, path))

@@ -1,0 +1,124 @@
+"""An extraction that is killed at random moments, again and again, loses no finished block."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from featbert.features.store import FeatureStore
+from featbert.features.store.journal import Journal
+from tests.faults.killing import CODES, SIGNALS, Commands, Try, soak_kills
+from tests.features.stores import datasets
+from tests.workspace import write_corpus
+
+# 100 blocks, each with 20 ms of disk: two seconds, whatever the machine.
+SLOW = """
+import sys
+import time
+import torch, transformers.models.bert.modeling_bert
+import featbert.features.extraction
+from featbert.features import block_states
+from featbert.features.store import StoreWriter
+
+block_states.BLOCK_WORDS = 40
+plain = StoreWriter.write
+
+def write(*arguments):
+    sys.stderr.write("writing\\n")
+    sys.stderr.flush()
+    plain(*arguments)
+    time.sleep(0.02)
+
+StoreWriter.write = write
+"""
+READY = "writing"
+KILLS = 6
+LONGEST = 0.3  # seconds from when it is ready
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    with Commands(SLOW) as commands:
+        yield commands
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus") / "tiny", repeat=110)
+
+
+def words(corpus: Path, model: Path, cache: Path) -> list[object]:
+    options = ["--precision", "fp32", "--device", "cpu"]
+    return ["extract", "--data", corpus, "--model", model, "--cache-dir", cache, *options]
+
+
+def check_told(one: Try) -> None:
+    """A try that was stopped by a signal that can be heard says what is kept."""
+    assert "Traceback" not in one.stderr
+    if one.killed and one.exit_code > 0:
+        how = {CODES[s]: h for s, h in zip(SIGNALS[1:], ("terminated", "interrupted"), strict=True)}
+        last = one.stderr.splitlines()[-1]
+        assert last == (
+            f"{how[one.exit_code]}; finished blocks are kept; the same command goes on after them"
+        )
+
+
+def test_kills_at_random_moments(
+    commands: Commands, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    whole = commands.run(words(corpus, tiny_bert, tmp_path / "whole"), cwd=tmp_path)
+    assert whole.exit_code == 0, whole.stderr
+    (undisturbed,) = (tmp_path / "whole").iterdir()
+    expected = datasets(undisturbed)
+
+    wanted, killed, kept, extractions = soak_kills(KILLS), Counter(), [], 0
+    while killed.total() < wanted:
+        cache = tmp_path / f"cache{extractions}"
+        tries = commands.killed_through(
+            words(corpus, tiny_bert, cache),
+            cwd=tmp_path,
+            kills=wanted - killed.total(),
+            seed=extractions,
+            longest=LONGEST,
+            ready=READY,
+        )
+        extractions += 1
+        for one in tries:
+            check_told(one)
+            # Nothing of the first block may be finished yet, and then nothing is said.
+            kept += map(int, re.findall(r"extraction: (\d+) blocks? kept", one.stderr))
+        assert tries[-1].exit_code == 0, tries[-1].stderr
+        killed.update(one.sent for one in tries if one.killed)
+        # Every finished store is whole, and no other file stays.
+        assert [p.name for p in cache.iterdir()] == [undisturbed.name]
+        assert FeatureStore(cache / undisturbed.name).verify() == []
+        assert datasets(cache / undisturbed.name) == expected
+    assert set(killed) == set(SIGNALS)
+    assert kept  # it went on
+    if extractions == 1:  # no block that was kept was lost to a later kill
+        assert kept == sorted(kept)
+
+
+def test_a_second_command_is_told_who_is_extracting(
+    commands: Commands, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """This process extracts; a command beside it stops with one line, and goes on afterwards."""
+    asked = words(corpus, tiny_bert, tmp_path / "cache")
+    planned = commands.run([*asked, "--dry-run"], cwd=tmp_path)
+    store = Path(planned.stdout.partition(": would hold")[0])
+    store.parent.mkdir()
+    owner = Journal(store)
+    second = commands.run(asked, cwd=tmp_path)
+    assert second.exit_code == 1
+    assert second.stderr.splitlines()[-1].startswith(
+        f"error: another process is extracting into {store} (process {os.getpid()} on "
+    )
+    assert second.stderr.count("\n") == 2  # what it began, and that
+    owner.close()
+    assert commands.run(asked, cwd=tmp_path).exit_code == 0
+    assert [path.name for path in store.parent.iterdir()] == [store.name]

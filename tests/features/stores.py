@@ -1,0 +1,88 @@
+"""Stores of random states, and what they are to hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreWriter
+
+
+def manifest_of(splits, layers=(0, 1, 2), hidden=4, dtype="float16", **other) -> Manifest:
+    """A manifest; splits are {name: (sentences, words)}."""
+    values = {
+        "corpus": "tiny",
+        "source": "tiny",
+        "language": "en",
+        "reading": {"encoding": "utf-8"},
+        "splits": {n: StoredSplit("0" * 64, s, w) for n, (s, w) in splits.items()},
+        "model": "bert",
+        "model_source": "/bert",
+        "encoder_weights": "1" * 64,
+        "encoder_files": "2" * 64,
+        "uncased": False,
+        "num_layers": max(layers),
+        "hidden_size": hidden,
+        "layers": tuple(layers),
+        "context": "sentence",
+        "pooling": "first",
+        "precision": "fp32",
+        "dtype": dtype,
+        "token_budget": 64,
+        "block_words": 5,
+        "device": "cpu",
+        "device_name": "a processor",
+        "threads": 1,
+        "versions": {"torch": "2"},
+    }
+    return Manifest(**(values | other))
+
+
+class Written:
+    """A plan with random states: what a store is to hold."""
+
+    def __init__(self, lengths, block, *, layers=(0, 1, 2), hidden=4, dtype="float16", seed=0):
+        random = np.random.default_rng(seed)
+        self.offsets = {n: np.cumsum([0, *ls], dtype=np.int64) for n, ls in lengths.items()}
+        words = {n: int(o[-1]) for n, o in self.offsets.items()}
+        self.blocks = {
+            n: np.array([*range(0, w, block), w] if w else [0], dtype=np.int64)
+            for n, w in words.items()
+        }
+        self.manifest = manifest_of(
+            {n: (len(ls), words[n]) for n, ls in lengths.items()}, layers, hidden, dtype
+        )
+        self.states = {
+            n: random.normal(size=(len(layers), w, hidden)).astype(dtype) for n, w in words.items()
+        }
+
+    def writer(self, path: Path) -> StoreWriter:
+        return StoreWriter(path, self.manifest, self.offsets, self.blocks)
+
+    def todo(self):
+        return [(n, k) for n, edges in self.blocks.items() for k in range(len(edges) - 1)]
+
+    def write(self, writer: StoreWriter, split: str, k: int) -> None:
+        start, stop = self.blocks[split][k], self.blocks[split][k + 1]
+        writer.write(split, k, self.states[split][:, start:stop])
+
+    def to(self, path: Path) -> FeatureStore:
+        writer = self.writer(path)
+        for split, k in self.todo():
+            self.write(writer, split, k)
+        return writer.finish(self.manifest)
+
+
+def datasets(path: Path) -> dict[str, bytes]:
+    """Every dataset's bytes."""
+    found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[name] = item[()].tobytes()
+
+    with h5py.File(path, "r") as file:
+        file.visititems(visit)
+    return found

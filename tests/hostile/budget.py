@@ -1,0 +1,41 @@
+"""How many inputs each fuzzer tries: a few thousand together in the suite, many more in a soak.
+
+FEATBERT_SOAK=1 is the soak: random inputs instead of the same ones each time, and about fifty
+times as many.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+SOAK = os.environ.get("FEATBERT_SOAK", "0") not in ("", "0")
+SOAK_FACTOR = 50
+# An input is small; whatever takes this long for one hangs.
+DEADLINE = timedelta(seconds=10)
+# What all inputs together may add to the highest memory of the process.
+MOST_MEMORY = 400e6
+
+tried: Counter[str] = Counter()
+
+
+def inputs(n: int) -> Callable[[Any], Any]:
+    """A decorator for a hypothesis test of `n` inputs in the suite."""
+    return settings(
+        max_examples=n * SOAK_FACTOR if SOAK else n,
+        derandomize=not SOAK,
+        database=None,
+        deadline=DEADLINE,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def peak_memory() -> int:
+    """Highest resident size of this process in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

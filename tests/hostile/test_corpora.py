@@ -1,0 +1,265 @@
+"""Corpora that nobody wants to meet: read without losing a word, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from featbert.cli import app
+from featbert.data import load_corpus
+from tests.workspace import error_of
+
+GOOD = "Rome B-LOC\n. O\n"
+Write = Callable[[Path], object]
+
+
+def check(*words: object) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, words)])
+
+
+def file(name: str, content: str | bytes) -> Write:
+    data = content if isinstance(content, bytes) else content.encode()
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def link(name: str, target: str) -> Write:
+    return lambda folder: (folder / name).symlink_to(target)
+
+
+def both(*writes: Write) -> Write:
+    return lambda folder: [write(folder) for write in writes]
+
+
+def rows(*lines: Any) -> Write:
+    return file("train.jsonl", "\n".join(map(json.dumps, lines)))
+
+
+WELL = {"tokens": ["a", "b"], "tags": ["O", "B-X"]}
+REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
+    "empty file": (file("train.conll", ""), ("train.conll is empty",)),
+    "blank lines alone": (file("train.conll", "\n \n\t\n"), ("train.conll holds none",)),
+    "only -DOCSTART-": (
+        file("train.conll", "-DOCSTART- -X- O\n\n" * 3),
+        ("train.conll holds none",),
+    ),
+    "one column": (
+        file("train.conll", "Rome\n.\n"),
+        ("line 1 of", "1 space-separated column", "untagged"),
+    ),
+    "ragged columns": (
+        file("train.conll", "Rome B-LOC\n. X O\n"),
+        ("2 columns as in line 1 expected, line 2 of", "has 3"),
+    ),
+    "no tag in the last column": (file("train.conll", "a\tO\nb\t\n"), ("tag", "line 2 of")),
+    "tabs in some lines, spaces in others": (
+        file("train.conll", "Rome B-LOC\n.\tO\n"),
+        ("line 1 of", "use one separator in all"),
+    ),
+    "NUL bytes": (file("train.conll", "Rome B-LOC\n\0 O\n"), ("line 2 of", "NUL")),
+    "NUL in JSONL": (rows(WELL, {"tokens": ["a\0"], "tags": ["O"]}), ("line 2 of", "NUL")),
+    "carriage returns alone": (file("train.conll", "a O\rb O\rc O\n"), ("line 1 of", "carriage")),
+    "a lone surrogate as bytes": (
+        file("train.conll", b"a O\n\xed\xa0\x80 O\n"),
+        ("line 2 of", "byte 0xed", "give --encoding"),
+    ),
+    "a lone surrogate in JSONL": (
+        file("train.jsonl", '{"tokens": ["\\ud800"], "tags": ["O"]}'),
+        ("line 1 of", "lone surrogate"),
+    ),
+    "invalid UTF-8": (
+        file("train.conll", b"a O\nM\xfcller B-PER\n"),
+        ("utf-8 text expected", "line 2 of", "0xfc", "give --encoding"),
+    ),
+    "UTF-16": (file("train.conll", GOOD.encode("utf-16")), ("line 1 of", "like utf-16")),
+    "a picture": (file("train.conll", b"\x89PNG\r\n\x1a\n\0\0\0\r"), ("line 1 of", "0x89")),
+    "tags of no scheme": (file("train.conll", "a O\nb Q-PER\n"), ("line 2 of", "'Q-PER'")),
+    "a type that is missing": (file("train.conll", "a O\nb B-\n"), ("line 2 of", "'B-'")),
+    "duplicated splits": (
+        both(file("train.conll", GOOD), file("train.txt", GOOD)),
+        ("one train file expected", "train.conll, train.txt"),
+    ),
+    "dev by two names": (
+        both(file("dev.conll", GOOD), file("valid.conll", GOOD)),
+        ("one dev file expected", "dev.conll, valid.conll"),
+    ),
+    "no split": (file("readme.md", "x"), ("split files expected", "readme.md")),
+    "directories named like files": (
+        lambda folder: (folder / "train.conll").mkdir(),
+        ("split files expected", "train.conll/"),
+    ),
+    "a link to nothing": (
+        both(file("dev.conll", GOOD), link("train.conll", "gone.conll")),
+        ("'train.conll' is a link to nothing",),
+    ),
+    "a link to itself": (link("train.conll", "train.conll"), ("is a link to nothing",)),
+    "links in a circle": (
+        both(link("train.conll", "dev.conll"), link("dev.conll", "train.conll")),
+        ("is a link to nothing",),
+    ),
+    "JSONL: no JSON": (file("train.jsonl", '{"tokens": ["a"'), ("line 1 of", "JSON object")),
+    "JSONL: a list": (rows(WELL, ["a"]), ("line 2 of", "a JSON object expected")),
+    "JSONL: a number": (rows(17), ("line 1 of", "a JSON object expected")),
+    "JSONL: no tags": (rows({"tokens": ["a"]}), ("line 1 of", '"tags" expected')),
+    "JSONL: text for tokens": (rows({"tokens": "a b", "tags": ["O"]}), ("line 1 of", "list")),
+    "JSONL: numbers for tokens": (rows({"tokens": [1], "tags": ["O"]}), ("line 1 of", "found")),
+    "JSONL: null for a token": (rows({"tokens": [None], "tags": ["O"]}), ("line 1 of", "null")),
+    "JSONL: numbers for tags": (rows({"tokens": ["a"], "tags": [3]}), ("line 1 of", "B-PER")),
+    "JSONL: too few tags": (rows({"tokens": ["a", "b"], "tags": ["O"]}), ("line 1 of", "1 tag")),
+    "JSONL: no token": (rows({"tokens": [], "tags": []}), ("line 1 of", "at least one token")),
+    "JSONL: a document of tables": (
+        rows(WELL | {"document": {}}),
+        ("line 1 of", '"document" as a string'),
+    ),
+    "JSONL: nested to the bottom": (file("train.jsonl", "[" * 100_000), ("line 1 of",)),
+    "JSONL: a number of 5,000 digits": (file("train.jsonl", "9" * 5000), ("line 1 of",)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    write, told = REFUSED[name]
+    write(tmp_path)
+    line = error_of(check(tmp_path))
+    assert str(tmp_path) in line
+    for part in told:
+        assert part in line, line
+    assert len(line) < 600 + len(str(tmp_path))
+
+
+RTL = ["\u202bשלום\u202c", "عليكم", "\u200fabc", "نص"]
+COMBINING = ["e\u0301\u0323", "a" + "\u0300" * 200, "\u0e01\u0e33", "क्षि", "각"]
+ZERO_WIDTH = ["\u200b", "\u200d\u200c", "\u2060", "\ufe0f", "\u00ad", "\u180e"]
+EMOJI = ["\U0001f469\u200d\U0001f680", "\U0001f1e9\U0001f1ea", "\U000e0001"]
+SPACES = ["\u00a0", "\u2003x", "\x85", "\u2028", "\x0b\x0c", "\x1c"]
+ESCAPES = ["\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "\x08\x7f"]
+MARKUP = ["=1+1", "#", "\\input{x}", "<script>", "%n", "{}", "'", '"', "`id`", "$(id)"]
+STRANGE = {
+    "right-to-left": RTL,
+    "combining": COMBINING,
+    "zero-width": ZERO_WIDTH,
+    "emoji": EMOJI,
+    "spaces that part nothing": SPACES,
+    "escape sequences": ESCAPES,
+    "markup": MARKUP,
+    "private use and noncharacters": ["\ue000", "\uffff", "\U0010ffff", "\ufffd"],
+    "a word that begins like the mark": ["-DOCSTART-x", "--DOCSTART-"],
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("kind", ["conll", "jsonl"])
+def test_no_word_is_lost(name: str, kind: str, tmp_path: Path) -> None:
+    words = STRANGE[name]
+    if kind == "conll":
+        text = "".join(f"{word}\tB-X\n" for word in words)
+    else:
+        text = json.dumps({"tokens": words, "tags": ["B-X"] * len(words)})
+    (tmp_path / f"train.{kind}").write_text(text, "utf-8", newline="\n")
+    result = check(tmp_path)
+    assert result.exit_code == 0, result.stderr
+    (sentence,) = load_corpus(tmp_path)["train"]
+    assert list(sentence.words) == words
+    assert sum(not c.isprintable() for c in result.stdout) == result.stdout.count("\n")
+
+
+def test_spaces_inside_tokens_where_tabs_part(tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text("New York\tB-LOC\n. .\tO\n", "utf-8")
+    assert check(tmp_path).exit_code == 0
+    assert [s.words for s in load_corpus(tmp_path)["train"]] == [("New York", ". .")]
+
+
+def test_invalid_utf8_is_read_with_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_bytes(b"M\xfcller B-PER\n")
+    assert check(tmp_path, "--encoding", "latin-1").exit_code == 0
+    line = error_of(check(tmp_path, "--encoding", "utf-7"))
+    assert "line 1 of" in line
+
+
+def test_a_sentence_of_100_000_words(tmp_path: Path) -> None:
+    n = 100_000
+    (tmp_path / "train.conll").write_text("word B-X\nother O\n" * (n // 2), "utf-8")
+    result = check(tmp_path)
+    assert result.exit_code == 0
+    report = json.loads(check(tmp_path, "--format", "json").stdout)["splits"]["train"]
+    counts = {"longest_sentence": n, "words": n, "sentences": 1, "entities": n // 2}
+    assert {name: report[name] for name in counts} == counts
+
+
+def test_a_word_of_a_megabyte(tmp_path: Path) -> None:
+    word = "é" * 500_000
+    (tmp_path / "train.conll").write_text(f"{word} B-X\nb O\n", "utf-8")
+    result = check(tmp_path)
+    assert result.exit_code == 0
+    assert len(result.stdout) < 5000
+    assert load_corpus(tmp_path)["train"].sentences[0].words == (word, "b")
+    (tmp_path / "dev.conll").write_text(f"b O\n{word}\n", "utf-8")
+    assert len(error_of(check(tmp_path))) < 1000
+
+
+def test_50_000_tag_types(tmp_path: Path) -> None:
+    lines = "".join(f"w{i} B-T{i:05}\n" + "\n" * (i % 10 == 9) for i in range(50_000))
+    (tmp_path / "train.conll").write_text("w0 B-T00000\n\n", "utf-8")
+    (tmp_path / "dev.conll").write_text(lines, "utf-8")
+    result = check(tmp_path)
+    assert result.exit_code == 0
+    assert "49,960 rarer types" in result.stdout
+    assert "and 49,987 more" in result.stdout
+    assert len(result.stdout) < 10_000
+    report = json.loads(check(tmp_path, "--format", "json").stdout)
+    assert len(report["splits"]["dev"]["entities_by_type"]) == 50_000
+    assert len(report["against_train"]["dev"]["new_types"]) == 49_999
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two words",
+        "it's",
+        'the "best"',
+        "a;b&c|d",
+        "-x",
+        "$(id)",
+        "%s",
+        "ü é",
+        "a\x1b[31mb",
+        "a\nb",
+    ],
+)
+def test_strange_names_of_folders(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "train.conll").write_text(GOOD, "utf-8")
+    result = check(folder)
+    assert result.exit_code == 0, result.stderr
+    assert all(c.isprintable() for c in result.stdout.replace("\n", ""))
+    roundabout = Path(os.path.relpath(folder)) / ".." / name
+    assert check(roundabout).stdout == result.stdout
+    (folder / "train.conll").write_text("a\n", "utf-8")
+    assert all(c.isprintable() for c in error_of(check(folder))[:-1])
+
+
+def test_links_to_files_and_folders_elsewhere_are_followed(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "train.conll").write_text(GOOD, "utf-8")
+    (tmp_path / "linked").symlink_to(real)
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "train.conll").symlink_to(real / "train.conll")
+    for folder in (tmp_path / "linked", files):
+        assert check(folder).exit_code == 0
+        assert load_corpus(folder)["train"].n_words == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_a_folder_that_may_not_be_listed(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o000)
+    assert "Permission denied" in error_of(check(closed))
+    closed.chmod(0o700)

@@ -1,0 +1,144 @@
+"""Encoder folders from anywhere: their files are data, and nothing in them is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from featbert.features.store import FeatureStore
+from tests.workspace import Workspace, error_of
+
+
+class Payload:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.fixture
+def copied(workspace: Workspace, tmp_path: Path) -> Workspace:
+    """The workspace with an encoder folder of its own."""
+    folder = tmp_path / "encoder"
+    shutil.copytree(workspace.model, folder)
+    return Workspace(workspace.folder, workspace.corpus, folder)
+
+
+def as_torch_file(copied: Workspace, state: Any, *, plain: bool = False) -> Path:
+    """Weights as pytorch_model.bin instead of safetensors."""
+    (copied.model / "model.safetensors").unlink()
+    path = copied.model / "pytorch_model.bin"
+    if plain:
+        path.write_bytes(pickle.dumps(state, protocol=2))
+    else:
+        torch.save(state, path)
+    return path
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["torch file", "plain pickle"])
+def test_a_pickle_among_the_weights_is_not_run(
+    copied: Workspace, tmp_path: Path, plain: bool
+) -> None:
+    marker = tmp_path / "was here"
+    state = load_file(copied.model / "model.safetensors")
+    path = as_torch_file(copied, state | {"payload": Payload(marker)}, plain=plain)
+    for call in (
+        lambda: copied.extract("--quiet"),
+        lambda: copied.finetune("--quiet"),
+        lambda: copied.call(
+            *("adapt", "--model", copied.model, "--data", copied.corpus),
+            *("--models-dir", tmp_path / "models", "--epochs", 1, "--quiet"),
+        ),
+    ):
+        assert str(copied.model) in error_of(call())
+        assert not marker.exists()
+    # It would have: the test can fail.
+    if plain:
+        pickle.loads(path.read_bytes())
+    else:
+        torch.load(path, weights_only=False)
+    assert marker.exists()
+
+
+def test_weights_in_a_torch_file_are_read_where_there_is_nothing_else(
+    workspace: Workspace, copied: Workspace
+) -> None:
+    as_torch_file(copied, load_file(copied.model / "model.safetensors"))
+    assert workspace.extract().exit_code == 0
+    assert copied.extract().exit_code == 0
+    first, second = (FeatureStore(path) for path in sorted(workspace.cache.glob("*.h5")))
+    layers = first.manifest.layers
+    assert (first.read("dev", layers) == second.read("dev", layers)).all()
+
+
+def test_safetensors_are_taken_where_both_are(copied: Workspace, tmp_path: Path) -> None:
+    marker = tmp_path / "was here"
+    torch.save({"payload": Payload(marker)}, copied.model / "pytorch_model.bin")
+    assert copied.extract().exit_code == 0
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("model_type", ["bert", "of-my-own"])
+def test_code_beside_the_weights_is_not_run(
+    copied: Workspace, tmp_path: Path, model_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "was here"
+    code = f"import os\nos.mkdir({str(marker)!r})\n"
+    code += "from transformers import BertConfig as C, BertModel as M, BertTokenizerFast as T\n"
+    (copied.model / "mine.py").write_text(code, "utf-8")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # transformers may ask
+    for name, auto in {
+        "config.json": {"AutoConfig": "mine.C", "AutoModel": "mine.M"},
+        "tokenizer_config.json": {"AutoTokenizer": ["mine.T", "mine.T"]},
+    }.items():
+        data = json.loads((copied.model / name).read_text("utf-8"))
+        data["auto_map"] = auto
+        if name == "config.json":
+            data["model_type"] = model_type
+        (copied.model / name).write_text(json.dumps(data), "utf-8")
+    result = copied.extract("--quiet")
+    if model_type == "bert":
+        assert result.exit_code == 0, result.stderr
+    else:
+        error_of(result)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("config.json", "[" * 100_000, "config"),
+        ("config.json", "[]", "a JSON object expected"),
+        ("config.json", b"\xff\xfe", "a JSON config expected"),
+        ("config.json", '{"model_type": "bert", "hidden_size": "wide"}', "hidden size expected"),
+        ("config.json", {"num_attention_heads": 0}, "encoder expected"),
+        ("config.json", {"hidden_act": "\x1b[31m"}, "encoder expected"),
+        ("config.json", {"vocab_size": -1}, "encoder expected"),
+        ("config.json", {"max_position_embeddings": "x"}, "encoder expected"),
+        ("config.json", {"attn_implementation": "someone/their-kernels"}, ""),
+        ("config.json", {"quantization_config": {"quant_method": "gptq"}}, "encoder expected"),
+        ("config.json", '{"model_type": ["bert"]}', "expected"),
+        ("tokenizer.json", "{}", "a tokenizer expected"),
+        ("tokenizer.json", "[" * 100_000, "a tokenizer expected"),
+        ("model.safetensors", b"\xff" * 64, "encoder expected"),
+    ],
+)
+def test_files_of_no_encoder_are_refused_in_one_line(
+    copied: Workspace, name: str, content: str | bytes | dict[str, Any], told: str
+) -> None:
+    path = copied.model / name
+    if isinstance(content, dict):  # the encoder's own file with other values
+        content = json.dumps(json.loads(path.read_text("utf-8")) | content)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    assert told in error_of(copied.extract("--quiet"))

@@ -1,0 +1,242 @@
+"""What is shown of hostile words, names and records: no terminal obeys it, no program runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.cli import predict
+from featbert.cli.text import harmless_to_terminals, json_lines, printable
+from featbert.comparison import compare
+from featbert.report import latex, markdown, render
+from featbert.report.csv_table import harmless
+from tests.comparison.records import make_run
+from tests.hostile.budget import inputs
+from tests.hostile.strategies import STRANGE, texts
+from tests.workspace import Workspace
+
+ESCAPE = "\x1b]0;owned\x07\x1b[31m\x9b2J\x08"
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+WORDS = f"{ESCAPE} Rome \u202etxt.exe \x85 x\x7f".split(" ")
+KIND = f"LOC{ESCAPE}"
+
+
+@pytest.fixture(scope="module")
+def escaping(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspace:
+    """A corpus, an encoder and runs whose words, types and folders all send escape sequences."""
+    folder = tmp_path_factory.mktemp("escaping") / f"all{ESCAPE}"
+    corpus = folder / f"corpus{ESCAPE}"
+    corpus.mkdir(parents=True)
+    tags = [f"B-{KIND}", "B-PER", "O", "O", f"I-{KIND}"]
+    sentence = "".join(f"{word}\t{tag}\n" for word, tag in zip(WORDS, tags, strict=True))
+    for split in ("train", "dev", "test"):
+        (corpus / f"{split}.{ESCAPE}.conll").write_text(f"{sentence}\n" * 3, "utf-8", newline="\n")
+    model = folder / f"model{ESCAPE}"
+    shutil.copytree(tiny_bert, model)
+    space = Workspace(folder, corpus, model)
+    for result in (
+        space.extract("--dry-run"),
+        space.extract(),
+        space.extract(),
+        space.train("--layers", "last"),
+        space.finetune(),
+    ):
+        assert result.exit_code == 0, result.stderr
+        assert not CONTROL.search(result.stdout + result.stderr)
+    return space
+
+
+def commands(space: Workspace) -> Iterator[tuple[object, ...]]:
+    """Commands that show something of the corpus, the store or the runs, or refuse one of them."""
+    runs = ("--runs-dir", space.runs)
+    run = sorted(p.name for p in space.runs.iterdir() if p.name[:1] != ".")[0]
+    (store,) = space.cache.glob("*.h5")
+    for format in ("text", "json"):
+        yield "check", space.corpus, "--format", format
+        yield "inspect", store, "--format", format
+        yield "runs", *runs, "--format", format
+        yield "evaluate", run, space.corpus, *runs, "--format", format, "--split", "dev"
+    for format in ("text", "markdown", "latex", "csv", "json"):
+        yield "compare", *runs, "--format", format, "--by", "type", "--by", "length"
+    yield "runs", "show", run, *runs
+    yield "probe", "--features", store, "--layers", "last", "--report"
+    yield "check", space.corpus / f"none{ESCAPE}"
+    yield "check", space.corpus, "--tag-column", 7
+    yield "runs", "show", f"none{ESCAPE}", *runs
+    yield "runs", "rm", f"none{ESCAPE}", *runs
+    yield "compare", f"none{ESCAPE}", *runs
+    yield "compare", "--experiment", f"none{ESCAPE}", *runs
+    yield "inspect", f"none{ESCAPE}.h5"
+    yield "train", "--layers", ESCAPE, "--features", store, *runs
+    yield "run", f"none{ESCAPE}.toml"
+    yield "predict", f"none{ESCAPE}", space.corpus, *runs
+    yield "evaluate", run, f"none{ESCAPE}", *runs
+    yield (f"none{ESCAPE}",)
+
+
+def test_no_command_sends_an_escape_sequence(escaping: Workspace) -> None:
+    seen = 0
+    for words in commands(escaping):
+        result = escaping.call(*words)
+        assert not CONTROL.search(result.stdout + result.stderr), words
+        assert "unexpected" not in result.stderr, result.stderr
+        assert result.stderr.count("\n") <= 4
+        seen += "\\x1b" in result.stdout + result.stderr + repr(json_of(result.stdout))
+    assert seen > 20  # they do show it, made visible
+
+
+def json_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def test_records_show_no_escape_sequences(escaping: Workspace, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    shutil.copytree(escaping.runs, runs)
+    for folder in runs.iterdir():
+        if folder.name.startswith("."):
+            continue
+        path = folder / "record.json"
+        data = json.loads(path.read_text("utf-8"))
+        data.pop("checksum", None)
+        data |= {"experiment": ESCAPE, "started": ESCAPE, "counts": {ESCAPE: 3}}
+        data["settings"][ESCAPE] = ESCAPE
+        for name in ("corpus", "source", "model", "scorer", "device_name"):
+            data["signature"][name] = f"{name}{ESCAPE}"
+        data["signature"]["versions"] = {ESCAPE: ESCAPE}
+        path.write_text(json.dumps(data), "utf-8")
+        (runs / "damaged").mkdir(exist_ok=True)
+        (runs / "damaged" / "record.json").write_text(ESCAPE, "utf-8")
+    shown = 0
+    for words in (("runs",), ("compare",), *(("runs", "show", p.name) for p in runs.iterdir())):
+        result = escaping.call(*words, "--runs-dir", runs)
+        assert not CONTROL.search(result.stdout + result.stderr), words
+        shown += "\\x1b" in result.stdout
+    assert shown >= 3
+
+
+def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Path) -> None:
+    """What `predict` writes is data; only a terminal gets it with control characters shown."""
+    run = next(p for p in escaping.runs.iterdir() if p.name[:1] != ".")
+    text = tmp_path / "words.conll"
+    text.write_text("".join(f"{w}\tO\n" for w in WORDS), "utf-8", newline="\n")
+    out = tmp_path / "out.conll"
+    result = escaping.call("predict", run, text, "--runs-dir", escaping.runs, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    rows = out.read_text("utf-8").split("\n")
+    assert [row.split("\t")[0] for row in rows if row] == WORDS
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_terminal_gets_predictions_with_control_characters_shown(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdout", stream)
+    row = f"{ESCAPE}\tO\nשלום\u200d\tO\n"
+    predict._write([row], None)
+    written = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    assert (written == row) is not terminal
+    assert bool(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)) is not terminal
+    assert "שלום\u200d\tO\n" in written
+
+
+@inputs(150)
+@given(text=st.lists(texts).map("".join))
+def test_what_is_printed_is_printable(text: str) -> None:
+    assert printable(text).isprintable()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", harmless_to_terminals(text))
+    told = json_lines({text: [text]})
+    assert told.replace("\n", "").isprintable()
+    assert json.loads(told) == {text: [text]}
+
+
+@inputs(150)
+@given(text=st.lists(texts | st.sampled_from(["\\", "{", "^^M", "\\write18{x}"])).map("".join))
+def test_latex_runs_nothing(text: str) -> None:
+    escaped = latex.escape(text)
+    known = set(re.findall(r"\\[A-Za-z]+", "".join(latex.escape(chr(c)) for c in range(0x2500))))
+    assert set(re.findall(r"\\[A-Za-z]+", escaped)) <= known
+    bare = re.sub(r"\\[{}$&#%_]", "", escaped)
+    assert bare.count("{") == bare.count("}")
+    depth = 0
+    for brace in re.findall("[{}]", bare):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert not re.search(r"[&#%_^~]", bare)
+
+
+HOSTILE = (
+    "\\input{/etc/passwd}",
+    "\\write18{id}",
+    "}}}{",
+    "\\end{document}",
+    "%",
+    "a\n\\x",
+    "^^5c",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_latex_of_hostile_names(name: str) -> None:
+    run = make_run("a", layers=name, signature={"corpus": name, "model": name})
+    text = render(compare([run]), "latex", notes=[name])
+    body = "\n".join(line for line in text.split("\n") if not line.startswith("%"))
+    bare = re.sub(r"\\[{}$&#%_]", "", body)
+    assert bare.count("{") == bare.count("}")
+    assert not re.search(r"\\(input|write|end\{document|x\b)", body)
+    assert body.count(r"\begin{") == body.count(r"\end{")
+
+
+FORMULAS = (
+    "=1+1",
+    "+1+1",
+    "-1+1",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    " =1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+    "-",
+)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_csv_of_hostile_names(name: str) -> None:
+    run = make_run("a", layers=name, signature={"corpus": name, "model": name, "scorer": name})
+    for row in csv.reader(io.StringIO(render(compare([run]), "csv"))):
+        for cell in row:
+            assert (
+                re.fullmatch(r"[+-]\d+(\.\d+)?", cell)
+                or cell[:1] not in "=+-@\t\r＝＋－＠"
+                or not cell
+            )
+    assert harmless(name) == f"'{name}"
+
+
+@pytest.mark.parametrize("number", ["-1.23", "+0.52", "-3", "-1e-05", "0.00", "12"])
+def test_numbers_stay_numbers(number: str) -> None:
+    assert harmless(number) == number
+
+
+@inputs(150)
+@given(text=st.lists(texts | st.sampled_from(STRANGE)).map("".join))
+def test_markdown_escapes_what_is_markup(text: str) -> None:
+    escaped = markdown.escape(text)
+    assert not re.search(r"(?<!\\)(\\\\)*[`*\[\]<>|~]", re.sub(r"\\[`*\[\]<>|~&#_]", "", escaped))
