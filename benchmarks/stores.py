@@ -55,7 +55,9 @@ def write_random_store(
     }
     shape = (num_layers + 1, BLOCK_WORDS, hidden_size)
     states = np.random.default_rng(1).standard_normal(shape, np.float32).astype(np.float16)
-    writer = StoreWriter(folder / manifest.file_name, manifest, offsets, blocks)
+    path = folder / manifest.file_name
+    path.unlink(missing_ok=True)  # the same text may have been written before
+    writer = StoreWriter(path, manifest, offsets, blocks)
     for name, edges in blocks.items():
         for block, words in enumerate(np.diff(edges)):
             writer.write(name, block, states[:, :words])

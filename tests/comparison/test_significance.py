@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from featbert.evaluation.resampling import paired_test
 from featbert.evaluation.scorer import entity_counts, score
 from featbert.evaluation.seeds import paired_interval
 from featbert.report import render
-from tests.comparison.records import make_record
+from tests.comparison.records import make_record, make_signature
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"], ["B-LOC", "O", "O"]] * 8
 DOCUMENTS = [number // 3 for number in range(len(GOLD))]  # eight of three sentences
@@ -46,7 +47,12 @@ def make(folder: Path, name: str, seed: int, share: float, *, documents: bool = 
             lines.append("-DOCSTART- O O\n\n")
         lines += [f"w {g} {p}\n" for g, p in zip(gold, found, strict=True)] + ["\n"]
     (run / "dev.conll").write_text("".join(lines), "utf-8")
-    record = make_record(run.name, seed=seed, scores={"dev": score(GOLD, tags)}, **changes)
+    scores = score(GOLD, tags)
+    splits = make_signature().splits
+    sizes = {"sentences": scores.sentences, "words": scores.words}
+    own = {"splits": splits | {"dev": dataclasses.replace(splits["dev"], **sizes)}}
+    changes["signature"] = own | changes.get("signature", {})
+    record = make_record(run.name, seed=seed, scores={"dev": scores}, **changes)
     return Run(run, record)
 
 
