@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
