@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # How long each target of the coverage-guided fuzzer runs, and how many processes are killed.
 SOAK_SECONDS ?= 60
 SOAK_KILLS ?= 50
+# Options of the demo, such as: make demo DEMO="--set seeds=[1,2,3]"
+DEMO ?=
 
 .PHONY: help install demo test soak lint format wheel clean
 
@@ -29,10 +31,10 @@ $(READY): pyproject.toml constraints.txt
 install: $(READY)
 
 demo: $(READY)
-	$(BIN)/featbert run experiments/quickstart.toml
+	$(BIN)/featbert run experiments/quickstart.toml $(DEMO)
 
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 # Each step ends by itself within its limit; atheris is not to be had for every Python.
 soak: $(READY)

@@ -71,7 +71,17 @@ def nearest_path(path: Path, pattern: str = "*") -> str:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`; capitals make no difference."""
+    """The known name that is most like `name`; capitals make no difference.
+
+    One that begins with it goes first; names of runs and stores are also known by their parts.
+    """
+    wanted = name.casefold()
     folded = {known_name.casefold(): known_name for known_name in known}
-    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    return folded[match[0]] if match else None
+    begun = [key for key in folded if len(wanted) > 2 and key.startswith(wanted)]
+    if begun:
+        return folded[min(begun, key=len)]
+    parts = {part: key for key in reversed(folded) for part in key.split("--")}
+    for keys in (dict(zip(folded, folded, strict=True)), parts):
+        if match := difflib.get_close_matches(wanted, keys, n=1, cutoff=0.6):
+            return folded[keys[match[0]]]
+    return None
