@@ -77,7 +77,7 @@ def _closest(name: str, known: Iterable[str]) -> str | None:
     """
     wanted = name.casefold()
     folded = {known_name.casefold(): known_name for known_name in known}
-    begun = [key for key in folded if len(wanted) > 2 and key.startswith(wanted)]
+    begun = [key for key in folded if len(wanted) > 3 and key.startswith(wanted)]
     if begun:
         return folded[min(begun, key=len)]
     parts = {part: key for key in reversed(folded) for part in key.split("--")}
