@@ -63,9 +63,13 @@ def verify(
         try:
             store = FeatureStore(path)
             found = [f"damaged: {line}" for line in store.verify()]
-            found += _foreign(store, data, source)
         except FeatbertError as error:
+            if len(stores) == 1:
+                raise
             found = [str(error)]
+        else:
+            # Outside: a text that cannot be read is no fault of the store.
+            found += _foreign(store, data, source)
         for line in found:
             typer.echo(printable(f"{path}: {line}"))
         if found:

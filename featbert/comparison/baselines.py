@@ -1,10 +1,20 @@
-"""Which row another one is set against."""
+"""Which row is the best of several, and which one another is set against."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from featbert.comparison.grouping import EVALUATED
 from featbert.comparison.rows import Row
+
+
+def best_by_dev(rows: Sequence[Row]) -> Row | None:
+    """The row with the best mean dev F1, or test F1 where none was scored on dev."""
+    for split in EVALUATED:
+        scored = [row for row in rows if split in row.splits]
+        if scored:
+            return max(scored, key=lambda row: row.splits[split].f1.mean)
+    return None
 
 
 def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:

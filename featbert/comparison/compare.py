@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from featbert.comparison.baselines import best_by_dev
 from featbert.comparison.grouping import (
     EVALUATED,
     check_comparable,
@@ -265,7 +266,7 @@ def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
 
 
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    base = _best_finetuned([o for o in rows if same_task(o, row)])
+    base = best_by_dev([o for o in rows if o.approach == "finetune" and same_task(o, row)])
     if named is not None and _same_data(named, row):
         base = named
     if base is None:
@@ -282,16 +283,6 @@ def _same_data(one: Row, other: Row) -> bool:
     """Whether two rows were scored on one text with one scorer; encoder and context may differ."""
     parts = {p for p in one.cell if p == "scorer" or p.endswith((".text", ".tags"))}
     return all(one.cell[part] == other.cell[part] for part in parts)
-
-
-def _best_finetuned(rows: Sequence[Row]) -> Row | None:
-    """The fine-tuned row with the best mean dev F1, or test F1 where none was scored on dev."""
-    tuned = [row for row in rows if row.approach == "finetune"]
-    for split in EVALUATED:
-        scored = [row for row in tuned if split in row.splits]
-        if scored:
-            return max(scored, key=lambda row: row.splits[split].f1.mean)
-    return None
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:

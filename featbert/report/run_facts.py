@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from featbert.report import units
@@ -51,9 +51,8 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
 def signature_facts(run: Run) -> list[tuple[str, str]]:
     """Every field of the run's signature; fingerprints whole."""
     return [
-        (f"{name}.{inner}" if inner else name, str(value))
-        for name, found in dataclasses.asdict(run.record.signature).items()
-        for inner, value in _parts(found)
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in parts(dataclasses.asdict(run.record.signature))
         if value not in (None, "")
     ]
 
@@ -103,11 +102,10 @@ def _table(
     )
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """A field's value, or those of its parts with their dotted names."""
-    if not isinstance(value, dict):
-        yield "", ", ".join(map(str, value)) if isinstance(value, list) else value
-        return
-    for name, found in value.items():
-        for inner, part in _parts(found):
-            yield f"{name}.{inner}" if inner else name, part
+def parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """What a nested table holds, by dotted names; a list is one value."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from parts(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from featbert.comparison.baselines import best_by_dev
 from featbert.comparison.grouping import CONDITIONS
 from featbert.comparison.learning import lead_line, leads, learning_points
 from featbert.evaluation.seeds import FEWEST
@@ -55,8 +56,8 @@ def findings(comparison: Comparison) -> list[Finding]:
 def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     data = [lead_line(lead) for lead in leads(learning_points(rows))]
     rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
-    features = _best([row for row in rows if row.approach == "features"])
-    tuned = _best([row for row in rows if row.approach == "finetune"])
+    features = best_by_dev([row for row in rows if row.approach == "features"])
+    tuned = best_by_dev([row for row in rows if row.approach == "finetune"])
     if features is None or tuned is None:
         only = features or tuned
         if only is not None:
@@ -79,15 +80,6 @@ def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
     layers = [] if features is None else _alike(features, rows)
     if len(layers) > 1:
         yield "Layers", _layers(layers)
-
-
-def _best(rows: Sequence[Row]) -> Row | None:
-    """By mean F1 on dev, on test where none was scored on dev."""
-    for split in ("dev", "test"):
-        scored = [row for row in rows if split in row.splits]
-        if scored:
-            return max(scored, key=lambda row: row.splits[split].f1.mean)
-    return None
 
 
 def _alone(row: Row, rows: Sequence[Row]) -> str:

@@ -107,4 +107,18 @@ def test_whatever_is_changed_there_is_no_traceback(finished: Workspace, store: P
         assert done.exit_code in (0, 1)
         assert done.exit_code == 0 or error_of(done)
         assert "Traceback" not in done.output
-        assert done.stdout.startswith(str(store))
+        assert str(store) in (error_of(done) if done.exit_code and not done.stdout else done.stdout)
+
+
+def test_a_text_that_is_not_there_is_no_fault_of_the_store(
+    finished: Workspace, store: Path, tmp_path: Path
+) -> None:
+    told = error_of(finished.call("verify", store, "--data", tmp_path / "nowhere"))
+    assert "nowhere does not exist" in told
+    assert "delete" not in told
+
+
+def test_one_store_that_is_not_there_is_told_as_that(finished: Workspace, tmp_path: Path) -> None:
+    done = finished.call("verify", tmp_path / "nowhere.h5")
+    assert "is no file" in error_of(done)
+    assert done.stdout == ""

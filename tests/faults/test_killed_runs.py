@@ -23,7 +23,7 @@ from tests.faults.killing import SIGNALS, Commands, Try, soak_kills
 from tests.workspace import Workspace
 
 # Kills of one round: the command is killed so often, then ends by itself and is compared.
-KILLS = 1
+KILLS = 2
 MARK = "FEATBERT_TEST_COMMANDS"
 PREPARE = """
 import os, torch, torch._dynamo, seqeval.scheme, seqeval.metrics.sequence_labeling
@@ -122,7 +122,7 @@ def test_killed_runs_reach_the_numbers_of_undisturbed_ones(
     for number in range(rounds):
         runs = space.folder / f"runs-{number}"
         for k in range(KILLS):
-            after = moments.uniform(0, 0.5 * killed.seconds / KILLS)
+            after = moments.uniform(0, 0.8 * killed.seconds / KILLS)
             by = SIGNALS[(killed.first + k) % len(SIGNALS)]
             words = killed.words(runs)
             tried = commands.stopped(words, cwd=space.folder, after=after, by=by, ready="training ")

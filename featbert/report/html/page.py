@@ -15,14 +15,14 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from featbert import __version__
-from featbert.comparison.baselines import baseline_of
+from featbert.comparison.baselines import baseline_of, best_by_dev
 from featbert.comparison.disagreements import judged_texts
 from featbert.errors import MissingError
 from featbert.report import units
 from featbert.report.figures import style
 from featbert.report.figures.choosing import figures_of
 from featbert.report.html.captions import Caption, caption_of
-from featbert.report.html.records import RunFacts, run_facts
+from featbert.report.html.records import RunFacts, shared_facts
 from featbert.report.html.sentences import browser_json
 from featbert.report.html.svg import inline_svg
 from featbert.report.summary import Finding, findings
@@ -121,7 +121,7 @@ def html_report(
 
 def _section(comparison: Comparison, number: int) -> Section:
     texts, missing = judged_texts(comparison)
-    shared, runs = run_facts(comparison)
+    shared, runs = shared_facts(comparison)
     found = comparison_tables(comparison)
     main = found["scores"][0]
     return Section(
@@ -170,8 +170,7 @@ def _drawn(name: str, figure: Figure, prefix: str) -> Drawn:
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
     if not any(text.sentences for text in texts):
         return None
-    scored = [r for r in comparison.rows if r.approach == "features" and "dev" in r.splits]
-    best = max(scored, key=lambda row: row.splits["dev"].f1.mean, default=None)
+    best = best_by_dev([row for row in comparison.rows if row.approach == "features"])
     if best is None:
         return Markup(browser_json(texts, None, None))
     base = baseline_of(best, comparison.rows, "dev")

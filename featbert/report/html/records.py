@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from featbert.report import units
+from featbert.report.run_facts import parts
 
 if TYPE_CHECKING:
     from featbert.comparison.compare import Comparison
@@ -23,7 +24,7 @@ class RunFacts:
     facts: Mapping[str, str]
 
 
-def run_facts(comparison: Comparison) -> tuple[dict[str, str], list[RunFacts]]:
+def shared_facts(comparison: Comparison) -> tuple[dict[str, str], list[RunFacts]]:
     """Facts that all runs of a comparison share, and each run with the others."""
     runs = [(row.name, run) for row in comparison.rows for run in row.runs]
     facts = [dict(_facts(run.record)) for _, run in runs]
@@ -54,14 +55,7 @@ def _facts(record: RunRecord) -> Iterator[tuple[str, str]]:
     data = dataclasses.asdict(record)
     for name in ("name", "scores", "history", "labels"):
         data.pop(name, None)
-    yield from _flat(data, "")
-
-
-def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{name}.{key}" if name else str(key))
-    else:
+    for name, value in parts(data):
         yield units.visible(name), units.visible(_told(value))
 
 
