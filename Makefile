@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # How long each target of the coverage-guided fuzzer runs, and how many processes are killed.
 SOAK_SECONDS ?= 60
 SOAK_KILLS ?= 50
+# Options of pip, such as --no-compile: bytecode of what is imported is written when it is.
+PIP_OPTIONS ?=
 # Options of the demo, such as: make demo DEMO="--set seeds=[1,2,3]"
 DEMO ?=
 
@@ -24,8 +26,8 @@ help:
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later expected, %s is %s; name another with PYTHON=..." % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,demo]'
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt --editable '.[dev,demo]'
 	@touch $(READY)
 
 install: $(READY)

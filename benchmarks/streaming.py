@@ -60,6 +60,10 @@ class Forgetful:
         """As the mapped inputs."""
         return self.inputs.parts(sentences, token_budget)
 
+    def tokens(self, sentences: Ints) -> int:
+        """As the mapped inputs."""
+        return self.inputs.tokens(sentences)
+
     def batch(self, sentences: Ints) -> FeatureBatch:
         """Read from the disk."""
         assert not isinstance(self.inputs.states, Tensor)

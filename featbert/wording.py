@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -27,6 +27,11 @@ def unusual(counts: Mapping[str, int]) -> str:
     return ", ".join(
         counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
     )
+
+
+def named_sentence(number: int, split: str, words: Sequence[str]) -> str:
+    """2, "train", ["EU", "rejects"] -> sentence 3 of train ('EU rejects'): its beginning."""
+    return f"sentence {number + 1} of {split} ({' '.join(words)[:60]!r})"
 
 
 def on_one_line(text: str) -> str:

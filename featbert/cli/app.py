@@ -16,6 +16,7 @@ from featbert.cli import failures
 from featbert.cli.progress import Meter, clear_display
 from featbert.cli.text import printable
 from featbert.errors import FeatbertError, memory_lack, out_of_memory
+from featbert.notices import noticed_by
 from featbert.stages import heard_by
 
 # The shell's codes for a program that SIGINT (Ctrl-C) or SIGTERM ended.
@@ -39,7 +40,7 @@ class Watched(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         meter = Meter(quiet=bool(ctx.params.get("quiet")))
         try:
-            with heard_by(meter.stage):
+            with heard_by(meter.stage), noticed_by(meter.say):
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:
             clear_display()

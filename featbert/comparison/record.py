@@ -170,6 +170,8 @@ class RunRecord:
             one's record tells (`ExperimentRecord.searches`).
         weights: SHA-256 of the weights file, in hex; "" in older records.
         predictions: SHA-256 of the predictions file by split; empty in older records.
+        halved_to: padded tokens of a batch from where on one of `token_budget` tokens did not
+            fit in memory, by "training" and "prediction"; empty where all did.
         train_sentences, train_words: that the tagger learned from, in all; None in older records,
             which learned from all of `trained_on`.
     """
@@ -200,6 +202,7 @@ class RunRecord:
     train_sentences: int | None = None
     train_words: int | None = None
     predictions: dict[str, str] = field(default_factory=dict)
+    halved_to: dict[str, int] = field(default_factory=dict)
     format_version: int = field(default=FORMAT_VERSION)
 
 

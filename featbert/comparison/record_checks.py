@@ -44,8 +44,9 @@ def check_record(record: RunRecord, *, where: str) -> None:
     if record.mix is not None and len(record.mix.weights) != len(record.mix.layers):
         wanted = f"mix.weights of {counted(len(record.mix.layers), 'layer')}"
         _refuse(wanted, counted(len(record.mix.weights), "weight"), where)
-    for name, n in record.counts.items():
-        _not_negative(f"counts.{name}", n, where)
+    for told in ("counts", "halved_to"):
+        for name, n in getattr(record, told).items():
+            _not_negative(f"{told}.{name}", n, where)
     for name, count in (("train_sentences", "sentences"), ("train_words", "words")):
         learned = getattr(record, name)
         there = [record.signature.splits.get(split) for split in record.trained_on]

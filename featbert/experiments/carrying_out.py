@@ -53,14 +53,16 @@ from featbert.experiments.recording import (
     learned_mix,
 )
 from featbert.features.device import Precision
+from featbert.features.fitting import TokenBudget
 from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.training.checkpoint import NAME as CHECKPOINT
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch
-from featbert.training.loop import Fitted, fit, predict, prediction_flops
+from featbert.training.loop import Fitted, fit, predict, prediction_budget, prediction_flops
 from featbert.training.tracking import epoch_log
+from featbert.wording import named_sentence
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ def _train(
     scheme = plan.signature.tag_scheme
     tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels
     evaluated = evaluated_splits(plan, corpus)
+    budget = prediction_budget(settings)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = working_folder(plan.folder)
     clean_run_folder(folder)
@@ -167,7 +170,9 @@ def _train(
         listeners.on_start()
 
     def tags_of(split: Split) -> list[list[str]]:
-        ids = predict(tagger, inputs[split.name], settings, device=device, precision=precision)
+        ids = predict(
+            tagger, inputs[split.name], settings, device=device, precision=precision, budget=budget
+        )
         return tags_by_sentence(ids, labels, inputs[split.name].offsets, scheme)
 
     def score_dev() -> PRF:
@@ -195,6 +200,7 @@ def _train(
             on_step=listeners.on_step,
             on_epoch=on_epoch,
             checkpoint=checkpoint,
+            told=lambda n: named_sentence(n, "train", prepared.train.sentences[n].words),
         )
     clock = time.perf_counter()
     predicted = {split.name: tags_of(split) for split in evaluated}
@@ -232,6 +238,7 @@ def _train(
         train_sentences=len(prepared.train),
         train_words=prepared.train.n_words,
         predictions={s.name: file_hash(folder / f"{s.name}.conll") for s in evaluated},
+        halved_to=_halved_to(fitted, budget),
     )
     write_record(folder, record)
     # After the record: a kill in between leaves a finished run and a file too many (`settle`).
@@ -242,6 +249,12 @@ def _train(
     if outdated and listeners.on_outdated is not None:
         listeners.on_outdated(outdated)
     return done
+
+
+def _halved_to(fitted: Fitted, prediction: TokenBudget) -> dict[str, int]:
+    """Padded tokens that batches were halved to, where one did not fit."""
+    training = {"training": fitted.halved_to} if fitted.halved_to else {}
+    return training | ({"prediction": prediction.tokens} if prediction.halved else {})
 
 
 def _documents(plan: PlannedRun, train: Split) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

@@ -37,10 +37,11 @@ from featbert.features.block_states import (
 from featbert.features.casing import Reading
 from featbert.features.device import DTYPES, Device, Precision, find_device
 from featbert.features.encoder import Encoder, Pooling, load_encoder
+from featbert.features.fitting import TokenBudget
 from featbert.features.store import FeatureStore
 from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
-from featbert.training.loop import predict, predict_probabilities
+from featbert.training.loop import predict, predict_probabilities, prediction_budget
 
 Ints = NDArray[np.int64]
 
@@ -75,6 +76,16 @@ class LoadedTagger:
             self.usable.source, dtype=dtype, pooling=cast(Pooling, signature.pooling)
         )
         return encoder.to(self.device.torch)
+
+    @cached_property
+    def budget(self) -> TokenBudget:
+        """Of a batch that the tagger reads; halved where one does not fit."""
+        return prediction_budget(self.usable.settings)
+
+    @cached_property
+    def encoding_budget(self) -> TokenBudget:
+        """Of a batch that the frozen encoder reads."""
+        return TokenBudget(TOKEN_BUDGET[self.device.kind])
 
     @cached_property
     def reading(self) -> Reading:
@@ -122,6 +133,7 @@ class LoadedTagger:
             self.usable.settings,
             device=self.device,
             precision=self.precision,
+            budget=self.budget,
         )
         return self._tags(ids, inputs)
 
@@ -137,6 +149,7 @@ class LoadedTagger:
             self.usable.settings,
             device=self.device,
             precision=self.precision,
+            budget=self.budget,
         )
         chosen = shares[np.arange(len(ids)), ids].astype(float)
         if not np.isfinite(chosen).all():
@@ -167,7 +180,7 @@ class LoadedTagger:
                     np.arange(first, stop),
                     combination.indices,
                     dtype=getattr(torch, kept),
-                    token_budget=TOKEN_BUDGET[self.device.kind],
+                    budget=self.encoding_budget,
                     device=self.device.torch,
                 )
                 for first, stop in pairwise(edges)

@@ -25,6 +25,7 @@ from featbert.features.alignment import Alignment, Context, align
 from featbert.features.casing import Reading
 from featbert.features.encoder import Pooling, load_encoder
 from featbert.features.layers import LayerCombination
+from featbert.features.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.tagging.bilstm import BiLSTMTagger
@@ -81,6 +82,7 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
     settings = plan.options.settings
     train = learned_text(plan, corpus)
     labels = train_labels(train, plan.signature.tag_scheme)
+    _check_room(plan, combination, store.manifest.hidden_size, len(labels))
     torch.manual_seed(plan.seed)
     tagger = bilstm_tagger(combination, store.manifest.hidden_size, len(labels), settings)
     drawn = None
@@ -98,6 +100,20 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
         | {split.name: read(split.name) for split in evaluated_splits(plan, corpus)},
         summed_counts(s.counts for s in store.manifest.splits.values()),
         store,
+    )
+
+
+def _check_room(
+    plan: PlannedRun, combination: LayerCombination, hidden_size: int, n_labels: int
+) -> None:
+    """Refuses a tagger that is too large; vectors that are too many stay on disk."""
+    with torch.device("meta"):  # shapes alone
+        tagger = bilstm_tagger(combination, hidden_size, n_labels, plan.options.settings)
+    check_memory(
+        sum(p.numel() for p in tagger.parameters()) * TRAINED_BYTES,
+        plan.options.device,
+        what="training the tagger (weights, gradients, moments)",
+        less="give a smaller --hidden-size, or a combination of fewer layers",
     )
 
 
@@ -121,6 +137,14 @@ def prepare_finetune(plan: PlannedRun, source: EncoderSource, corpus: Corpus) ->
     settings = plan.options.settings
     train = learned_text(plan, corpus)
     labels = train_labels(train, signature.tag_scheme)
+    # Layers that stay frozen take their weights alone.
+    each = TRAINED_BYTES if settings.freeze_to is None else FROZEN_BYTES
+    check_memory(
+        (source.parameters or 0) * each,
+        device,
+        what=f"fine-tuning {source.name} (weights, gradients, moments)",
+        less="train on its frozen features (featbert train), or use a smaller encoder",
+    )
     torch.manual_seed(plan.seed)
     encoder = load_encoder(source, pooling=cast(Pooling, signature.pooling))
     tagger = FineTuneTagger(encoder, len(labels), dropout=settings.dropout).to(device.torch)

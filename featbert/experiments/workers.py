@@ -33,6 +33,7 @@ from featbert.experiments.plan import Job
 from featbert.experiments.planning import PlannedRun
 from featbert.experiments.resources import Resources
 from featbert.features.device import find_device
+from featbert.notices import notice, noticed_by
 from featbert.training.history import Epoch
 
 # Seconds between two of a worker's reports of its steps, and those it has to end when it is told.
@@ -55,15 +56,17 @@ class Report:
     """What a worker says of its run.
 
     Attributes:
-        kind: "start", "step" (with steps done and in all), "epoch" (with its row), or "end".
+        kind: "start", "step" (with steps done and in all), "epoch" (with its row), "notice" (with
+            its text), or "end".
         reason: why the run failed, at its end; None where it is finished.
         busy: another process trains it, which is the reason.
     """
 
-    kind: Literal["start", "step", "epoch", "end"]
+    kind: Literal["start", "step", "epoch", "notice", "end"]
     done: int = 0
     total: int = 0
     epoch: Epoch | None = None
+    text: str = ""
     reason: str | None = None
     busy: bool = False
 
@@ -175,6 +178,8 @@ def run_in_workers(
 
 def _pass_on(heard: Report, listeners: Listeners) -> None:
     """What a worker said, to those who listen to its run here."""
+    if heard.kind == "notice":
+        notice(heard.text)
     if heard.kind == "start" and listeners.on_start is not None:
         listeners.on_start()
     if heard.kind == "step" and listeners.on_step is not None:
@@ -254,7 +259,8 @@ def _work(pipe: Connection, threads: int) -> None:
             find_device(order.arm.device)  # sets what fp32 means on a GPU, here as elsewhere
             listeners = dataclasses.replace(_reporting(pipe), log_dir=order.log_dir)
             run = _with_threads(order.run, threads)
-            carry_out_job(order.arm, run, order.store, resources, listeners)
+            with noticed_by(lambda text: pipe.send(Report("notice", text=text))):
+                carry_out_job(order.arm, run, order.store, resources, listeners)
             pipe.send(Report("end"))
         except Exception as error:
             busy = isinstance(error, RunBusyError)

@@ -18,6 +18,7 @@ from featbert.features.alignment import Alignment
 from featbert.features.batching import length_batches
 from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder
+from featbert.features.fitting import TokenBudget
 from featbert.features.store.manifest import DTYPE_BYTES
 
 Ints = NDArray[np.int64]
@@ -56,7 +57,7 @@ def block_states(
     layers: Sequence[int],
     *,
     dtype: torch.dtype,
-    token_budget: int,
+    budget: TokenBudget,
     device: torch.device,
     tell: Callable[[int], None] | None = None,
 ) -> Tensor:
@@ -65,12 +66,16 @@ def block_states(
     Args:
         windows: consecutive window numbers.
         dtype: that the states are rounded to.
+        budget: of a batch; a batch that does not fit is computed in parts of half the size.
         tell: hears the words of each batch.
     """
     first, stop = alignment.owned[windows[0]], alignment.owned[windows[-1] + 1]
     shape = (len(layers), int(stop - first), encoder.hidden_size)
     states = torch.empty(shape, dtype=dtype, device=device)
-    for rows in length_batches(alignment.window_lengths[windows], token_budget):
+    lengths = alignment.window_lengths[windows]
+
+    def fill(rows: Ints) -> None:
+        """States of one batch."""
         found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
         places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
         there = to_device(places, device)
@@ -78,4 +83,12 @@ def block_states(
             held.index_copy_(0, there, layer.to(dtype))
         if tell is not None:
             tell(len(places))
+
+    for rows in length_batches(lengths, budget.tokens):
+        budget.attempt_parts(
+            rows,
+            fill,
+            size=lambda rows: len(rows) * int(lengths[rows].max()),
+            cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
+        )
     return states

@@ -33,14 +33,15 @@ from featbert.features.extraction_plan import (
     plan_extraction,
 )
 from featbert.features.finiteness import find_not_finite, told
+from featbert.features.fitting import TokenBudget
 from featbert.features.flops import encoder_flops
-from featbert.features.memory import peak_memory, reset_peak_memory
+from featbert.features.memory import check_memory, peak_memory, reset_peak_memory
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import (
     FeatureStore,
-    Manifest,
     StoreWriter,
 )
+from featbert.wording import named_sentence
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -124,6 +125,12 @@ def run_extraction(
     """
     manifest = plan.manifest
     check_disk(plan)
+    check_memory(
+        plan.memory_bytes(source.parameters or 0),
+        device,
+        what=f"extracting with {source.name}",
+        less="use --precision bf16, or a smaller encoder",
+    )
     reset_peak_memory(device)
     encoder = load_encoder(
         source, dtype=DTYPES[manifest.precision], pooling=cast(Pooling, manifest.pooling)
@@ -141,6 +148,7 @@ def run_extraction(
         for name, split in corpus.splits.items()
     }
     work = {name: block_edges(a, manifest.block_words) for name, a in alignments.items()}
+    budget = TokenBudget(manifest.token_budget)
     writer = StoreWriter(
         plan.path,
         manifest,
@@ -160,7 +168,7 @@ def run_extraction(
 
         with ThreadPoolExecutor(max_workers=1) as thread, torch.inference_mode():
             writing: Future[None] | None = None
-            blocks = _computed(encoder, alignments, work, writer, manifest, device, tell)
+            blocks = _computed(encoder, alignments, work, writer, budget, device, tell)
             for name, k, states in blocks:
                 if writing is not None:
                     writing.result()
@@ -180,6 +188,7 @@ def run_extraction(
                     name: dataclasses.replace(stored, counts=alignments[name].counts)
                     for name, stored in manifest.splits.items()
                 },
+                halved_to=budget.tokens if budget.halved else 0,
                 seconds=writer.seconds,
                 peak_memory_bytes=peak_memory(device),
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -195,7 +204,7 @@ def _computed(
     alignments: Mapping[str, Alignment],
     work: Mapping[str, tuple[Ints, Ints]],
     writer: StoreWriter,
-    manifest: Manifest,
+    budget: TokenBudget,
     device: Device,
     tell: Callable[[int], None],
 ) -> Iterator[tuple[str, int, Tensor]]:
@@ -212,9 +221,9 @@ def _computed(
                 encoder,
                 alignment,
                 np.arange(windows[k], windows[k + 1]),
-                manifest.layers,
-                dtype=getattr(torch, manifest.dtype),
-                token_budget=manifest.token_budget,
+                writer.manifest.layers,
+                dtype=getattr(torch, writer.manifest.dtype),
+                budget=budget,
                 device=device.torch,
                 tell=tell,
             )
@@ -227,13 +236,12 @@ def _write(writer: StoreWriter, name: str, k: int, leaving: Leaving, corpus: Cor
         found = find_not_finite(leaving.on_host(), writer.manifest.layers)
         place = int(writer.blocks[name][k]) + found.first_word
         sentence = int(np.searchsorted(writer.offsets[name], place, side="right")) - 1
-        words = " ".join(corpus[name].sentences[sentence].words)
         raise ExtractionError(
             told(
                 found,
                 dtype=writer.manifest.dtype,
                 precision=writer.manifest.precision,
-                sentence=f"sentence {sentence + 1} of {name} ({words[:60]!r})",
+                sentence=named_sentence(sentence, name, corpus[name].sentences[sentence].words),
             )
         )
     writer.write(name, k, leaving.on_host().numpy())

@@ -15,7 +15,7 @@ from featbert.errors import InputError
 from featbert.features.alignment import Context, check_context
 from featbert.features.block_states import TOKEN_BUDGET, block_words
 from featbert.features.casing import Casing, check_casing_of
-from featbert.features.device import Device, find_device, find_precision
+from featbert.features.device import DTYPES, Device, find_device, find_precision
 from featbert.features.encoder import Pooling
 from featbert.features.layers import LayerError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
@@ -56,6 +56,13 @@ class ExtractionPlan:
     def data_bytes(self) -> int:
         """Size on disk of the vectors."""
         return self.manifest.data_bytes
+
+    def memory_bytes(self, parameters: int) -> int:
+        """Memory that it takes at least: weights, and a block computed while one is written."""
+        m = self.manifest
+        words = min(m.block_words, max((s.words for s in m.splits.values()), default=0))
+        block = len(m.layers) * words * m.hidden_size * DTYPE_BYTES[m.dtype]
+        return parameters * DTYPES[m.precision].itemsize + 2 * block
 
 
 def plan_extraction(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,10 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 ADAPTATION_RECORD = "adaptation.json"
 # Seconds to wait for the Hub's first answer.
 HUB_TIMEOUT = 10.0
+# Names that weights begin with which no encoder needs: of what was trained on top of it.
+HEADS = ("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.")
+# Bytes of a safetensors header; the library takes no longer one.
+LONGEST_HEADER = 100_000_000
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -126,6 +131,21 @@ class EncoderSource:
             f"encoder weights (model.safetensors or pytorch_model.bin) expected in {self.folder}, "
             "found none; name a folder written by save_pretrained"
         )
+
+    @cached_property
+    def parameters(self) -> int | None:
+        """Parameters of the checkpoint without its heads, by its safetensors headers.
+
+        None where it has another format, or a header that cannot be read.
+        """
+        count = 0
+        for path in self.weight_files:
+            shapes = _shapes(path) if path.suffix == ".safetensors" else None
+            if shapes is None:
+                return None
+            names = [name for name in shapes if not name.startswith(HEADS)]
+            count += sum(math.prod(shapes[name]) for name in names)
+        return count
 
     @cached_property
     def weights_hash(self) -> str:
@@ -235,3 +255,16 @@ def _hash_files(paths: list[Path] | tuple[Path, ...]) -> str:
                     digest.update(chunk)
                     tell(len(chunk))
     return digest.hexdigest()
+
+
+def _shapes(path: Path) -> dict[str, list[int]] | None:
+    """Shapes by name of a safetensors file, by its header; None where that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size) if size <= LONGEST_HEADER else b"")
+        shapes = {n: t["shape"] for n, t in header.items() if n != "__metadata__"}
+        right = all(isinstance(n, int) and n >= 0 for shape in shapes.values() for n in shape)
+        return shapes if right else None
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return None

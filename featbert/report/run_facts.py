@@ -45,6 +45,9 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
+    if r.halved_to:
+        halved = ", ".join(f"{what} {tokens:,}" for what, tokens in r.halved_to.items())
+        facts.append(("batches halved to", f"{halved} padded tokens"))
     return facts
 
 

@@ -240,6 +240,7 @@ def run_adaptation(
     """Carries out a plan that is not finished; see `adapt`."""
     folder, settings, nsp, where = plan.folder, plan.settings, plan.nsp, plan.device
 
+    from featbert.features.memory import TRAINED_BYTES, check_memory
     from featbert.training.adaptation_loop import (
         Surroundings,
         fit_language_model,
@@ -248,6 +249,12 @@ def run_adaptation(
     from featbert.training.language_model import load_language_model
     from featbert.training.sentence_pairs import piece_text
 
+    check_memory(
+        (source.parameters or 0) * TRAINED_BYTES,
+        where,
+        what=f"training {source.name} as a language model (weights, gradients, moments)",
+        less="use a smaller encoder",
+    )
     language_model = load_language_model(source, nsp=nsp, seed=plan.seed)
     longest = settings.max_length or min(MAX_LENGTH, language_model.positions)
     if longest > language_model.positions:

@@ -8,7 +8,7 @@ masked-LM loss plus the mean next-sentence loss (Devlin et al. 2019, appendix A.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,10 +22,12 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from featbert.features.batching import length_batches
 from featbert.features.device import Device, Precision, autocast
+from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
 from featbert.stages import stage
 from featbert.training.adaptation import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
+from featbert.training.gradients import GradientWatch, Wrong
 from featbert.training.language_model import LanguageBatch, LanguageModel
 from featbert.training.masking import MaskedText, mask_text
 from featbert.training.optimizer import rate_share
@@ -86,7 +88,7 @@ def fit_language_model(
     """Trains the model and leaves it, in eval mode, with the weights of the last epoch.
 
     Raises:
-        AdaptationError: the loss is not finite.
+        AdaptationError: the loss or gradients are not finite.
     """
     torch.manual_seed(where.seed)
     model.to(where.device.torch)
@@ -99,11 +101,12 @@ def fit_language_model(
         optimizer, lambda step: rate_share(step, total=total, warmup=settings.warmup)
     )
     scaler = torch.amp.GradScaler(where.device.kind, enabled=where.precision == "fp16")
+    budget, watch = TokenBudget(settings.token_budget), GradientWatch(model, where.device.torch)
     dev_text = epoch_text(model, dev, settings, where, DEV)
     history: list[AdaptEpoch] = []
 
     def close(epoch: int, train_losses: tuple[float | None, float | None], began: float) -> None:
-        dev_losses = evaluate(model, dev_text, settings, where)
+        dev_losses = evaluate(model, dev_text, where, budget)
         _check_finite(epoch, *train_losses, *dev_losses)
         mlm, nsp = dev_losses
         assert mlm is not None
@@ -117,40 +120,54 @@ def fit_language_model(
         began = time.perf_counter()
         model.train()
         read = epoch_text(model, train, settings, where, epoch)
-        lengths = model.lengths(read.sequences)
+        objective = _Objective(model, read, where, scaler, budget)
+        batches = epoch_batches(
+            objective.lengths, settings.batch_size, seed=where.seed, epoch=epoch
+        )
         sums = torch.zeros(2, dtype=torch.float64, device=where.device.torch)
-        for rows in epoch_batches(lengths, settings.batch_size, seed=where.seed, epoch=epoch):
-            asked, labelled = int(read.asked[rows].sum()), int(read.labelled[rows].sum())
-            optimizer.zero_grad(set_to_none=True)
-            for batch in _parts(model, read, rows, settings, where):
-                mlm, nsp = _losses(model, batch, where)
-                loss = mlm / max(1, asked) + nsp / max(1, labelled)
-                scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-                sums += torch.stack([mlm, nsp]).detach()
+        for number, rows in enumerate(batches, 1):
+            sums = objective.gradients(rows, sums)
             scaler.unscale_(optimizer)
-            nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+            watch.clip(settings.clip_norm, number)
+            if watch.tells_at_once and (wrong := watch.found()):
+                raise _not_finite(wrong, sums, epoch)
             scaler.step(optimizer)
             scaler.update()
             schedule.step()
             step += 1
             if on_step is not None:
                 on_step(step, total)
+        # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
+        if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
+            raise _not_finite(wrong, sums, epoch)
         close(epoch, _means(sums, read), began)
     model.eval()
     return history
 
 
 def evaluate(
-    model: LanguageModel, read: EpochText, settings: AdaptSettings, where: Surroundings
+    model: LanguageModel, read: EpochText, where: Surroundings, budget: TokenBudget
 ) -> tuple[float | None, float | None]:
     """Mean masked-LM loss and mean next-sentence loss (None without pairs) of a text."""
     model.eval()
     sums = torch.zeros(2, dtype=torch.float64, device=where.device.torch)
-    n_rows = len(read.sequences)
-    with torch.inference_mode(), stage("measuring perplexity", "sequences", n_rows) as tell:
-        for batch in _parts(model, read, np.arange(n_rows), settings, where):
-            tell(len(batch.labels))
-            sums += torch.stack(_losses(model, batch, where))
+    lengths = model.lengths(read.sequences)
+    with torch.inference_mode(), stage("measuring perplexity", "sequences", len(lengths)) as tell:
+
+        def measure(rows: Ints) -> None:
+            nonlocal sums
+            batch = model.batch(read.text, read.sequences, read.masked, rows)
+            losses = _losses(model, batch.to(where.device.torch), where)
+            sums = sums + torch.stack(losses)
+            tell(len(rows))
+
+        for rows in length_batches(lengths, budget.tokens):
+            budget.attempt_parts(
+                rows,
+                measure,
+                size=lambda rows: len(rows) * int(lengths[rows].max()),
+                cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
+            )
     return _means(sums, read)
 
 
@@ -195,17 +212,42 @@ def _capacities(model: LanguageModel, where: Surroundings) -> tuple[int, int]:
     return single, single - model.separator
 
 
-def _parts(
-    model: LanguageModel,
-    read: EpochText,
-    rows: Ints,
-    settings: AdaptSettings,
-    where: Surroundings,
-) -> Iterator[LanguageBatch]:
-    """The sequences `rows` in length buckets under the token budget."""
-    for part in length_batches(model.lengths(read.sequences)[rows], settings.token_budget):
-        batch = model.batch(read.text, read.sequences, read.masked, rows[part])
-        yield batch.to(where.device.torch)
+@dataclass(frozen=True)
+class _Objective:
+    """The losses of batches of one epoch's sequences, and their gradients."""
+
+    model: LanguageModel
+    read: EpochText
+    where: Surroundings
+    scaler: torch.amp.GradScaler
+    budget: TokenBudget
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """(R,) pieces of each sequence."""
+        return self.model.lengths(self.read.sequences)
+
+    def gradients(self, rows: Ints, sums: Tensor) -> Tensor:
+        """Leaves the gradients of a batch at the model; gives `sums` with its losses added."""
+        return self.budget.attempt(
+            lambda tokens: self._within(tokens, rows, sums),
+            lambda: max(
+                len(part) * int(self.lengths[rows[part]].max())
+                for part in length_batches(self.lengths[rows], self.budget.tokens)
+            ),
+        )
+
+    def _within(self, tokens: int, rows: Ints, sums: Tensor) -> Tensor:
+        read, sums = self.read, sums.clone()
+        asked, labelled = int(read.asked[rows].sum()), int(read.labelled[rows].sum())
+        self.model.zero_grad(set_to_none=True)
+        for part in length_batches(self.lengths[rows], tokens):
+            batch = self.model.batch(read.text, read.sequences, read.masked, rows[part])
+            mlm, nsp = _losses(self.model, batch.to(self.where.device.torch), self.where)
+            loss = mlm / max(1, asked) + nsp / max(1, labelled)
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            sums += torch.stack([mlm, nsp]).detach()
+        return sums
 
 
 def _losses(
@@ -243,6 +285,13 @@ def _make_optimizer(model: nn.Module, settings: AdaptSettings) -> AdamW:
         betas=(0.9, 0.999),
         eps=1e-6,
         fused=True,
+    )
+
+
+def _not_finite(wrong: Wrong, sums: Tensor, epoch: int) -> AdaptationError:
+    return AdaptationError(
+        f"{wrong.told(float(sums.sum()))} in step {wrong.step} of epoch {epoch}; "
+        "lower --learning-rate, or use --precision fp32"
     )
 
 

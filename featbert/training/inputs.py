@@ -45,6 +45,9 @@ class Inputs(Protocol):
         A sentence that costs more is a part of its own.
         """
 
+    def tokens(self, sentences: Ints) -> int:
+        """Padded tokens of a part."""
+
     def batch(self, sentences: Ints) -> Any:
         """The tagger's input for whole sentences, in this order."""
 
@@ -129,6 +132,10 @@ class FeatureInputs:
         for part in length_batches(self.lengths[sentences], token_budget):
             yield sentences[part]
 
+    def tokens(self, sentences: Ints) -> int:
+        """Words, as if padded to the longest sentence: how `parts` counts them."""
+        return len(sentences) * int(self.lengths[sentences].max(initial=0))
+
     def batch(self, sentences: Ints) -> FeatureBatch:
         """The sentences' vectors, gathered by word index."""
         lengths = self.lengths[sentences]
@@ -203,6 +210,11 @@ class PieceInputs:
         if part:
             yield np.concatenate(part)
 
+    def tokens(self, sentences: Ints) -> int:
+        """Pieces of the windows that are read, padded to the longest."""
+        lengths = self.alignment.window_lengths[self._windows(sentences)]
+        return len(lengths) * int(lengths.max(initial=0))
+
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""
         return self.encoder.sentence_batch(self.alignment, sentences).to(self.device)
@@ -212,14 +224,18 @@ class PieceInputs:
 
         What is frozen has no backward pass, below the lowest layer that is trained.
         """
-        sizes = self.last[sentences] - self.first[sentences] + 1
-        windows = np.unique(ranges(self.first[sentences], sizes))
+        windows = self._windows(sentences)
         words = float(np.diff(self.offsets)[sentences].sum())
         head = 2.0 * (matrix_entries(tagger) - matrix_entries(self.encoder)) * words
         body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
         if not training:
             return head + body
         return 3 * head + body * (1 + 2 * self.encoder.trained_share)
+
+    def _windows(self, sentences: Ints) -> Ints:
+        """Numbers of the windows that the sentences' words are read from, each once."""
+        sizes = self.last[sentences] - self.first[sentences] + 1
+        return np.unique(ranges(self.first[sentences], sizes))
 
     def _sharing(self, sentences: Ints) -> list[Ints]:
         """The sentences, in text order, parted wherever neighbours share no window."""

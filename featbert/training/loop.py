@@ -1,9 +1,7 @@
 """The one training loop, for both approaches. It knows no model.
 
-A step is N sentence ids from one sampler. Where the batch does not fit the token budget it is
-computed in parts whose losses are summed and divided by the words of the whole batch, so that
-cutting changes nothing but rounding. After each epoch dev is scored; the weights that were best
-on dev are kept.
+A step is N sentence ids from one sampler (`objective.py`: its loss and gradients). After each epoch
+dev is scored; the weights that were best on dev are kept.
 """
 
 from __future__ import annotations
@@ -16,20 +14,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.optim import Optimizer
 
 from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
 from featbert.features.alignment import ranges
 from featbert.features.copies import to_device
 from featbert.features.device import Device, Precision, autocast
+from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
 from featbert.stages import stage
 from featbert.training.checkpoint import Checkpoint, Kept, Progress
 from featbert.training.freezing import freeze_for_epoch
+from featbert.training.gradients import GradientWatch, Wrong
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
+from featbert.training.objective import Objective
 from featbert.training.optimizer import (
     describe_groups,
     make_optimizer,
@@ -41,12 +40,12 @@ from featbert.training.settings import TrainingSettings
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
-# Padded tokens of a batch of prediction: no gradients are kept, so batches may be larger.
+# Padded tokens of a batch of prediction over those of training.
 PREDICTION_FACTOR = 4
 
 
 class TrainingError(InputError):
-    """Training that went wrong: a loss that is not finite."""
+    """Training that went wrong: a loss or gradients that are not finite."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,8 @@ class Fitted:
         seconds: wall time of all epochs, dev scoring included.
         trained_parameters: parameters that training changed, in any epoch.
         flops: of training, dev scoring not included, estimated from shapes.
+        halved_to: padded tokens of a batch from where on one of the settings' did not fit in
+            memory; 0 where all did.
     """
 
     history: list[Epoch]
@@ -66,6 +67,7 @@ class Fitted:
     seconds: float
     trained_parameters: int
     flops: float
+    halved_to: int = 0
 
 
 @freed_memory_kept()
@@ -83,6 +85,7 @@ def fit(
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    told: Callable[[int], str] = "sentence {}".format,
 ) -> Fitted:
     """Trains the tagger and leaves it, in eval mode, with the weights that were best on dev.
 
@@ -94,9 +97,10 @@ def fit(
         on_step: called with steps done and steps in all.
         on_epoch: called with the history row of each epoch, those that a checkpoint kept included.
         checkpoint: where an interrupted training of the same kind is gone on from, and kept.
+        told: what a sentence is called, given its number, where something is wrong with it.
 
     Raises:
-        TrainingError: the loss is not finite.
+        TrainingError: the loss or gradients are not finite.
     """
     torch.manual_seed(seed)
     lengths = np.diff(inputs.offsets)
@@ -106,7 +110,16 @@ def fit(
     optimizer = make_optimizer(tagger, settings)
     schedule = make_schedule(optimizer, settings, total=total)
     scaler = torch.amp.GradScaler(device.kind, enabled=precision == "fp16")
-    targets = torch.from_numpy(labels).to(device.torch)
+    objective = Objective(
+        tagger,
+        inputs,
+        torch.from_numpy(labels).to(device.torch),
+        scaler,
+        device,
+        precision,
+        TokenBudget(settings.token_budget),
+    )
+    watch = GradientWatch(tagger, device.torch)
     history: list[Epoch] = []
     best: tuple[float, int, Mapping[str, Tensor]] | None = None
     flops = 0.0
@@ -134,24 +147,22 @@ def fit(
         loss_sum = torch.zeros((), device=device.torch)
         first_step = step
         batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
-        for sentences in batches:
-            n_words = int(lengths[sentences].sum())
-            optimizer.zero_grad(set_to_none=True)
-            for ids in inputs.parts(sentences, settings.token_budget):
-                words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
-                with autocast(device, precision):
-                    logits = tagger(inputs.batch(ids))
-                loss = functional.cross_entropy(
-                    logits.float(), targets[to_device(words, device.torch)], reduction="sum"
-                )
-                scaler.scale(loss / n_words).backward()  # type: ignore[no-untyped-call]
-                loss_sum += loss.detach()
-                flops += inputs.flops(tagger, ids, training=True)
-            _step(tagger, optimizer, scaler, settings.clip_norm)
+        for number, sentences in enumerate(batches, 1):
+            loss_sum, done = objective.gradients(sentences, loss_sum)
+            flops += done
+            scaler.unscale_(optimizer)
+            watch.clip(settings.clip_norm, number)
+            if watch.tells_at_once and (wrong := watch.found()):
+                raise _not_finite(wrong, loss_sum, epoch, objective, sentences, told)
+            scaler.step(optimizer)
+            scaler.update()
             schedule.step()
             step += 1
             if on_step is not None:
                 on_step(step, total)
+        # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
+        if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
+            raise _not_finite(wrong, loss_sum, epoch)
         mean_loss = float(loss_sum) / len(labels)
         if not np.isfinite(mean_loss):
             raise TrainingError(
@@ -197,7 +208,31 @@ def fit(
         time.perf_counter() - started,
         trained_parameters=sum(trained.values()),
         flops=flops,
+        halved_to=objective.budget.tokens if objective.budget.halved else 0,
     )
+
+
+def _not_finite(
+    wrong: Wrong,
+    loss_sum: Tensor,
+    epoch: int,
+    objective: Objective | None = None,
+    sentences: Ints | None = None,
+    told: Callable[[int], str] = str,
+) -> TrainingError:
+    """The error for gradients that are not finite, with or without their loss.
+
+    Args:
+        objective, sentences: of the step, where its weights are still those before it.
+        told: what a sentence is called.
+    """
+    where = f"step {wrong.step} of epoch {epoch}"
+    if objective is not None and sentences is not None:
+        culprit = objective.culprit(sentences)
+        batch = f"a batch with {told(int(sentences[0]))}"
+        where += f", from {batch if culprit is None else told(culprit)}"
+    what = wrong.told(float(loss_sum))
+    return TrainingError(f"{what} in {where}; lower --learning-rate, or use --precision fp32")
 
 
 def _is_patient_no_more(settings: TrainingSettings, epoch: int, best: int) -> bool:
@@ -212,14 +247,20 @@ def predict(
     *,
     device: Device,
     precision: Precision = "fp32",
+    budget: TokenBudget | None = None,
 ) -> Ints:
-    """(N,) the most probable label of each word, in the text's order."""
+    """(N,) the most probable label of each word, in the text's order.
+
+    Args:
+        budget: of a batch, halved where one does not fit; `prediction_budget` by default.
+    """
     found = torch.empty(int(inputs.offsets[-1]), dtype=torch.int64, device=device.torch)
 
     def take(words: Tensor, logits: Tensor) -> None:
         found[words] = logits.argmax(1)
 
-    _read_logits(tagger, inputs, settings, take, device=device, precision=precision)
+    budget = budget or prediction_budget(settings)
+    _read_logits(tagger, inputs, budget, take, device=device, precision=precision)
     result: Ints = found.cpu().numpy()
     return result
 
@@ -231,6 +272,7 @@ def predict_probabilities(
     *,
     device: Device,
     precision: Precision = "fp32",
+    budget: TokenBudget | None = None,
 ) -> tuple[Ints, Floats]:
     """(N,) the labels that `predict` gives, and (N, C) the probability of every label.
 
@@ -248,20 +290,26 @@ def predict_probabilities(
         found[words] = logits.argmax(1)
         shares[words] = logits.float().softmax(1)
 
-    _read_logits(tagger, inputs, settings, take, device=device, precision=precision)
+    budget = budget or prediction_budget(settings)
+    _read_logits(tagger, inputs, budget, take, device=device, precision=precision)
     return found.cpu().numpy(), shares.cpu().numpy()
+
+
+def prediction_budget(settings: TrainingSettings) -> TokenBudget:
+    """Of a batch of prediction: no gradients are kept, so it may be larger than one of training."""
+    return TokenBudget(settings.token_budget * PREDICTION_FACTOR)
 
 
 def prediction_flops(tagger: nn.Module, inputs: Inputs, settings: TrainingSettings) -> float:
     """Operations of `predict` over the whole text, estimated from shapes."""
-    parts = _prediction_parts(inputs, settings)
+    parts = _prediction_parts(inputs, prediction_budget(settings))
     return sum(inputs.flops(tagger, ids, training=False) for ids in parts)
 
 
 def _read_logits(
     tagger: nn.Module,
     inputs: Inputs,
-    settings: TrainingSettings,
+    budget: TokenBudget,
     take: Callable[[Tensor, Tensor], None],
     *,
     device: Device,
@@ -275,21 +323,15 @@ def _read_logits(
         autocast(device, precision),
         stage("tagging", "words", int(lengths.sum())) as tell,
     ):
-        for ids in _prediction_parts(inputs, settings):
+
+        def read(ids: Ints) -> None:
             words = torch.from_numpy(ranges(inputs.offsets[ids], lengths[ids]))
             take(to_device(words, device.torch), tagger(inputs.batch(ids)))
             tell(len(words))
 
-
-def _prediction_parts(inputs: Inputs, settings: TrainingSettings) -> Iterator[Ints]:
-    everything = np.arange(len(inputs.offsets) - 1)
-    return inputs.parts(everything, settings.token_budget * PREDICTION_FACTOR)
+        for ids in _prediction_parts(inputs, budget):
+            budget.attempt_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
 
 
-def _step(
-    tagger: nn.Module, optimizer: Optimizer, scaler: torch.amp.GradScaler, clip_norm: float
-) -> None:
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(tagger.parameters(), clip_norm)
-    scaler.step(optimizer)
-    scaler.update()
+def _prediction_parts(inputs: Inputs, budget: TokenBudget) -> Iterator[Ints]:
+    return inputs.parts(np.arange(len(inputs.offsets) - 1), budget.tokens)

@@ -17,6 +17,7 @@ from featbert.data.corpus import Corpus, Split
 from featbert.data.sentence import Sentence
 from featbert.features.device import find_device
 from featbert.features.encoder import load_encoder
+from featbert.features.fitting import TokenBudget
 from featbert.features.source import find_encoder
 from featbert.features.wordpieces import load_wordpieces
 from featbert.training import adaptation
@@ -30,6 +31,7 @@ from featbert.training.adaptation_loop import (
 )
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.adapted_folder import AdaptedFolderError
+from featbert.training.gradients import GradientWatch
 from featbert.training.language_model import LanguageModelError, load_language_model
 from featbert.training.sentence_pairs import NO_PAIR, piece_text
 from featbert.training.settings import SettingsError
@@ -102,7 +104,7 @@ def test_dev_losses_are_those_of_transformers_sequence_by_sequence(encoder_folde
     where = surroundings(model)
     read = epoch_text(model, text, settings, where, DEV)
     assert (read.sequences.owned != read.sequences.first).any()  # there are windows
-    found, without = evaluate(model, read, settings, where)
+    found, without = evaluate(model, read, where, TokenBudget(settings.token_budget))
     total, n = 0.0, 0
     for ids, targets, _, _ in rows_alone(model, read):
         logits = model.model(input_ids=ids).logits
@@ -118,7 +120,7 @@ def test_both_dev_losses_are_those_of_transformers(corpus, tiny_bert):
     model = load_language_model(find_encoder(str(tiny_bert)), nsp=True, seed=3)
     text = piece_text(corpus["dev"].sentences, model.wordpieces)
     read = epoch_text(model, text, QUICK, surroundings(model), DEV)
-    found = evaluate(model, read, QUICK, surroundings(model))
+    found = evaluate(model, read, surroundings(model), TokenBudget(QUICK.token_budget))
     sums, counts = np.zeros(2), np.zeros(2)
     for ids, targets, types, label in rows_alone(model, read):
         given = {"input_ids": ids, "token_type_ids": types}
@@ -272,11 +274,11 @@ def test_a_steps_gradients_are_those_of_both_mean_losses(corpus, bert, monkeypat
 
     seen = []
 
-    def record(parameters, norm):
-        assert norm == 1.0
-        seen.append([p.grad.clone() for p in parameters])
+    def record(watch, norm, step):
+        assert (norm, step) == (1.0, 1)
+        seen.append([p.grad.clone() for _, p in watch._named])
 
-    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", record)
+    monkeypatch.setattr(GradientWatch, "clip", record)
     settings = dataclasses.replace(QUICK, batch_size=100, token_budget=40)
     fit_language_model(model, text, text, settings, where)
     assert len(seen) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,13 @@ from featbert.features.alignment import align, ranges
 from featbert.features.batching import length_batches
 from featbert.features.device import Device
 from featbert.features.encoder import load_encoder
+from featbert.features.fitting import TokenBudget
 from featbert.features.layers import parse_layers
 from featbert.features.source import find_encoder
+from featbert.notices import noticed_by
 from featbert.tagging import BiLSTMTagger, FeatureBatch, FineTuneTagger
 from featbert.training import TrainingSettings, fit, predict
-from featbert.training import loop as loop_module
+from featbert.training.gradients import GradientWatch
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import TrainingError
 from tests.features.support import sentences_of
@@ -52,6 +55,9 @@ class VectorInputs:
     def parts(self, sentences, token_budget):
         for part in length_batches(self.costs[sentences], token_budget):
             yield sentences[part]
+
+    def tokens(self, sentences) -> int:
+        return len(sentences) * int(self.costs[sentences].max())
 
     def flops(self, tagger, sentences, *, training) -> float:
         return float(self.costs[sentences].sum()) * (3 if training else 1)
@@ -156,13 +162,13 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit(task):
 def gradients(monkeypatch) -> list[list[torch.Tensor]]:
     """Those of every parameter, step by step, as the loop takes the steps."""
     found = []
-    plain = loop_module._step
+    plain = GradientWatch.clip
 
-    def step(tagger, *args):
-        found.append([p.grad.clone() for p in tagger.parameters()])
-        plain(tagger, *args)
+    def clip(watch, *args):
+        found.append([p.grad.clone() for _, p in watch._named])
+        plain(watch, *args)
 
-    monkeypatch.setattr(loop_module, "_step", step)
+    monkeypatch.setattr(GradientWatch, "clip", clip)
     return found
 
 
@@ -205,12 +211,11 @@ def test_gradients_are_those_of_the_mean_loss_over_words(task, gradients):
 def test_gradients_are_clipped_over_the_whole_batch(task, monkeypatch):
     norms = []
 
-    def noting(parameters, norm, plain=nn.utils.clip_grad_norm_):
-        parameters = list(parameters)
-        plain(parameters, norm)
-        norms.append(float(torch.stack([p.grad.norm() for p in parameters]).norm()))
+    def noting(watch, norm, step, plain=GradientWatch.clip):
+        plain(watch, norm, step)
+        norms.append(float(torch.stack([p.grad.norm() for _, p in watch._named]).norm()))
 
-    monkeypatch.setattr(nn.utils, "clip_grad_norm_", noting)
+    monkeypatch.setattr(GradientWatch, "clip", noting)
     settings = dataclasses.replace(SETTINGS, clip_norm=1e-3, token_budget=10)
     run(task, task.tagger(), settings)
     assert len(norms) == 9  # once a step, not once a part
@@ -305,8 +310,85 @@ def test_patience(task, patience, epochs, best):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_ends_training(task, value):
     task.inputs.states[:, 3] = value
-    with pytest.raises(TrainingError, match="a finite loss expected, found nan in epoch 1; lower"):
+    told = "a finite loss expected, found nan in step 1 of epoch 1, from sentence 0; lower"
+    with pytest.raises(TrainingError, match=told):
         run(task, task.tagger())
+
+
+class Small(nn.Module):
+    """A tagger for which more than so many padded tokens are too many."""
+
+    def __init__(self, tagger: nn.Module, fits: int) -> None:
+        super().__init__()
+        self.tagger, self.fits, self.fitted = tagger, fits, []
+
+    def forward(self, batch):
+        tokens = len(batch.lengths) * int(batch.lengths.max())
+        if tokens > self.fits:
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
+        self.fitted.append(tokens)
+        return self.tagger(batch)
+
+
+def test_a_batch_that_does_not_fit_is_trained_on_in_halves(task):
+    """Every word counts once in the loss and the gradients; what failed left nothing behind."""
+    whole, told = task.tagger(), []
+    plain = run(task, whole)
+    small = Small(task.tagger(), 40)
+    settings = dataclasses.replace(SETTINGS, token_budget=1000)
+    with noticed_by(told.append):
+        halved = run(task, small, settings)
+        found = predict(small, task.inputs, settings, device=CPU, budget=TokenBudget(60))
+    assert len(told) == 2  # training's, and prediction's
+    assert halved.halved_to == max(small.fitted) <= 40
+    assert plain.halved_to == 0
+    losses = [[row.train_loss for row in fitted.history] for fitted in (plain, halved)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+    assert halved.flops == plain.flops
+    for name, tensor in weights(whole).items():
+        torch.testing.assert_close(weights(small.tagger)[name], tensor, atol=1e-3, rtol=1e-3)
+    assert found.tolist() == predict(whole, task.inputs, settings, device=CPU).tolist()
+
+
+class Overflowing(nn.Module):
+    """A tagger whose gradients are infinite where a sentence has the word; its loss is finite."""
+
+    def __init__(self, tagger: nn.Module, word: torch.Tensor) -> None:
+        super().__init__()
+        self.tagger, self.word = tagger, word
+
+    def forward(self, batch):
+        logits = self.tagger(batch)
+        if (batch.states == self.word).all(dim=2).any():
+            logits.register_hook(lambda gradient: gradient * float("inf"))
+        return logits
+
+
+@pytest.mark.parametrize("sentence", [0, 17])
+def test_gradients_that_are_not_finite_end_training_before_the_step(task, sentence):
+    word = task.inputs.states[:, task.inputs.offsets[sentence]][:, None]
+    tagger, seen = Overflowing(task.tagger(), word), {}
+
+    def on_step(*_):
+        seen.update(weights(tagger))
+
+    settings = dataclasses.replace(SETTINGS, epochs=1)
+    with pytest.raises(TrainingError) as refused:
+        fit(
+            tagger, task.inputs, task.labels, settings, seed=1, score_dev=None, device=CPU,
+            on_step=on_step, told="the {}th".format,
+        )  # fmt: skip
+    found = re.fullmatch(
+        r"finite gradients expected, found others for (\d+) parameters \(tagger\.\S+ first\) in "
+        rf"step ([123]) of epoch 1, from the {sentence}th; lower --learning-rate, or use "
+        "--precision fp32",
+        str(refused.value),
+    )
+    assert found
+    assert 1 <= int(found[1]) <= len(list(tagger.parameters()))
+    # The weights are those after the last good step.
+    assert all(t.isfinite().all() for t in weights(tagger).values())
+    assert equal(weights(tagger), seen or weights(Overflowing(task.tagger(), word)))
 
 
 def test_a_dev_score_of_zero_still_keeps_an_epoch(task):

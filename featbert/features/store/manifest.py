@@ -57,6 +57,8 @@ class Manifest:
         flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text.
+        halved_to: padded tokens of a batch from where on one of `token_budget` did not fit in
+            memory; 0 where all did.
     """
 
     corpus: str
@@ -89,6 +91,7 @@ class Manifest:
     created: str = ""
     casing: str = "original"
     adapted_epochs: int = 0
+    halved_to: int = 0
 
     @property
     def identity(self) -> dict[str, Any]:

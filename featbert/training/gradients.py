@@ -1,0 +1,89 @@
+"""Gradients: clipped to a norm, and looked at before a step is taken with them.
+
+One that is not finite would make every weight NaN. On a processor each step is looked at before it
+is taken; on a GPU that would make the host wait for every step, so that what was found is kept
+there and read at the end of the epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from featbert.wording import counted
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Gradients that were not finite.
+
+    Attributes:
+        steps: with such gradients since the last look.
+        step: the first of them.
+        parameters: names of those concerned in it, in the tagger's order.
+    """
+
+    steps: int
+    step: int
+    parameters: list[str]
+
+    def told(self, loss: float) -> str:
+        """What was expected and found; a loss that is not finite itself is what is to be told."""
+        if not math.isfinite(loss):
+            return f"a finite loss expected, found {loss}"
+        concerned = f"{counted(len(self.parameters), 'parameter')} ({self.parameters[0]} first)"
+        return f"finite gradients expected, found others for {concerned}"
+
+
+class GradientWatch:
+    """Clips the gradients of a module's parameters and remembers what was not finite.
+
+    Attributes:
+        tells_at_once: whether `found` can be asked after each step without waiting for a GPU.
+    """
+
+    def __init__(self, module: nn.Module, device: torch.device) -> None:
+        self._named = list(module.named_parameters())
+        self._wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self._first = torch.full((), -1, dtype=torch.int64, device=device)
+        self._where = torch.zeros(len(self._named), dtype=torch.bool, device=device)
+        self._held: list[int] = []  # numbers of the parameters that have gradients
+        self._numbers = torch.empty(0, dtype=torch.int64, device=device)
+        self.tells_at_once = device.type == "cpu"
+
+    def clip(self, clip_norm: float, step: int) -> None:
+        """Scales the gradients so that their norm over all parameters is `clip_norm` at most.
+
+        The numbers are those of `torch.nn.utils.clip_grad_norm_`.
+
+        Args:
+            step: number of the step, for `found`.
+        """
+        held = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
+        parameters = [self._named[i][1] for i in held]
+        # As in torch's own clipping, which keeps the norm of each to itself: (P,)
+        norms = torch.stack(torch._foreach_norm([p.grad for p in parameters]))  # type: ignore[misc]
+        total = torch.linalg.vector_norm(norms)
+        nn.utils.clip_grads_with_norm_(parameters, clip_norm, total)
+        wrong = ~total.isfinite()
+        if self.tells_at_once and not wrong:
+            return
+        if held != self._held:
+            self._held, self._numbers = held, torch.tensor(held, device=wrong.device)
+        here = torch.zeros_like(self._where).index_copy_(0, self._numbers, ~norms.isfinite())
+        is_first = wrong & (self._wrong == 0)
+        self._where = torch.where(is_first, here, self._where)
+        self._first = torch.where(is_first, step, self._first)
+        self._wrong = self._wrong + wrong
+
+    def found(self) -> Wrong | None:
+        """What was not finite since the last look; None where everything was. Waits for a GPU."""
+        wrong = int(self._wrong)
+        if not wrong:
+            return None
+        self._wrong = torch.zeros_like(self._wrong)
+        names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
+        return Wrong(wrong, int(self._first), names)

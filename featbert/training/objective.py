@@ -1,0 +1,84 @@
+"""What a step follows: the loss of a batch of sentences and its gradients.
+
+The batch is computed in parts that fit the token budget; their losses are summed and divided by the
+words of the whole batch, so that cutting changes nothing but rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from featbert.features.alignment import ranges
+from featbert.features.copies import to_device
+from featbert.features.device import Device, Precision, autocast
+from featbert.features.fitting import TokenBudget
+from featbert.training.inputs import Inputs
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean cross-entropy of the words of a batch.
+
+    Attributes:
+        targets: (N,) label of each word of the text, on the device.
+        scaler: of the loss under fp16; elsewhere it does nothing.
+        budget: padded tokens of a part.
+    """
+
+    tagger: nn.Module
+    inputs: Inputs
+    targets: Tensor
+    scaler: torch.amp.GradScaler
+    device: Device
+    precision: Precision
+    budget: TokenBudget
+
+    def gradients(self, sentences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
+        """Leaves the gradients of a batch at the tagger's parameters.
+
+        Returns:
+            `loss_sum` with the loss of each word added, and the operations that it took.
+        """
+        return self.budget.attempt(
+            lambda tokens: self._within(tokens, sentences, loss_sum),
+            lambda: self._largest(sentences),
+        )
+
+    def culprit(self, sentences: Ints) -> int | None:
+        """The first sentence whose loss or gradients are not finite by themselves."""
+        nothing = torch.zeros((), device=self.device.torch)
+        for sentence in sentences:
+            loss, _ = self.gradients(np.array([sentence]), nothing)
+            found = [p.grad for p in self.tagger.parameters() if p.grad is not None]
+            if not all(bool(values.isfinite().all()) for values in [loss, *found]):
+                return int(sentence)
+        return None
+
+    def _within(self, tokens: int, sentences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
+        lengths = np.diff(self.inputs.offsets)
+        n_words, flops, loss_sum = int(lengths[sentences].sum()), 0.0, loss_sum.clone()
+        self.tagger.zero_grad(set_to_none=True)
+        for ids in self.inputs.parts(sentences, tokens):
+            words = torch.from_numpy(ranges(self.inputs.offsets[ids], lengths[ids]))
+            with autocast(self.device, self.precision):
+                logits = self.tagger(self.inputs.batch(ids))
+            loss = functional.cross_entropy(
+                logits.float(), self.targets[to_device(words, self.device.torch)], reduction="sum"
+            )
+            self.scaler.scale(loss / n_words).backward()  # type: ignore[no-untyped-call]
+            loss_sum += loss.detach()
+            flops += self.inputs.flops(self.tagger, ids, training=True)
+        return loss_sum, flops
+
+    def _largest(self, sentences: Ints) -> int:
+        """Padded tokens of the largest part of a batch."""
+        parts = self.inputs.parts(sentences, self.budget.tokens)
+        return max(self.inputs.tokens(ids) for ids in parts)

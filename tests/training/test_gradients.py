@@ -1,0 +1,59 @@
+"""Clipping as torch's, and what is not finite is found, counted and named."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from featbert.training.gradients import GradientWatch, Wrong
+
+CPU = torch.device("cpu")
+
+
+def layers(scale: float) -> nn.Module:
+    """A module with gradients of about this size; one parameter has none."""
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3), nn.Linear(3, 2))
+    module(torch.randn(8, 5)).pow(2).sum().mul(scale).backward()
+    module[1].bias.grad = None
+    return module
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_it_clips_to_the_numbers_of_torch(scale):
+    ours, theirs = layers(scale), layers(scale)
+    GradientWatch(ours, CPU).clip(0.5, 1)
+    nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert (a.grad is None) == (b.grad is None)
+        assert a.grad is None or torch.equal(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["processor", "GPU"])
+def test_steps_are_counted_and_the_first_is_named(at_once):
+    module = layers(1.0)
+    watch = GradientWatch(module, CPU)
+    watch.tells_at_once = at_once
+    good = copy.deepcopy([None if p.grad is None else p.grad for p in module.parameters()])
+    for step in range(1, 7):
+        for parameter, gradient in zip(module.parameters(), good, strict=True):
+            parameter.grad = None if gradient is None else gradient.clone()
+        if step == 3:
+            module[1].weight.grad[0, 0] = float("nan")
+            module[2].bias.grad[1] = float("inf")
+        if step == 5:
+            module[0].weight.grad[0, 0] = float("inf")
+        watch.clip(1.0, step)
+    assert watch.found() == Wrong(2, 3, ["1.weight", "2.bias"])
+    assert watch.found() is None
+
+
+def test_what_is_told():
+    wrong = Wrong(1, 4, ["encoder.weight"])
+    assert wrong.told(2.5) == (
+        "finite gradients expected, found others for 1 parameter (encoder.weight first)"
+    )
+    assert wrong.told(float("nan")) == "a finite loss expected, found nan"
