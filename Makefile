@@ -17,7 +17,7 @@ DEMO ?=
 help:
 	@echo "make demo    run the quickstart experiment and print the comparison"
 	@echo "make test    run the tests"
-	@echo "make soak    the fuzzers and kill tests with many more inputs and kills (an hour at most)"
+	@echo "make soak    fuzzers and kill tests with many more inputs and kills, 200,000 sentences (an hour or two)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff format the code"
 	@echo "make wheel   build the wheel into dist/"
@@ -40,8 +40,9 @@ test: $(READY)
 
 # Each step ends by itself within its limit; atheris is not to be had for every Python.
 soak: $(READY)
-	FEATBERT_SOAK=1 timeout 1800 $(BIN)/python -m pytest tests/hostile
+	FEATBERT_SOAK=1 timeout 1800 $(BIN)/python -m pytest tests/hostile tests/features/test_fitting.py
 	FEATBERT_SOAK_KILLS=$(SOAK_KILLS) timeout 1800 $(BIN)/python -m pytest tests/faults
+	FEATBERT_SOAK=1 timeout 1800 $(BIN)/python -m pytest tests/faults/test_long_run.py
 	@if $(BIN)/python -m pip install --quiet --constraint constraints.txt 'atheris>=3.0'; then \
 		for target in conll jsonl tags layers experiment record; do \
 			timeout $$(($(SOAK_SECONDS) + 60)) $(BIN)/python -m tests.hostile.coverage_fuzz \

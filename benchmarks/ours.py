@@ -68,6 +68,7 @@ def extract_once(
     precision: str,
     dtype: str = "float16",
     layers: Sequence[int] | None = None,
+    token_budget: int | None = None,
 ) -> Extracted:
     """A new store in a folder of its own under `folder`; the caller removes it."""
     cache = tempfile.mkdtemp(dir=folder)
@@ -80,6 +81,7 @@ def extract_once(
         dtype=dtype,
         layers=layers,
         device=device,
+        token_budget=token_budget,
     )
     return Extracted(time.perf_counter() - started, store)
 

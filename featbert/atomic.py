@@ -16,6 +16,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from featbert.locks import is_locked
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -82,7 +84,7 @@ def _remove_abandoned(path: Path) -> None:
             number = name.removeprefix(beginning).removesuffix(".tmp")
             if name == f"{beginning}{number}.tmp" and number.isdecimal():
                 other = path.with_name(name)
-                if not _is_running(int(number)) and not _is_locked(other):
+                if not _is_running(int(number)) and not is_locked(other, unsure=True):
                     other.unlink(missing_ok=True)
 
 
@@ -97,15 +99,3 @@ def _is_running(process: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether a process, of another machine perhaps, has the file open to write it."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False

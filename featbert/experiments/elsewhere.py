@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from featbert.experiments.lock import is_locked
+from featbert.locks import is_locked
 
 # Seconds between two looks at what is waited for.
 LOOK_EVERY = 0.2

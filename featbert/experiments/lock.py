@@ -9,7 +9,6 @@ process left holds nobody up. Who is done takes the file away.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import TextIO
 
 from featbert.atomic import cannot_write
 from featbert.errors import FeatbertError, InputError
+from featbert.locks import LockedError, take_lock
 
 
 class RunBusyError(InputError):
@@ -47,49 +47,20 @@ def owned(folder: Path) -> Iterator[None]:
         file.close()
 
 
-def is_locked(path: Path) -> bool:
-    """Whether a process has the lock of a file."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def _taken(path: Path, folder: Path) -> TextIO:
-    while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("a+", encoding="utf-8")
-        except OSError as error:
-            raise FeatbertError(cannot_write(path, error)) from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            who = file.read(300).strip() or "another process"
-            file.close()
-            raise RunBusyError(
-                f"{folder} is being trained by {who}; wait for its end, the same command then "
-                "finds it finished"
-            ) from None
-        except OSError:
-            return file  # a file system that knows no locks
-        if _is_still(path, file):
-            break
-        file.close()  # whoever had it was done between the two steps, and took it away
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = take_lock(path)
+    except LockedError as error:
+        who = error.text[:300].strip() or "another process"
+        raise RunBusyError(
+            f"{folder} is being trained by {who}; wait for its end, the same command then finds it "
+            "finished"
+        ) from None
+    except OSError as error:
+        raise FeatbertError(cannot_write(path, error)) from None
     with contextlib.suppress(OSError):
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
     return file
-
-
-def _is_still(path: Path, file: TextIO) -> bool:
-    try:
-        return path.stat().st_ino == os.fstat(file.fileno()).st_ino
-    except OSError:
-        return False

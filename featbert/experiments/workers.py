@@ -1,11 +1,13 @@
 """Several runs at a time, each in a process of its own with its share of the cores.
 
-Workers are spawned once and kept, since importing torch takes seconds. A worker is told a run and
-says how it goes; one that dies takes its run with it and nothing else: the run is reported as
-failed, and another worker takes its place.
+Importing torch takes seconds of each process that does it, so one does it for all: a server that
+imports what runs need, computes nothing, and forks the workers. A worker is told a run and says how
+it goes; one that dies takes its run with it and nothing else: the run is reported as failed, and
+another worker takes its place.
 
 Ctrl-C reaches every process of a terminal. Workers never see it, from their first moment on: the
-one that gives orders ends them. Where that one is killed itself, its workers end with it.
+one that gives orders ends them. Where that one is killed itself, its workers end with it, and the
+server with the last of them.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from featbert.features.device import find_device
 from featbert.notices import notice, noticed_by
 from featbert.training.history import Epoch
 
+# What every run imports when it first needs it; this module is imported before.
+PRELOADED = ("torch._dynamo", "seqeval.metrics.sequence_labeling", "seqeval.scheme")
 # Seconds between two of a worker's reports of its steps, and those it has to end when it is told.
 REPORT_EVERY = 0.5
 PATIENCE = 5.0
@@ -193,7 +197,8 @@ class _Worker:
 
     def __init__(self, threads: int, log_dir: Path | None) -> None:
         self.log_dir = log_dir
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__, *PRELOADED])
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(
             target=_work, args=(theirs, threads), daemon=True

@@ -181,6 +181,11 @@ class Encoder(nn.Module):
         """Depth by parameter name: 0 the embeddings, 1..L the layers."""
         return parameter_depths(self.model, self.num_layers)
 
+    @cached_property
+    def _named(self) -> list[tuple[str, nn.Parameter]]:
+        """Every parameter with its name, found once."""
+        return list(self.model.named_parameters())
+
     @property
     def has_stack(self) -> bool:
         """Whether layers above the highest one that is read can be left out."""
@@ -189,10 +194,10 @@ class Encoder(nn.Module):
     @property
     def trained_share(self) -> float:
         """Share of the layers that gradients pass through: those above what is frozen below."""
-        if all(p.requires_grad for p in self.model.parameters()):
+        if all(p.requires_grad for _, p in self._named):
             return 1.0
         depths = self.parameter_depths
-        trained = [depths[n] for n, p in self.model.named_parameters() if p.requires_grad]
+        trained = [depths[name] for name, p in self._named if p.requires_grad]
         if not trained:
             return 0.0
         return (self.num_layers - max(0, min(trained) - 1)) / self.num_layers

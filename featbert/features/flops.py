@@ -11,6 +11,7 @@ forward pass alone.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,18 @@ if TYPE_CHECKING:
     from featbert.features.encoder import Encoder
 
 
+# Of modules that were asked about: walking one takes longer than a short step of it.
+_counted: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
 def matrix_entries(module: nn.Module) -> int:
     """Entries of the matrices that every token meets; embedding tables are only looked up."""
-    tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
-    return sum(p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables)
+    if module not in _counted:
+        tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+        _counted[module] = sum(
+            p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables
+        )
+    return _counted[module]
 
 
 def encoder_flops(

@@ -21,6 +21,7 @@ from benchmarks import (
     store,
     streaming,
     table7,
+    tolerance,
     train,
 )
 from benchmarks.run_records import KEPT, write_runs
@@ -174,6 +175,22 @@ def test_precision(recorded, reader) -> None:
         assert 0 < row["fp32, stored as float16, mean"] < 2**-11
         assert 2**-11 < row["bf16, stored as float32, mean"] < 0.1
         assert row["bf16, stored as float32, highest"] > row["bf16, stored as float32, mean"]
+
+
+def test_tolerance(recorded, reader) -> None:
+    measured = recorded(tolerance.main, "--sentences", 12, "--model", reader)["measured"]
+    assert set(measured.pop(tolerance.PLAIN).values()) == {0}  # the same bits
+    assert len(measured) == 5
+    for row in measured.values():
+        assert 0 <= row["mean"] <= row["highest"] < 1e-5
+        assert 0 <= row["float16 numbers that differ"] < 0.05
+
+
+def test_tolerance_compares_the_same_words() -> None:
+    corpus = generated_corpus({"train": Size(9)})
+    chosen = np.array([7, 0, 3])
+    told = tolerance.with_sentences(corpus, chosen)["train"].sentences
+    assert list(told) == [corpus["train"].sentences[i] for i in chosen]
 
 
 def test_relative_errors() -> None:

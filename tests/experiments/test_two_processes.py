@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -17,7 +18,8 @@ import pytest
 
 from featbert.comparison import find_runs
 from featbert.errors import FeatbertError
-from featbert.experiments.lock import RunBusyError, is_locked, lock_path, owned
+from featbert.experiments.lock import RunBusyError, lock_path, owned
+from featbert.locks import is_locked
 from tests.processes import ROOT
 from tests.workspace import Workspace, error_of
 
@@ -113,9 +115,7 @@ def test_who_has_the_lock_is_told_and_a_lock_ends_with_its_process(tmp_path: Pat
 
 def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path: Path, monkeypatch) -> None:
     """Between opening the file and locking it, its owner may have ended and removed it."""
-    from featbert.experiments import lock
-
-    real, removed = lock.fcntl.flock, []
+    real, removed = fcntl.flock, []
 
     def flock(file, how):
         if not removed:
@@ -123,7 +123,7 @@ def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path: Path, monkeypatc
             removed[0].unlink()
         real(file, how)
 
-    monkeypatch.setattr(lock.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     with owned(tmp_path / "one"):
         assert removed[0].exists()
         assert is_locked(removed[0])

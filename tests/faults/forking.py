@@ -4,7 +4,8 @@
 
 CODE is run once, before anything else. Then each line of stdin is a JSON object with words (of the
 command line), cwd, stdout and stderr (files). Its answer is two lines: the process id, and when the
-process has ended its exit code, or the signal that ended it as a negative number.
+process has ended its exit code, or the signal that ended it as a negative number, and its highest
+memory in kilobytes.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ def main() -> None:
             _become(order)
             return
         _answer(process)
-        _, status = os.waitpid(process, 0)
-        _answer(os.waitstatus_to_exitcode(status))
+        _, status, used = os.wait4(process, 0)
+        _answer(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 
 
-def _answer(number: int) -> None:
-    sys.stdout.write(f"{number}\n")
+def _answer(*numbers: int) -> None:
+    sys.stdout.write(" ".join(map(str, numbers)) + "\n")
     sys.stdout.flush()
 
 

@@ -29,7 +29,7 @@ from tests.processes import ROOT
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 # Exit codes of a command that a signal ended: by itself, and as the command line tells it.
 CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
-# Seconds that no command of these tests takes.
+# Seconds that no command of the suite takes.
 PATIENCE = 120.0
 POLL = 0.002
 
@@ -46,12 +46,15 @@ class Try:
     Attributes:
         exit_code: negative where a signal ended it at once.
         sent: the signal it was sent; None where it had ended by itself before.
+        peak_memory: highest resident size in bytes, that of the process it was forked from at
+            least.
     """
 
     exit_code: int
     stdout: str
     stderr: str
     sent: signal.Signals | None
+    peak_memory: int
 
     @property
     def killed(self) -> bool:
@@ -62,12 +65,14 @@ class Try:
 class Commands:
     """Starts `featbert` commands, and sends them signals."""
 
-    def __init__(self, prepare: str = "") -> None:
+    def __init__(self, prepare: str = "", *, patience: float = PATIENCE) -> None:
         """Starts the process that commands are forked from.
 
         Args:
             prepare: code that it runs first: slow imports, or what makes blocks small.
+            patience: seconds that no command takes.
         """
+        self._patience = patience
         self._files = tempfile.TemporaryDirectory()
         self._folder = Path(self._files.name)
         self._process: int | None = None
@@ -131,7 +136,7 @@ class Commands:
         places = {"stdout": f"{self._folder}/stdout", "stderr": f"{self._folder}/stderr"}
         self._tell({"words": [*map(str, words)], "cwd": str(cwd), **places})
         process = self._process = int(self._answer())
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + self._patience
         while ready not in self._written("stderr") and not self._has_answer(POLL):
             assert time.monotonic() < give_up, self._written("stderr")
         return process
@@ -142,9 +147,10 @@ class Commands:
         Args:
             sent: the signal that it was sent.
         """
-        code = int(self._answer())
+        code, kilobytes = map(int, self._answer().split())
         self._process = None
-        return Try(code, self._written("stdout"), self._written("stderr"), sent)
+        written = (self._written("stdout"), self._written("stderr"))
+        return Try(code, *written, sent, kilobytes * 1024)
 
     def killed_through(
         self,
@@ -185,5 +191,5 @@ class Commands:
 
     def _answer(self) -> str:
         assert self._parent.stdout is not None
-        assert self._has_answer(PATIENCE), "the command goes on and on"
+        assert self._has_answer(self._patience), "the command goes on and on"
         return self._parent.stdout.readline().decode()

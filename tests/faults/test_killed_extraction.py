@@ -16,7 +16,7 @@ from tests.faults.killing import CODES, SIGNALS, Commands, Try, soak_kills
 from tests.features.stores import datasets
 from tests.workspace import write_corpus
 
-# 100 blocks, each with 20 ms of disk: two seconds, whatever the machine.
+# 55 blocks, each with 20 ms of disk: a second, whatever the machine.
 SLOW = """
 import sys
 import time
@@ -49,7 +49,7 @@ def commands() -> Iterator[Commands]:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus") / "tiny", repeat=110)
+    return write_corpus(tmp_path_factory.mktemp("corpus") / "tiny", repeat=60)
 
 
 def words(corpus: Path, model: Path, cache: Path) -> list[object]:

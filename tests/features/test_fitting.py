@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from featbert.data import load_corpus
 from featbert.features import extract
 from featbert.features.encoder import Encoder
 from featbert.features.fitting import TokenBudget
-from featbert.notices import notice, noticed_by
+from featbert.notices import noticed_by
 
 LACK = "out of memory. Tried to allocate 2.00 GiB"
 
@@ -69,12 +68,6 @@ def test_another_error_is_none_of_its_business(notices):
             lambda _: (_ for _ in ()).throw(RuntimeError("shapes differ")), int
         )
     assert notices == []
-
-
-def test_where_nobody_listens_a_notice_is_a_warning(caplog):
-    with caplog.at_level(logging.WARNING, logger="featbert"):
-        notice("a batch %s does not fit")
-    assert caplog.messages == ["a batch %s does not fit"]
 
 
 def test_an_extraction_whose_batches_do_not_fit(tmp_path, tiny_bert, notices, monkeypatch):

@@ -8,7 +8,6 @@ flock is the truth, which ends with its process; the writer's line is there to b
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from featbert.errors import InputError
+from featbert.locks import LockedError, take_lock
 
 
 class StoreBusyError(InputError):
@@ -146,26 +146,13 @@ def forget_finished(store: Path) -> None:
 
 
 def _locked(path: Path, store: Path) -> TextIO:
-    while True:
-        file = path.open("a+", encoding="utf-8", errors="replace")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with file:
-                file.seek(0)
-                owner = _owner(file.read())
-            raise StoreBusyError(
-                f"another process is extracting into {store}{owner}; wait, or use another "
-                "--cache-dir"
-            ) from None
-        except BaseException:
-            file.close()
-            raise
-        # Who waited for the lock of a journal that is gone by now has the lock of nothing.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        file.close()
+    try:
+        return take_lock(path)
+    except LockedError as error:
+        raise StoreBusyError(
+            f"another process is extracting into {store}{_owner(error.text)}; wait, or use another "
+            "--cache-dir"
+        ) from None
 
 
 def _owner(text: str) -> str:
