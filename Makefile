@@ -12,6 +12,9 @@ PIP_OPTIONS ?=
 # Options of the demo, such as: make demo DEMO="--set seeds=[1,2,3]"
 DEMO ?=
 
+# Tests start hundreds of processes: what they import is compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo test soak lint format wheel clean
 
 help:
