@@ -17,6 +17,7 @@ from benchmarks import (
     growth,
     memory,
     precision,
+    rows,
     start,
     store,
     streaming,
@@ -29,6 +30,7 @@ from benchmarks.stores import write_random_store
 from benchmarks.text import Size, generated_corpus
 from featbert.cli import app
 from featbert.comparison import find_runs
+from featbert.features.layers import NAMES
 from featbert.training.inputs import FeatureInputs
 
 RECORD = {"benchmark", "command", "machine", "about", "measured", "ratios", "notes"}
@@ -175,6 +177,17 @@ def test_precision(recorded, reader) -> None:
         assert 0 < row["fp32, stored as float16, mean"] < 2**-11
         assert 2**-11 < row["bf16, stored as float32, mean"] < 0.1
         assert row["bf16, stored as float32, highest"] > row["bf16, stored as float32, mean"]
+
+
+def test_rows(recorded, reader) -> None:
+    small = ("--sentences", 8, "--seeds", 1, "--epochs", 1, "--lstm-size", 4)
+    record = recorded(rows.main, *small, "--model", reader)
+    one, each = list(record["measured"].values())[:2]
+    assert one["runs"] == each["runs"]
+    assert one["extraction"] < each["extraction"]
+    assert record["about"]["runs"] == len(NAMES) == len(record["measured"]) - 2
+    (ratio,) = record["ratios"].values()
+    assert ratio["median"] == each["seconds"] / one["seconds"] > 1
 
 
 def test_tolerance(recorded, reader) -> None:
