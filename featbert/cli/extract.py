@@ -14,7 +14,7 @@ from featbert.cli.progress import Meter
 from featbert.cli.text import count, printable
 from featbert.errors import nearest
 from featbert.report.units import size
-from featbert.wording import counted, unusual
+from featbert.wording import unusual
 
 
 @app.command(
@@ -132,17 +132,7 @@ def extract(
         return
     meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {where.name})")
     with meter.measure("extracting", "words") as bar:
-        store = run_extraction(
-            plan,
-            corpus,
-            source,
-            where,
-            on_progress=bar.update,
-            on_kept=lambda blocks, words: meter.say(
-                f"going on with an interrupted extraction: {counted(blocks, 'block')} kept, "
-                f"{count(words)} of {count(m.words)} words"
-            ),
-        )
+        store = run_extraction(plan, corpus, source, where, on_progress=bar.update)
     m = store.manifest
     rate = count(round(m.words / max(m.seconds, 1e-9)))
     typer.echo(printable(f"{store.path}: {shape}, {rate} words/s"))

@@ -41,12 +41,11 @@ from featbert.features.store import (
     FeatureStore,
     StoreWriter,
 )
-from featbert.wording import named_sentence
+from featbert.notices import notice
+from featbert.wording import counted, named_sentence
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]
-# Told of blocks and words that an interrupted extraction had finished.
-Kept = Callable[[int, int], None]
 
 
 def extract(
@@ -116,12 +115,10 @@ def run_extraction(
     device: Device,
     *,
     on_progress: Progress | None = None,
-    on_kept: Kept | None = None,
 ) -> FeatureStore:
     """Carries out a plan that is no hit; see `extract`.
 
-    Args:
-        on_kept: called once with blocks and words, where an interrupted extraction goes on.
+    A notice says what is kept, where an interrupted extraction goes on.
     """
     manifest = plan.manifest
     check_disk(plan)
@@ -157,8 +154,12 @@ def run_extraction(
     )
     try:
         done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
-        if writer.finished and on_kept is not None:
-            on_kept(len(writer.finished), done)
+        if writer.finished:
+            notice(
+                "going on with an interrupted extraction: "
+                f"{counted(len(writer.finished), 'block')} kept, {done:,} of "
+                f"{counted(manifest.words, 'word')}"
+            )
 
         def tell(words: int) -> None:
             nonlocal done

@@ -23,10 +23,22 @@ def test_ratios_shares_and_commands_are_the_records(path) -> None:
     for row in record["measured"].values():
         if "share_of_matmul_rate" in row:
             assert f"| {figure(row['share_of_matmul_rate'])} |" in README
-    assert record["command"].split()[2] in README
+    if record["benchmark"] != "tolerance":  # that one is told in docs/reliability.md
+        assert record["command"].split()[2] in README
+
+
+def test_tolerances_are_the_record_s() -> None:
+    record = json.loads((BENCHMARKS / "records" / "tolerance.json").read_text("utf-8"))
+    page = (BENCHMARKS.parent / "docs" / "reliability.md").read_text("utf-8")
+    for name, row in record["measured"].items():
+        told = [figure(row["mean"]), figure(row["highest"])]
+        differing = f"{100 * row['float16 numbers that differ']:.2g}%"
+        assert f"| {name} | {told[0]} | {told[1]} | {differing} |" in page
+        assert row["highest"] < 1e-5
 
 
 def test_the_command_of_each_record_is_told() -> None:
-    told = " ".join(README.split())
+    pages = README + (BENCHMARKS.parent / "docs" / "reliability.md").read_text("utf-8")
+    told = " ".join(pages.split())
     for path in RECORDS:
         assert json.loads(path.read_text("utf-8"))["command"] in told

@@ -30,6 +30,7 @@ from featbert.features.store import (
     journal_path,
 )
 from featbert.features.store.journal import Journal
+from featbert.notices import noticed_by
 from tests.encoders import FAMILIES
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
@@ -355,14 +356,16 @@ def test_what_was_kept_is_told(whole, corpus, folder, tmp_path, monkeypatch):
     plan = plan_extraction(
         corpus, source, cache_dir=tmp_path / "cache", precision="fp32", device=cpu
     )
-    kept = []
-    store = extraction.run_extraction(
-        plan, corpus, source, cpu, on_kept=lambda *numbers: kept.append(numbers)
-    )
+    told = []
+    with noticed_by(told.append):
+        store = extraction.run_extraction(plan, corpus, source, cpu)
     with h5py.File(store.path, "r") as file:
         words = int(file["train/blocks"][3])
     assert {split for split, _ in blocks[:3]} == {"train"}
-    assert kept == [(3, words)]
+    assert told == [
+        f"going on with an interrupted extraction: 3 blocks kept, {words:,} of "
+        f"{store.manifest.words:,} words"
+    ]
 
 
 def test_a_journal_left_beside_a_finished_store_is_taken_away(corpus, folder, tmp_path):
