@@ -58,8 +58,11 @@ class Try:
 
     @property
     def killed(self) -> bool:
-        """Whether the signal ended it; it may have been as good as finished."""
-        return self.sent is not None and self.exit_code == CODES[self.sent]
+        """Whether the signal ended it; it may have been as good as finished.
+
+        While Python itself ends, a signal ends the process at once, whatever it is.
+        """
+        return self.sent is not None and self.exit_code in (CODES[self.sent], -self.sent)
 
 
 class Commands:

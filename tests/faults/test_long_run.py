@@ -32,7 +32,8 @@ EXTRACTION_BYTES = 600e6
 PREPARE = """
 import torch, torch._dynamo, transformers.models.bert.modeling_bert
 import seqeval.scheme, seqeval.metrics.sequence_labeling
-import featbert.features.extraction, featbert.experiments.finetune
+import featbert.features.extraction
+from featbert.experiments import finetune
 """
 pytestmark = pytest.mark.skipif(not SOAK, reason="takes many minutes; make soak runs it")
 
