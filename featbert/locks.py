@@ -10,11 +10,14 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import TextIO
 
 # A file system that knows no locks. Work goes on there without them.
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+# Seconds after which a lock is tried once more: `is_locked` has it for a moment.
+_AGAIN = 0.01
 
 
 class LockedError(Exception):
@@ -35,7 +38,7 @@ def take_lock(path: Path) -> TextIO:
     while True:
         file = path.open("a+", encoding="utf-8", errors="replace")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError:
             with file:
                 file.seek(0)
@@ -53,6 +56,14 @@ def take_lock(path: Path) -> TextIO:
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
         file.close()
+
+
+def _lock(file: TextIO) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(_AGAIN)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_locked(path: Path, *, unsure: bool = False) -> bool:

@@ -28,5 +28,5 @@ def test_where_nobody_listens_it_is_a_warning(caplog):
 def test_what_a_worker_notices_is_heard_by_who_gives_orders():
     told = []
     with noticed_by(told.append):
-        _pass_on(Report("notice", text="halved"), Listeners())
-    assert told == ["halved"]
+        _pass_on(Report("notice", text="halved"), "last--seed1", Listeners())
+    assert told == ["last--seed1: halved"]

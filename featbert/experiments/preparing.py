@@ -107,10 +107,14 @@ def _check_room(
     plan: PlannedRun, combination: LayerCombination, hidden_size: int, n_labels: int
 ) -> None:
     """Refuses a tagger that is too large; vectors that are too many stay on disk."""
-    with torch.device("meta"):  # shapes alone
-        tagger = bilstm_tagger(combination, hidden_size, n_labels, plan.options.settings)
+    try:
+        with torch.device("meta"):  # shapes alone
+            tagger = bilstm_tagger(combination, hidden_size, n_labels, plan.options.settings)
+        parameters = sum(p.numel() for p in tagger.parameters())
+    except (RuntimeError, OverflowError):  # more than can be counted
+        parameters = 1 << 60
     check_memory(
-        sum(p.numel() for p in tagger.parameters()) * TRAINED_BYTES,
+        parameters * TRAINED_BYTES,
         plan.options.device,
         what="training the tagger (weights, gradients, moments)",
         less="give a smaller --hidden-size, or a combination of fewer layers",

@@ -1,13 +1,12 @@
 """Several runs at a time, each in a process of its own with its share of the cores.
 
-Importing torch takes seconds of each process that does it, so one does it for all: a server that
-imports what runs need, computes nothing, and forks the workers. A worker is told a run and says how
-it goes; one that dies takes its run with it and nothing else: the run is reported as failed, and
-another worker takes its place.
+Workers are spawned once and kept, since importing torch takes seconds. (A server that imports it
+once and forks them would take those of its first start for all: its environment, its folder, and a
+socket whose path may be too long.) A worker is told a run and says how it goes; one that dies takes
+its run with it and nothing else: the run is reported as failed, and another worker takes its place.
 
 Ctrl-C reaches every process of a terminal. Workers never see it, from their first moment on: the
-one that gives orders ends them. Where that one is killed itself, its workers end with it, and the
-server with the last of them.
+one that gives orders ends them. Where that one is killed itself, its workers end with it.
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ from featbert.features.device import find_device
 from featbert.notices import notice, noticed_by
 from featbert.training.history import Epoch
 
-# What every run imports when it first needs it; this module is imported before.
-PRELOADED = ("torch._dynamo", "seqeval.metrics.sequence_labeling", "seqeval.scheme")
 # Seconds between two of a worker's reports of its steps, and those it has to end when it is told.
 REPORT_EVERY = 0.5
 PATIENCE = 5.0
@@ -162,7 +159,7 @@ def run_in_workers(
                     continue
                 assert worker.job is not None
                 if heard.kind != "end":
-                    _pass_on(heard, worker.listeners)
+                    _pass_on(heard, worker.job.name, worker.listeners)
                     continue
                 busy = RunBusyError(heard.reason) if heard.busy else None
                 ended = Ended(worker.job, heard.reason, busy)
@@ -180,10 +177,10 @@ def run_in_workers(
             worker.end()
 
 
-def _pass_on(heard: Report, listeners: Listeners) -> None:
+def _pass_on(heard: Report, run: str, listeners: Listeners) -> None:
     """What a worker said, to those who listen to its run here."""
     if heard.kind == "notice":
-        notice(heard.text)
+        notice(f"{run}: {heard.text}")
     if heard.kind == "start" and listeners.on_start is not None:
         listeners.on_start()
     if heard.kind == "step" and listeners.on_step is not None:
@@ -197,8 +194,7 @@ class _Worker:
 
     def __init__(self, threads: int, log_dir: Path | None) -> None:
         self.log_dir = log_dir
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__, *PRELOADED])
+        context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(
             target=_work, args=(theirs, threads), daemon=True

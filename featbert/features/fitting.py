@@ -6,15 +6,14 @@ are cut to half its padded tokens; where such a one does not fit either, that is
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from featbert.errors import memory_lack, out_of_memory
+from featbert.features.memory import give_back
 from featbert.notices import notice
 
 T = TypeVar("T")
@@ -51,11 +50,9 @@ class TokenBudget:
                 raise
             lack = memory_lack(error)
         # Here what the error held of the batch is free.
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        give_back()
         found = largest()
-        self.tokens, self.halved = max(1, found // 2), True
+        self.tokens, self.halved = max(1, min(found, self.tokens) // 2), True
         notice(
             f"a batch of {found:,} padded tokens does not fit ({lack}); from here on they have "
             f"{self.tokens:,} at most"

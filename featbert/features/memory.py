@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import os
 import resource
 import sys
 from collections.abc import Iterator
@@ -39,7 +38,7 @@ def freed_memory_kept() -> Iterator[None]:
         yield
     finally:
         _set_thresholds(USUAL)
-        _give_back()
+        _trim()
 
 
 class NoRoomError(InputError):
@@ -57,53 +56,76 @@ def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
     Raises:
         NoRoomError: the device has less left.
     """
-    have = available_memory()
+    if _lacks(need, device) is not None:
+        give_back()  # what earlier work left may be in the way
+        if (have := _lacks(need, device)) is not None:
+            raise NoRoomError(
+                f"{need / 1e9:.1f} GB of memory at least expected for {what}, {have / 1e9:.1f} GB "
+                f"are left; {less}"
+            )
+
+
+def _lacks(need: int, device: Device) -> int | None:
+    """The bytes that are left where they are fewer than what is needed, the swap included."""
+    have: int | None
     if device.kind == "cuda":
-        have = torch.cuda.mem_get_info()[0]
-    if 0 < have < need:
-        raise NoRoomError(
-            f"{need / 1e9:.1f} GB of memory at least expected for {what}, {have / 1e9:.1f} GB are "
-            f"left; {less}"
-        )
+        unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        have = torch.cuda.mem_get_info()[0] + unused
+    elif (have := available_memory()) is not None:
+        have += _of_machine("SwapFree:") or 0
+    return have if have is not None and have < need else None
 
 
-def available_memory() -> int:
-    """Bytes that this process can still take without pushing others out; 0 where nobody says.
+def available_memory() -> int | None:
+    """Bytes that this process can still take without pushing others out; None where nobody says.
 
     Of a container or a batch job that is what is left of its limit, where that is less.
     """
     known = [_of_machine(), *map(_of_group, _groups()), _of_process()]
-    return max(0, min((left for left in known if left is not None), default=0))
+    left = [bytes_left for bytes_left in known if bytes_left is not None]
+    return max(0, min(left)) if left else None
 
 
-def _of_machine() -> int | None:
+def _of_machine(name: str = "MemAvailable:") -> int | None:
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text("utf-8").split("\n")
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return int(line.split()[1]) * 1024
-    with contextlib.suppress(ValueError, OSError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return int(next(line for line in lines if line.startswith(name)).split()[1]) * 1024
     return None
 
 
-def _groups() -> list[Path]:
-    """The control groups (version 2) that this process is in, as containers and services are."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/self/cgroup").read_text("utf-8").split("\n")
-        own = CONTROL_GROUPS / next(line for line in lines if line.startswith("0::"))[4:]
-        return [folder for folder in (own, *own.parents) if folder.is_relative_to(CONTROL_GROUPS)]
-    return []
+def _groups(listed: Path = Path("/proc/self/cgroup"), root: Path = CONTROL_GROUPS) -> list[Path]:
+    """The control groups that this process is in, as containers and services are: folders.
+
+    Version 2 has one tree of groups ("0::/..."), version 1 one for memory ("4:memory:/...").
+    """
+    found: list[Path] = []
+    with contextlib.suppress(OSError, ValueError):
+        for line in listed.read_text("utf-8").split("\n"):
+            number, _, rest = line.partition(":")
+            kinds, _, place = rest.partition(":")
+            top = root / "memory" if "memory" in kinds.split(",") else root
+            if place.startswith("/") and (top != root or (number, kinds) == ("0", "")):
+                own = top / place.lstrip("/")
+                found += [f for f in (own, *own.parents) if f.is_relative_to(top)]
+    return found
 
 
 def _of_group(folder: Path) -> int | None:
-    """What is left of a control group's limit."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        limit = int((folder / "memory.max").read_text("utf-8"))  # "max" where there is none
-        taken = int((folder / "memory.current").read_text("utf-8"))
-        lines = (folder / "memory.stat").read_text("utf-8").split("\n")
-        # Files that were read and are not in use: they give way.
-        files = next(line for line in lines if line.startswith("inactive_file "))
-        return limit - taken + int(files.split()[1])
+    """What is left of a control group's limit; files that were read give way."""
+    for limit, taken, given in (
+        ("memory.max", "memory.current", ("inactive_file", "active_file", "slab_reclaimable")),
+        (
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            ("total_inactive_file", "total_active_file"),
+        ),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # "max" where there is none
+            most = int((folder / limit).read_text("utf-8"))
+            now = int((folder / taken).read_text("utf-8"))
+            rows = (folder / "memory.stat").read_text("utf-8").split("\n")
+            stat = dict(row.split() for row in rows if row)
+            return most - now + sum(int(stat.get(name, 0)) for name in given)
     return None
 
 
@@ -126,9 +148,17 @@ def reset_peak_memory(device: Device) -> None:
     gc.collect()
     if device.kind == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    _give_back()
+    _trim()
     with contextlib.suppress(OSError):  # Linux: sets VmHWM to the present size
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def give_back() -> None:
+    """Gives back to the system what nobody uses any more, on a GPU too."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    _trim()
 
 
 def peak_memory(device: Device) -> int:
@@ -150,6 +180,6 @@ def _set_thresholds(thresholds: tuple[int, int]) -> None:
             libc.mallopt(name, value)
 
 
-def _give_back() -> None:
+def _trim() -> None:
     with contextlib.suppress(OSError, AttributeError):  # glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -33,7 +33,10 @@ ADAPTATION_RECORD = "adaptation.json"
 # Seconds to wait for the Hub's first answer.
 HUB_TIMEOUT = 10.0
 # Names that weights begin with which no encoder needs: of what was trained on top of it.
-HEADS = ("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.")
+HEADS = (
+    *("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.", "predictions.", "decoder."),
+    *("vocab_", "generator_", "discriminator_", "lm_predictions.", "mask_predictions."),
+)
 # Bytes of a safetensors header; the library takes no longer one.
 LONGEST_HEADER = 100_000_000
 TOKENIZER_FILES = (
@@ -138,14 +141,13 @@ class EncoderSource:
 
         None where it has another format, or a header that cannot be read.
         """
-        count = 0
+        known: dict[str, list[int]] = {}  # a second copy in another precision counts once
         for path in self.weight_files:
             shapes = _shapes(path) if path.suffix == ".safetensors" else None
             if shapes is None:
                 return None
-            names = [name for name in shapes if not name.startswith(HEADS)]
-            count += sum(math.prod(shapes[name]) for name in names)
-        return count
+            known |= shapes
+        return sum(math.prod(shape) for n, shape in known.items() if not n.startswith(HEADS))
 
     @cached_property
     def weights_hash(self) -> str:

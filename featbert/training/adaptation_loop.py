@@ -101,12 +101,13 @@ def fit_language_model(
         optimizer, lambda step: rate_share(step, total=total, warmup=settings.warmup)
     )
     scaler = torch.amp.GradScaler(where.device.kind, enabled=where.precision == "fp16")
-    budget, watch = TokenBudget(settings.token_budget), GradientWatch(model, where.device.torch)
+    budget, scoring = TokenBudget(settings.token_budget), TokenBudget(settings.token_budget)
+    watch = GradientWatch(model, where.device.torch)
     dev_text = epoch_text(model, dev, settings, where, DEV)
     history: list[AdaptEpoch] = []
 
     def close(epoch: int, train_losses: tuple[float | None, float | None], began: float) -> None:
-        dev_losses = evaluate(model, dev_text, where, budget)
+        dev_losses = evaluate(model, dev_text, where, scoring)
         _check_finite(epoch, *train_losses, *dev_losses)
         mlm, nsp = dev_losses
         assert mlm is not None
@@ -128,9 +129,9 @@ def fit_language_model(
         for number, rows in enumerate(batches, 1):
             sums = objective.gradients(rows, sums)
             scaler.unscale_(optimizer)
-            watch.clip(settings.clip_norm, number)
+            watch.clip(settings.clip_norm, number, sums.sum())
             if watch.tells_at_once and (wrong := watch.found()):
-                raise _not_finite(wrong, sums, epoch)
+                raise _not_finite(wrong, epoch)
             scaler.step(optimizer)
             scaler.update()
             schedule.step()
@@ -139,7 +140,7 @@ def fit_language_model(
                 on_step(step, total)
         # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
         if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
-            raise _not_finite(wrong, sums, epoch)
+            raise _not_finite(wrong, epoch)
         close(epoch, _means(sums, read), began)
     model.eval()
     return history
@@ -288,9 +289,9 @@ def _make_optimizer(model: nn.Module, settings: AdaptSettings) -> AdamW:
     )
 
 
-def _not_finite(wrong: Wrong, sums: Tensor, epoch: int) -> AdaptationError:
+def _not_finite(wrong: Wrong, epoch: int) -> AdaptationError:
     return AdaptationError(
-        f"{wrong.told(float(sums.sum()))} in step {wrong.step} of epoch {epoch}; "
+        f"{wrong.told} in step {wrong.step} of epoch {epoch}; "
         "lower --learning-rate, or use --precision fp32"
     )
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from featbert.wording import counted
 
@@ -23,17 +23,23 @@ class Wrong:
     Attributes:
         steps: with such gradients since the last look.
         step: the first of them.
-        parameters: names of those concerned in it, in the tagger's order.
+        loss: in it, or of the epoch until it.
+        parameters: names of those concerned in it, in the tagger's order; none where the norm over
+            all of them is too large for float32.
     """
 
     steps: int
     step: int
+    loss: float
     parameters: list[str]
 
-    def told(self, loss: float) -> str:
+    @property
+    def told(self) -> str:
         """What was expected and found; a loss that is not finite itself is what is to be told."""
-        if not math.isfinite(loss):
-            return f"a finite loss expected, found {loss}"
+        if not math.isfinite(self.loss):
+            return f"a finite loss expected, found {self.loss}"
+        if not self.parameters:
+            return "gradients of a finite norm expected, found one too large for float32"
         concerned = f"{counted(len(self.parameters), 'parameter')} ({self.parameters[0]} first)"
         return f"finite gradients expected, found others for {concerned}"
 
@@ -50,17 +56,18 @@ class GradientWatch:
         self._wrong = torch.zeros((), dtype=torch.int64, device=device)
         self._first = torch.full((), -1, dtype=torch.int64, device=device)
         self._where = torch.zeros(len(self._named), dtype=torch.bool, device=device)
+        self._loss = torch.zeros((), device=device)
         self._held: list[int] = []  # numbers of the parameters that have gradients
         self._numbers = torch.empty(0, dtype=torch.int64, device=device)
         self.tells_at_once = device.type == "cpu"
 
-    def clip(self, clip_norm: float, step: int) -> None:
+    def clip(self, clip_norm: float, step: int, loss: Tensor) -> None:
         """Scales the gradients so that their norm over all parameters is `clip_norm` at most.
 
         The numbers are those of `torch.nn.utils.clip_grad_norm_`.
 
         Args:
-            step: number of the step, for `found`.
+            step, loss: number and loss of the step, for `found`.
         """
         held = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
         parameters = [self._named[i][1] for i in held]
@@ -77,6 +84,7 @@ class GradientWatch:
         is_first = wrong & (self._wrong == 0)
         self._where = torch.where(is_first, here, self._where)
         self._first = torch.where(is_first, step, self._first)
+        self._loss = torch.where(is_first, loss.detach().float(), self._loss)
         self._wrong = self._wrong + wrong
 
     def found(self) -> Wrong | None:
@@ -86,4 +94,4 @@ class GradientWatch:
             return None
         self._wrong = torch.zeros_like(self._wrong)
         names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
-        return Wrong(wrong, int(self._first), names)
+        return Wrong(wrong, int(self._first), float(self._loss), names)

@@ -110,7 +110,8 @@ class FeatureInputs:
         offsets: Ints = np.concatenate([[0], np.cumsum(lengths)])
         vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
         needed = (len(combination.indices) * int(offsets[-1]) + n_read) * vector
-        if 0 < available_memory() * MEMORY_SHARE < needed:
+        have = available_memory()
+        if have is not None and have * MEMORY_SHARE < needed:
             mapped = [store.mapped(name, combination.indices) for name in names]
             texts = [[torch.from_numpy(a) for a in arrays] for arrays in mapped]
             inputs = cls(texts, offsets, starts=starts)

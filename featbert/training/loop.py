@@ -59,7 +59,7 @@ class Fitted:
         trained_parameters: parameters that training changed, in any epoch.
         flops: of training, dev scoring not included, estimated from shapes.
         halved_to: padded tokens of a batch from where on one of the settings' did not fit in
-            memory; 0 where all did.
+            memory, in the process that finished it; 0 where all did.
     """
 
     history: list[Epoch]
@@ -151,9 +151,9 @@ def fit(
             loss_sum, done = objective.gradients(sentences, loss_sum)
             flops += done
             scaler.unscale_(optimizer)
-            watch.clip(settings.clip_norm, number)
+            watch.clip(settings.clip_norm, number, loss_sum)
             if watch.tells_at_once and (wrong := watch.found()):
-                raise _not_finite(wrong, loss_sum, epoch, objective, sentences, told)
+                raise _not_finite(wrong, epoch, objective, sentences, told)
             scaler.step(optimizer)
             scaler.update()
             schedule.step()
@@ -162,7 +162,7 @@ def fit(
                 on_step(step, total)
         # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
         if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
-            raise _not_finite(wrong, loss_sum, epoch)
+            raise _not_finite(wrong, epoch)
         mean_loss = float(loss_sum) / len(labels)
         if not np.isfinite(mean_loss):
             raise TrainingError(
@@ -214,7 +214,6 @@ def fit(
 
 def _not_finite(
     wrong: Wrong,
-    loss_sum: Tensor,
     epoch: int,
     objective: Objective | None = None,
     sentences: Ints | None = None,
@@ -231,8 +230,7 @@ def _not_finite(
         culprit = objective.culprit(sentences)
         batch = f"a batch with {told(int(sentences[0]))}"
         where += f", from {batch if culprit is None else told(culprit)}"
-    what = wrong.told(float(loss_sum))
-    return TrainingError(f"{what} in {where}; lower --learning-rate, or use --precision fp32")
+    return TrainingError(f"{wrong.told} in {where}; lower --learning-rate, or use --precision fp32")
 
 
 def _is_patient_no_more(settings: TrainingSettings, epoch: int, best: int) -> bool:

@@ -59,14 +59,17 @@ class Objective:
         )
 
     def culprit(self, sentences: Ints) -> int | None:
-        """The first sentence whose loss or gradients are not finite by themselves."""
-        nothing = torch.zeros((), device=self.device.torch)
+        """The first sentence whose loss or gradients are not finite by themselves.
+
+        None where that is true of none, or of all: then it is the weights that are wrong.
+        """
+        wrong, nothing = [], torch.zeros((), device=self.device.torch)
         for sentence in sentences:
             loss, _ = self.gradients(np.array([sentence]), nothing)
             found = [p.grad for p in self.parameters if p.grad is not None]
             if not all(bool(values.isfinite().all()) for values in [loss, *found]):
-                return int(sentence)
-        return None
+                wrong.append(int(sentence))
+        return wrong[0] if 0 < len(wrong) < len(sentences) else None
 
     def _within(self, tokens: int, sentences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
         lengths = np.diff(self.inputs.offsets)

@@ -27,7 +27,7 @@ def test_what_is_hopeless_is_refused_before_the_start(
     if command == "train":
         assert workspace.extract("--quiet").exit_code == 0
     before = sorted(workspace.folder.rglob("*"))
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(memory, "_lacks", lambda need, device: 10_000)
     result = {
         "extract": workspace.extract,
         "finetune": workspace.finetune,

@@ -82,7 +82,7 @@ def killed_through(
         after, by = moments.uniform(0, longest), SIGNALS[k % len(SIGNALS)]
         tried = commands.stopped(words, cwd=place, after=after, by=by, ready=ready)
         assert "Traceback" not in tried.stderr
-        kills += tried.exit_code != 0
+        kills += tried.killed
     done = commands.run(words, cwd=place)
     assert done.exit_code == 0, done.stderr
     return kills, done.stderr
@@ -141,7 +141,7 @@ def test_memory_stays_bounded(place: Path, store: FeatureStore, commands: Comman
 def test_a_killed_training_reaches_the_weights_of_an_undisturbed_one(
     place: Path, store: FeatureStore, commands: Commands, record_property: Callable[..., None]
 ) -> None:
-    words = ["train", "--store", store.path, "--layers", "last", "--hidden-size", 16]
+    words = ["train", "--cache-dir", "cache", "--layers", "last", "--hidden-size", 16]
     words += ["--batch-size", 128, "--epochs", 3, "--runs-dir"]
     undisturbed = commands.run([*words, "alone-runs"], cwd=place)
     assert undisturbed.exit_code == 0, undisturbed.stderr

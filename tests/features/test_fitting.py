@@ -52,6 +52,13 @@ def test_a_batch_that_does_not_fit_is_halved_and_tried_once_more(notices, error)
     assert len(notices) == 1
 
 
+def test_a_sentence_larger_than_the_budget_does_not_raise_it(notices):
+    budget = TokenBudget(100)
+    with pytest.raises(torch.OutOfMemoryError):
+        budget.attempt(computer(10, []), lambda: 300)
+    assert budget.tokens == 50
+
+
 def test_it_is_tried_again_once(notices):
     budget, tried = TokenBudget(100), []
     with pytest.raises(torch.OutOfMemoryError):

@@ -274,7 +274,7 @@ def test_a_steps_gradients_are_those_of_both_mean_losses(corpus, bert, monkeypat
 
     seen = []
 
-    def record(watch, norm, step):
+    def record(watch, norm, step, loss):
         assert (norm, step) == (1.0, 1)
         seen.append([p.grad.clone() for _, p in watch._named])
 

@@ -11,6 +11,7 @@ from torch import nn
 from featbert.training.gradients import GradientWatch, Wrong
 
 CPU = torch.device("cpu")
+LOSS = torch.tensor(2.5)
 
 
 def layers(scale: float) -> nn.Module:
@@ -25,7 +26,7 @@ def layers(scale: float) -> nn.Module:
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_it_clips_to_the_numbers_of_torch(scale):
     ours, theirs = layers(scale), layers(scale)
-    GradientWatch(ours, CPU).clip(0.5, 1)
+    GradientWatch(ours, CPU).clip(0.5, 1, LOSS)
     nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert (a.grad is None) == (b.grad is None)
@@ -46,14 +47,28 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
             module[2].bias.grad[1] = float("inf")
         if step == 5:
             module[0].weight.grad[0, 0] = float("inf")
-        watch.clip(1.0, step)
-    assert watch.found() == Wrong(2, 3, ["1.weight", "2.bias"])
+        # On a GPU the weights are lost after the first such step, and every later loss with them.
+        watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
+    found = watch.found()
+    assert found == Wrong(2, 3, 2.5, ["1.weight", "2.bias"])
+    assert found.told == (
+        "finite gradients expected, found others for 2 parameters (1.weight first)"
+    )
     assert watch.found() is None
 
 
-def test_what_is_told():
-    wrong = Wrong(1, 4, ["encoder.weight"])
-    assert wrong.told(2.5) == (
-        "finite gradients expected, found others for 1 parameter (encoder.weight first)"
+def test_a_loss_that_is_not_finite_is_what_is_told():
+    assert Wrong(1, 4, float("nan"), ["a.weight"]).told == "a finite loss expected, found nan"
+
+
+def test_a_norm_too_large_for_float32():
+    """Every gradient is finite, and so is the norm of each parameter."""
+    module = layers(1.0)
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, 0.0)
+        parameter.grad.view(-1)[0] = 1.5e19
+    watch = GradientWatch(module, CPU)
+    watch.clip(1.0, 1, LOSS)
+    assert watch.found().told == (
+        "gradients of a finite norm expected, found one too large for float32"
     )
-    assert wrong.told(float("nan")) == "a finite loss expected, found nan"

@@ -84,7 +84,7 @@ def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, spl
 
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
 @pytest.mark.parametrize(("splits", "chosen"), [("train", [0, 3]), (["train", "dev"], [1, 2, 5])])
-@pytest.mark.parametrize("memory", [0, 1000])
+@pytest.mark.parametrize("memory", [None, 1000])
 def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, splits, chosen, memory):
     """In memory no other vectors are kept; a layer of the whole must fit beside them."""
     combination = parse_layers(spec, 3)
@@ -93,7 +93,7 @@ def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, split
     part = FeatureInputs.of_store(store, splits, combination, CPU, sentences=np.array(chosen))
     assert part.lengths.tolist() == whole.lengths[chosen].tolist()
     assert part.offsets.tolist() == [0, *np.cumsum(whole.lengths[chosen]).tolist()]
-    assert isinstance(part.states, torch.Tensor) == (memory == 0)
+    assert isinstance(part.states, torch.Tensor) == (memory is None)
     if isinstance(part.states, torch.Tensor):
         assert part.states.shape[1] == part.offsets[-1]
     for sentences in (range(len(chosen)), [1], [len(chosen) - 1, 0]):
@@ -104,7 +104,7 @@ def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, split
 
 
 def test_memory_that_nobody_tells_of_is_taken_to_be_enough(store, monkeypatch):
-    monkeypatch.setattr(inputs_module, "available_memory", lambda: 0)
+    monkeypatch.setattr(inputs_module, "available_memory", lambda: None)
     inputs = FeatureInputs.of_store(store, "train", parse_layers("last", 3), CPU)
     assert isinstance(inputs.states, torch.Tensor)
 

@@ -211,8 +211,8 @@ def test_gradients_are_those_of_the_mean_loss_over_words(task, gradients):
 def test_gradients_are_clipped_over_the_whole_batch(task, monkeypatch):
     norms = []
 
-    def noting(watch, norm, step, plain=GradientWatch.clip):
-        plain(watch, norm, step)
+    def noting(watch, norm, *about, plain=GradientWatch.clip):
+        plain(watch, norm, *about)
         norms.append(float(torch.stack([p.grad.norm() for _, p in watch._named]).norm()))
 
     monkeypatch.setattr(GradientWatch, "clip", noting)
@@ -310,7 +310,7 @@ def test_patience(task, patience, epochs, best):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_ends_training(task, value):
     task.inputs.states[:, 3] = value
-    told = "a finite loss expected, found nan in step 1 of epoch 1, from sentence 0; lower"
+    told = r"a finite loss expected, found nan in step [123] of epoch 1, from sentence 0; lower"
     with pytest.raises(TrainingError, match=told):
         run(task, task.tagger())
 
@@ -389,6 +389,39 @@ def test_gradients_that_are_not_finite_end_training_before_the_step(task, senten
     # The weights are those after the last good step.
     assert all(t.isfinite().all() for t in weights(tagger).values())
     assert equal(weights(tagger), seen or weights(Overflowing(task.tagger(), word)))
+
+
+def test_on_a_gpu_they_are_told_at_the_end_of_the_epoch(task, monkeypatch):
+    """Nothing waits for a GPU within a step; what was found first is told all the same."""
+    word = task.inputs.states[:, task.inputs.offsets[17]][:, None]
+    plain = GradientWatch.__init__
+
+    def init(watch, *args):
+        plain(watch, *args)
+        watch.tells_at_once = False
+
+    monkeypatch.setattr(GradientWatch, "__init__", init)
+    steps = []
+    with pytest.raises(
+        TrainingError, match=r"^finite gradients expected, found others for"
+    ) as told:
+        fit(
+            Overflowing(task.tagger(), word), task.inputs, task.labels, SETTINGS, seed=1,
+            score_dev=None, device=CPU, on_step=lambda done, _: steps.append(done),
+        )  # fmt: skip
+    assert steps == [1, 2, 3]
+    assert re.search(r" in step [123] of epoch 1; lower --learning-rate", str(told.value))
+
+
+def test_where_the_weights_are_wrong_no_sentence_is_blamed(task):
+    tagger = task.tagger()
+    with torch.no_grad():
+        next(tagger.parameters()).fill_(float("nan"))
+    with pytest.raises(TrainingError, match=r"from a batch with the \d+th; lower"):
+        fit(
+            tagger, task.inputs, task.labels, SETTINGS, seed=1, score_dev=None, device=CPU,
+            told="the {}th".format,
+        )  # fmt: skip
 
 
 def test_a_dev_score_of_zero_still_keeps_an_epoch(task):
