@@ -141,7 +141,12 @@ def main() -> None:
     """Entry point of the `featbert` command."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     signal.signal(signal.SIGTERM, _terminate)
-    app()
+    try:
+        app()
+    finally:
+        # All is done and told: while Python ends, a signal ends the process without a traceback.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _terminate(_: int, __: FrameType | None) -> NoReturn:

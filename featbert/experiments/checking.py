@@ -14,7 +14,7 @@ from featbert.comparison.grouping import VARYABLE, check_vary
 from featbert.comparison.published import published_table
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.experiments.arm import Approach, Arm, FeaturesTable, FinetuneTable, Table
-from featbert.experiments.mistakes import told, unusable
+from featbert.experiments.mistakes import LONGEST_MISTAKE, cut, told, unusable
 from featbert.experiments.overlay import MOST_COMBINATIONS, combinations, flattened, merged
 from featbert.training.settings import TrainingSettings
 from featbert.wording import on_one_line
@@ -200,7 +200,9 @@ class _Checker:
         if self.mistakes:
             n = len(self.mistakes)
             count = f"{n} mistakes" if n > 1 else "a mistake"
-            raise ExperimentError(f"{count} in {where}: " + on_one_line("; ".join(self.mistakes)))
+            # A mistake names keys and values, which can be of any length.
+            lines = (cut(on_one_line(mistake), LONGEST_MISTAKE) for mistake in self.mistakes)
+            raise ExperimentError(f"{count} in {where}: " + "; ".join(lines))
 
     def _file(self) -> FileTable:
         """The file's own keys; those that can be read where others cannot."""

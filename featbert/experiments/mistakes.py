@@ -26,6 +26,8 @@ _EXPECTED = {
     "model_type": "a table",
     "string_type": "text in quotes",
 }
+# Characters of a mistake with what is to do about it.
+LONGEST_MISTAKE = 400
 # Characters of a key with those of its tables; one that is longer is a mistake itself.
 LONGEST_PLACE = 120
 # Tables and lists within one another; the files at hand have five at most.
@@ -73,7 +75,7 @@ def told(
     found: dict[str, Any] = {}
     for error in errors:
         # Alternatives are told by pydantic as places, too; they are no keys.
-        place = _cut(".".join(str(p) for p in error["loc"] if _is_key(p)), LONGEST_PLACE)
+        place = cut(".".join(str(p) for p in error["loc"] if _is_key(p)), LONGEST_PLACE)
         if error["type"] == "extra_forbidden":
             known = _keys(table, error["loc"][:-1]) if len(error["loc"]) > 1 else top
             lines[f"unknown key {place!r}{nearest(str(error['loc'][-1]), known)}"] = None
@@ -91,10 +93,11 @@ def told(
 
 def shown(value: Any, width: int = 200) -> str:
     """`value` as Python writes it, for a message: cut at `width` characters."""
-    return _cut(repr(value), width)
+    return cut(repr(value), width)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """`text`, or its beginning where it has more than `width` characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
@@ -127,7 +130,7 @@ def unusable(value: Any, place: str = "", depth: int = 0) -> str | None:
     if depth > DEEPEST:
         return f"tables in at most {DEEPEST} others expected, {place[:60]!r} has more"
     if isinstance(value, int) and value.bit_length() > 63:
-        told = _cut(place, LONGEST_PLACE)
+        told = cut(place, LONGEST_PLACE)
         return f"{told}: a whole number of at most 64 bits expected, found a longer one"
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Mapping):

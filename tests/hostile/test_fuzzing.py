@@ -76,6 +76,7 @@ def test_experiment_tables(data: dict[str, Any]) -> None:
 @given(data=made.experiment_files)
 @example(data=b"seeds = [0x" + b"f" * 5000 + b"]\n[finetune]\n")
 @example(data=b"[" + b"k" * 5000 + b"finetune]\nwarmup = 0.1\n")
+@example(data=b'data = "sample"\npublished = ["' + b"p" * 5000 + b'"]\n[finetune]\n')
 @example(data=b"seeds = [" + b"9" * 5000 + b"]\n[finetune]\n")
 @example(data=b"[grid.features]\nepochs = " + b"[" * 300 + b"]" * 300 + b"\n[features]\n")
 def test_experiment_files(folder: Path, data: bytes) -> None:
