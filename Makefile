@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 # How long each target of the coverage-guided fuzzer runs, and kills of each of the five kill tests.
 SOAK_SECONDS ?= 60
-SOAK_KILLS ?= 20
+SOAK_KILLS ?= 50
 # Options of pip, such as --no-compile: bytecode of what is imported is written when it is.
 PIP_OPTIONS ?=
 # Options of the demo, such as: make demo DEMO="--set seeds=[1,2,3]"

@@ -24,3 +24,8 @@ def length_batches(lengths: NDArray[np.int64], token_budget: int) -> Iterator[ND
         rows = max(1, int(token_budget // max(1, int(lengths[order[start]]))))
         yield order[start : start + rows]
         start += rows
+
+
+def padded_tokens(lengths: NDArray[np.int64]) -> int:
+    """Tokens of sequences of these lengths as one batch: rows times longest row."""
+    return len(lengths) * int(lengths.max(initial=0))

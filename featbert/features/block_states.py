@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from featbert.features.alignment import Alignment
-from featbert.features.batching import length_batches
 from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder
 from featbert.features.fitting import TokenBudget
@@ -84,11 +83,5 @@ def block_states(
         if tell is not None:
             tell(len(places))
 
-    for rows in length_batches(lengths, budget.tokens):
-        budget.attempt_parts(
-            rows,
-            fill,
-            size=lambda rows: len(rows) * int(lengths[rows].max()),
-            cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
-        )
+    budget.attempt_lengths(lengths, fill)
     return states

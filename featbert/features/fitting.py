@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.errors import memory_lack, out_of_memory
+from featbert.features.batching import length_batches, padded_tokens
 from featbert.features.memory import give_back
 from featbert.notices import notice
 
@@ -58,6 +59,20 @@ class TokenBudget:
             f"{self.tokens:,} at most"
         )
         return compute(self.tokens)
+
+    def attempt_lengths(self, lengths: Ints, compute: Callable[[Ints], None]) -> None:
+        """Computes sequences of these lengths in length buckets, in smaller ones where it must.
+
+        Args:
+            compute: is given the numbers of a bucket's sequences.
+        """
+        for bucket in length_batches(lengths, self.tokens):
+            self.attempt_parts(
+                bucket,
+                compute,
+                size=lambda rows: padded_tokens(lengths[rows]),
+                cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
+            )
 
     def attempt_parts(
         self,

@@ -20,7 +20,7 @@ from torch.nn import functional
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from featbert.features.batching import length_batches
+from featbert.features.batching import length_batches, padded_tokens
 from featbert.features.device import Device, Precision, autocast
 from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
@@ -162,13 +162,7 @@ def evaluate(
             sums = sums + torch.stack(losses)
             tell(len(rows))
 
-        for rows in length_batches(lengths, budget.tokens):
-            budget.attempt_parts(
-                rows,
-                measure,
-                size=lambda rows: len(rows) * int(lengths[rows].max()),
-                cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
-            )
+        budget.attempt_lengths(lengths, measure)
     return _means(sums, read)
 
 
@@ -233,7 +227,7 @@ class _Objective:
         return self.budget.attempt(
             lambda tokens: self._within(tokens, rows, sums),
             lambda: max(
-                len(part) * int(self.lengths[rows[part]].max())
+                padded_tokens(self.lengths[rows[part]])
                 for part in length_batches(self.lengths[rows], self.budget.tokens)
             ),
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.features.alignment import Alignment, ranges
-from featbert.features.batching import length_batches
+from featbert.features.batching import length_batches, padded_tokens
 from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
@@ -135,7 +135,7 @@ class FeatureInputs:
 
     def tokens(self, sentences: Ints) -> int:
         """Words, as if padded to the longest sentence: how `parts` counts them."""
-        return len(sentences) * int(self.lengths[sentences].max(initial=0))
+        return padded_tokens(self.lengths[sentences])
 
     def batch(self, sentences: Ints) -> FeatureBatch:
         """The sentences' vectors, gathered by word index."""
@@ -213,8 +213,7 @@ class PieceInputs:
 
     def tokens(self, sentences: Ints) -> int:
         """Pieces of the windows that are read, padded to the longest."""
-        lengths = self.alignment.window_lengths[self._windows(sentences)]
-        return len(lengths) * int(lengths.max(initial=0))
+        return padded_tokens(self.alignment.window_lengths[self._windows(sentences)])
 
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""
