@@ -53,13 +53,13 @@ from featbert.experiments.recording import (
     learned_mix,
 )
 from featbert.features.device import Precision
-from featbert.features.fitting import TokenBudget
+from featbert.features.fitting import TokenBudget, halved_budgets
 from featbert.features.memory import peak_memory, reset_peak_memory
 from featbert.features.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.training.checkpoint import NAME as CHECKPOINT
 from featbert.training.checkpoint import Checkpoint
-from featbert.training.history import Epoch
+from featbert.training.history import Epoch, read_epoch
 from featbert.training.loop import Fitted, fit, predict, prediction_budget, prediction_flops
 from featbert.training.tracking import epoch_log
 from featbert.wording import named_sentence
@@ -159,19 +159,27 @@ def _train(
     scheme = plan.signature.tag_scheme
     tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels
     evaluated = evaluated_splits(plan, corpus)
-    budget = prediction_budget(settings)
+    budgets = {
+        "training": TokenBudget(settings.token_budget),
+        "prediction": prediction_budget(settings),
+    }
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = working_folder(plan.folder)
     clean_run_folder(folder)
     write_text(folder / "config.json", config_text(plan, labels))
     identity = checkpoint_identity(plan, labels, settings.epochs)
-    checkpoint = Checkpoint(folder / CHECKPOINT, identity)
+    checkpoint = Checkpoint(folder / CHECKPOINT, identity, read_epoch, budgets=budgets)
     if listeners.on_start is not None:
         listeners.on_start()
 
     def tags_of(split: Split) -> list[list[str]]:
         ids = predict(
-            tagger, inputs[split.name], settings, device=device, precision=precision, budget=budget
+            tagger,
+            inputs[split.name],
+            settings,
+            device=device,
+            precision=precision,
+            budget=budgets["prediction"],
         )
         return tags_by_sentence(ids, labels, inputs[split.name].offsets, scheme)
 
@@ -197,6 +205,7 @@ def _train(
             documents=_documents(plan, prepared.train),
             device=device,
             precision=precision,
+            budget=budgets["training"],
             on_step=listeners.on_step,
             on_epoch=on_epoch,
             checkpoint=checkpoint,
@@ -238,7 +247,7 @@ def _train(
         train_sentences=len(prepared.train),
         train_words=prepared.train.n_words,
         predictions={s.name: file_hash(folder / f"{s.name}.conll") for s in evaluated},
-        halved_to=_halved_to(fitted, budget),
+        halved_to=halved_budgets(budgets),
     )
     write_record(folder, record)
     # After the record: a kill in between leaves a finished run and a file too many (`settle`).
@@ -249,12 +258,6 @@ def _train(
     if outdated and listeners.on_outdated is not None:
         listeners.on_outdated(outdated)
     return done
-
-
-def _halved_to(fitted: Fitted, prediction: TokenBudget) -> dict[str, int]:
-    """Padded tokens that batches were halved to, where one did not fit."""
-    training = {"training": fitted.halved_to} if fitted.halved_to else {}
-    return training | ({"prediction": prediction.tokens} if prediction.halved else {})
 
 
 def _documents(plan: PlannedRun, train: Split) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

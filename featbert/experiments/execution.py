@@ -35,7 +35,9 @@ from featbert.experiments.workers import Ended, carry_out_job, failure_of, run_i
 from featbert.features.device import find_device
 from featbert.features.extraction import Progress, run_extraction
 from featbert.features.store import StoreBusyError
+from featbert.owning import lock_beside
 from featbert.training.adaptation import run_adaptation
+from featbert.training.adapted_folder import AdaptationBusyError, settle_adapted
 from featbert.wording import counted
 
 
@@ -152,12 +154,12 @@ def carry_out(
             watchers.on_plan(plan)
         adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
         for adaptation in adapt:
-            _adapt(adaptation, resources, watchers, failures)
+            _adapt(adaptation, resources, watchers, failures, elsewhere)
         ready = [job for job in plan.missing if job.name not in failures and _is_ready(job)]
         if not ready and not adapt:
             break
         ours = [job for job in ready if job.name not in elsewhere]
-        if not ours and not adapt:
+        if not ours and all(a.plan.folder.name in elsewhere for a in adapt):
             elsewhere.wait()
             continue
         _extract_missing(ours, resources, watchers, failures, elsewhere)
@@ -165,6 +167,8 @@ def carry_out(
         failures |= _train(ours, jobs, resources, watchers, elsewhere)
     for job in plan.jobs:
         settle(job.run.folder)
+    for folder in plan.adapted:
+        settle_adapted(folder)
     if experiment.transfer:
         failures |= evaluate_across(
             plan,
@@ -179,10 +183,16 @@ def carry_out(
 
 
 def _adapt(
-    adaptation: Adaptation, resources: Resources, watchers: Watchers, failures: dict[str, str]
+    adaptation: Adaptation,
+    resources: Resources,
+    watchers: Watchers,
+    failures: dict[str, str],
+    elsewhere: Elsewhere,
 ) -> None:
-    """Trains one encoder as a language model."""
+    """Trains one encoder as a language model, unless another process does."""
     arm, plan = adaptation.arm, adaptation.plan
+    if plan.folder.name in elsewhere:
+        return
     on_step = watchers.on_adaptation(plan.folder.name) if watchers.on_adaptation else None
     try:
         run_adaptation(
@@ -191,6 +201,8 @@ def _adapt(
             resources.encoder(arm.model),
             on_step=on_step,
         )
+    except AdaptationBusyError as error:
+        elsewhere.add(plan.folder.name, error, lock_beside(plan.folder))
     except Exception as error:
         failures[plan.folder.name] = failure_of(error)
 

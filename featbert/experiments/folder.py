@@ -14,7 +14,7 @@ from torch import nn
 from featbert.atomic import cannot_write, replacing
 from featbert.comparison.record import RECORD_NAME
 from featbert.errors import FeatbertError
-from featbert.experiments.lock import RunBusyError, owned
+from featbert.experiments.lock import RunBusyError, lock_path, owned
 from featbert.training.checkpoint import NAME as CHECKPOINT
 
 FILES = ("config.json", "history.jsonl", "dev.conll", "test.conll", "weights.safetensors")
@@ -154,6 +154,7 @@ def _is_unsettled(folder: Path) -> bool:
         (_aside(folder) / RECORD_NAME).is_file()
         or _before(folder).exists()
         or (folder / CHECKPOINT).exists()
+        or ((folder / RECORD_NAME).is_file() and lock_path(folder).exists())
         or any(map(_is_temporary, _names(folder)))
     )
 

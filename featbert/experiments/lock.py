@@ -1,23 +1,12 @@
-"""One process trains a run at a time, whichever command or machine it belongs to.
-
-    <runs directory>/.<run>.lock        which process trains it, and on which machine
-
-The lock is the system's (flock) and ends with its process, however that ends: a file that a killed
-process left holds nobody up. Who is done takes the file away.
-"""
+"""One process trains a run at a time: `.<run>.lock` in the runs directory says which."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TextIO
 
-from featbert.atomic import cannot_write
-from featbert.errors import FeatbertError, InputError
-from featbert.locks import LockedError, take_lock
+from featbert.errors import InputError
+from featbert.owning import lock_beside, owning
 
 
 class RunBusyError(InputError):
@@ -26,41 +15,20 @@ class RunBusyError(InputError):
 
 def lock_path(folder: Path) -> Path:
     """The lock of the run in a folder."""
-    return folder.with_name(f".{folder.name}.lock")
+    return lock_beside(folder)
 
 
-@contextlib.contextmanager
-def owned(folder: Path) -> Iterator[None]:
+def owned(folder: Path) -> AbstractContextManager[None]:
     """Within the block no other process trains the run in `folder`.
 
     Raises:
         RunBusyError: another one does; says which.
         FeatbertError: the runs directory cannot be written to.
     """
-    path = lock_path(folder)
-    file = _taken(path, folder)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        file.close()
-
-
-def _taken(path: Path, folder: Path) -> TextIO:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = take_lock(path)
-    except LockedError as error:
-        who = error.text[:300].strip() or "another process"
-        raise RunBusyError(
+    return owning(
+        lock_path(folder),
+        lambda who: RunBusyError(
             f"{folder} is being trained by {who}; wait for its end, the same command then finds it "
             "finished"
-        ) from None
-    except OSError as error:
-        raise FeatbertError(cannot_write(path, error)) from None
-    with contextlib.suppress(OSError):
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
-    return file
+        ),
+    )

@@ -101,6 +101,7 @@ class ExperimentPlan:
 
     Attributes:
         adaptations: encoders to be trained first; their arms' runs are not known yet.
+        adapted: folders of the adapted encoders that are there.
         jobs: all runs known now, each once, in the order they will be trained.
         rows: those that the comparison shows.
         searches: grid searches, finished or not.
@@ -108,6 +109,7 @@ class ExperimentPlan:
 
     experiment: Experiment
     adaptations: tuple[Adaptation, ...]
+    adapted: tuple[Path, ...]
     jobs: tuple[Job, ...]
     rows: tuple[Job, ...]
     searches: tuple[Search, ...]
@@ -147,6 +149,7 @@ def plan_experiment(
     return ExperimentPlan(
         experiment,
         tuple(planner.adaptations.values()),
+        tuple(planner.adapted),
         tuple(planner.jobs.values()),
         tuple(planner.rows.values()),
         tuple(planner.searches),
@@ -168,6 +171,7 @@ class _Planner:
         self.runs_dir = runs_dir
         self.resources = resources
         self.adaptations: dict[Path, Adaptation] = {}
+        self.adapted: dict[Path, None] = {}  # as a set that keeps its order
         self.jobs: dict[str, Job] = {}
         self.rows: dict[str, Job] = {}
         self.searches: list[Search] = []
@@ -200,6 +204,7 @@ class _Planner:
         if plan.finished is None:
             self.adaptations.setdefault(plan.folder, Adaptation(arm, plan))
             return None
+        self.adapted[plan.folder] = None
         return arm.model_copy(update={"model": str(plan.folder), "adapt": None})
 
     def _check_unadapted(self, number: int) -> None:

@@ -152,6 +152,8 @@ def run_extraction(
         {name: a.sentences for name, a in alignments.items()},
         {name: edges for name, (_, edges) in work.items()},
     )
+    if writer.halved_to:
+        budget.halve_to(writer.halved_to)
     try:
         done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
         if writer.finished:
@@ -173,7 +175,7 @@ def run_extraction(
             for name, k, states in blocks:
                 if writing is not None:
                     writing.result()
-                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus)
+                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus, budget)
             if writing is not None:
                 writing.result()
         return writer.finish(
@@ -189,7 +191,7 @@ def run_extraction(
                     name: dataclasses.replace(stored, counts=alignments[name].counts)
                     for name, stored in manifest.splits.items()
                 },
-                halved_to=budget.tokens if budget.halved else 0,
+                halved_to=budget.halved_to,
                 seconds=writer.seconds,
                 peak_memory_bytes=peak_memory(device),
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -231,7 +233,14 @@ def _computed(
             yield name, k, states
 
 
-def _write(writer: StoreWriter, name: str, k: int, leaving: Leaving, corpus: Corpus) -> None:
+def _write(
+    writer: StoreWriter,
+    name: str,
+    k: int,
+    leaving: Leaving,
+    corpus: Corpus,
+    budget: TokenBudget,
+) -> None:
     """Runs in the writing thread, while the device computes the next block."""
     if not leaving.is_finite():
         found = find_not_finite(leaving.on_host(), writer.manifest.layers)
@@ -245,4 +254,6 @@ def _write(writer: StoreWriter, name: str, k: int, leaving: Leaving, corpus: Cor
                 sentence=named_sentence(sentence, name, corpus[name].sentences[sentence].words),
             )
         )
+    if budget.halved:
+        writer.note_halved(budget.tokens)
     writer.write(name, k, leaving.on_host().numpy())

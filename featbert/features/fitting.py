@@ -6,7 +6,7 @@ are cut to half its padded tokens; where such a one does not fit either, that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -32,6 +32,15 @@ class TokenBudget:
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self.halved = False
+
+    @property
+    def halved_to(self) -> int:
+        """Tokens that it was halved to; 0 where it was not."""
+        return self.tokens if self.halved else 0
+
+    def halve_to(self, tokens: int) -> None:
+        """Goes on as where it was halved before, in a process that was interrupted."""
+        self.tokens, self.halved = min(self.tokens, tokens), True
 
     def attempt(self, compute: Callable[[int], T], largest: Callable[[], int]) -> T:
         """What `compute` gives within the budget, or at the second attempt within half of it.
@@ -96,3 +105,8 @@ class TokenBudget:
                 compute(part)
 
         self.attempt(in_parts, lambda: size(batch))
+
+
+def halved_budgets(budgets: Mapping[str, TokenBudget]) -> dict[str, int]:
+    """Tokens that some of the budgets were halved to, by name."""
+    return {name: budget.halved_to for name, budget in budgets.items() if budget.halved}

@@ -3,28 +3,36 @@
 Howard and Ruder 2018, section 3.2, with BERT's own pre-training objectives (Devlin et al. 2019,
 section 3.1): masked pieces and, where the corpus has documents, the next sentence. Training reads
 the words of the train split; dev is read with a mask that never changes, so that its perplexities
-compare. The last epoch's weights are kept.
+compare. The last epoch's weights are kept. Killed, the same command goes on after the last epoch
+that its checkpoint holds.
 
 Importing this module loads neither torch nor transformers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from featbert.atomic import cannot_write
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.training.adaptation_settings import DEFAULT_SETTINGS, MAX_LENGTH, AdaptSettings
 from featbert.training.adapted_folder import (
+    abandon,
+    begin_folder,
+    checkpoint_path,
     finished_record,
     folder_name,
     identity_hash,
+    owned,
+    settle_adapted,
     write_folder,
 )
 from featbert.versions import library_versions
@@ -92,6 +100,7 @@ class AdaptationPlan:
         settings, seed: what it is trained with.
         nsp: whether next-sentence prediction is trained.
         device, precision: where and in what it is computed.
+        overwrite: whether one that is there is made again.
         finished: the adapted encoder, where it is there already.
     """
 
@@ -103,6 +112,7 @@ class AdaptationPlan:
     nsp: bool
     device: Device
     precision: Precision
+    overwrite: bool
     finished: Adapted | None
 
 
@@ -165,12 +175,13 @@ def adapt(
             stay in fp32.
         overwrite: train again, and replace an adapted encoder that is there.
         on_step: called with steps done and steps in all.
-        on_epoch: called with each row of the history, epoch 0 first.
+        on_epoch: called with each row of the history, epoch 0 first, those that a checkpoint kept
+            included.
 
     Raises:
         AdaptationError: see `decide_nsp`; sequences longer than the encoder reads; a loss that
             is not finite.
-        AdaptedFolderError: see `finished_record`.
+        AdaptedFolderError: see `finished_record`; or another process makes it.
         LanguageModelError, EncoderError, TokenizerError: see `load_language_model`.
         DeviceError: see `find_device` and `find_precision`.
     """
@@ -187,6 +198,7 @@ def adapt(
         overwrite=overwrite,
     )
     if plan.finished is not None:
+        settle_adapted(plan.folder)
         return plan.finished
     return run_adaptation(plan, corpus, source, on_step=on_step, on_epoch=on_epoch)
 
@@ -221,12 +233,10 @@ def plan_adaptation(
     identity = identity_hash(asked)
     name = folder_name(source.name, corpus.name, identity)
     folder = Path(models_dir) / name if out is None else Path(out).expanduser()
-    record = finished_record(folder, source, identity, overwrite=overwrite)
-    finished = None
-    if record is not None:
-        history = [_row(row) for row in record["history"]]
-        finished = Adapted(folder, history, tuple(record["fresh"]), nsp, record["counts"], hit=True)
-    return AdaptationPlan(folder, identity, asked, settings, seed, nsp, where, computed, finished)
+    plan = AdaptationPlan(
+        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, None
+    )
+    return dataclasses.replace(plan, finished=_finished(plan, source))
 
 
 def run_adaptation(
@@ -237,15 +247,23 @@ def run_adaptation(
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[AdaptEpoch], None] | None = None,
 ) -> Adapted:
-    """Carries out a plan that is not finished; see `adapt`."""
-    folder, settings, nsp, where = plan.folder, plan.settings, plan.nsp, plan.device
+    """Carries out a plan that is not finished; see `adapt`.
 
+    Where another process has finished it by now, it is returned as it is unless it is overwritten.
+
+    Raises:
+        AdaptationBusyError: another process makes it.
+    """
+    folder, settings, where = plan.folder, plan.settings, plan.device
+
+    from featbert.features.fitting import TokenBudget, halved_budgets
     from featbert.features.memory import TRAINED_BYTES, check_memory
     from featbert.training.adaptation_loop import (
         Surroundings,
         fit_language_model,
         longest_sentence,
     )
+    from featbert.training.checkpoint import Checkpoint
     from featbert.training.language_model import load_language_model
     from featbert.training.sentence_pairs import piece_text
 
@@ -255,7 +273,7 @@ def run_adaptation(
         what=f"training {source.name} as a language model (weights, gradients, moments)",
         less="use a smaller encoder",
     )
-    language_model = load_language_model(source, nsp=nsp, seed=plan.seed)
+    language_model = load_language_model(source, nsp=plan.nsp, seed=plan.seed)
     longest = settings.max_length or min(MAX_LENGTH, language_model.positions)
     if longest > language_model.positions:
         raise AdaptationError(
@@ -265,41 +283,86 @@ def run_adaptation(
     train, dev = (
         piece_text(corpus[split].sentences, language_model.wordpieces) for split in ("train", "dev")
     )
-    folder.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is told now
     surroundings = Surroundings(longest, plan.seed, where, plan.precision)
-    history = fit_language_model(
-        language_model,
-        train,
-        dev,
-        settings,
-        surroundings,
-        on_step=on_step,
-        on_epoch=on_epoch,
-    )
     limit = longest_sentence(language_model, surroundings)
     counts = {
         "windowed_sentences": sum(int((text.sizes > limit).sum()) for text in (train, dev)),
         "unknown_words": train.unknown + dev.unknown,
     }
-    record = {
-        "identity": plan.identity,
-        **plan.asked,
-        "model": source.name,
-        "model_source": source.reference,
-        "corpus": corpus.name,
-        "source": corpus.source,
-        "language": corpus.language,
-        "sequence_length": longest,
-        "counts": counts,
-        "fresh": list(language_model.fresh),
-        "history": [_record(row) for row in history],
-        "device": where.kind,
-        "device_name": where.name,
-        "threads": where.threads,
-        "versions": library_versions(),
-    }
-    write_folder(folder, source, language_model.model.cpu(), record)
-    return Adapted(folder, history, language_model.fresh, nsp, counts, hit=False)
+    budgets = {name: TokenBudget(settings.token_budget) for name in ("training", "scoring")}
+    with owned(folder):
+        if (done := _finished(plan, source)) is not None:
+            return done
+        with _begun(folder):
+            history = fit_language_model(
+                language_model,
+                train,
+                dev,
+                settings,
+                surroundings,
+                budgets=budgets,
+                on_step=on_step,
+                on_epoch=on_epoch,
+                checkpoint=Checkpoint(
+                    checkpoint_path(folder),
+                    _computation(plan),
+                    lambda fields: AdaptEpoch(**fields),
+                    budgets=budgets,
+                ),
+            )
+            record = {
+                "identity": plan.identity,
+                **plan.asked,
+                "model": source.name,
+                "model_source": source.reference,
+                "corpus": corpus.name,
+                "source": corpus.source,
+                "language": corpus.language,
+                "sequence_length": longest,
+                "counts": counts,
+                "fresh": list(language_model.fresh),
+                "history": [_record(row) for row in history],
+                "halved_to": halved_budgets(budgets),
+                "device": where.kind,
+                "device_name": where.name,
+                "threads": where.threads,
+                "versions": library_versions(),
+            }
+            write_folder(folder, source, language_model.model.cpu(), record)
+    return Adapted(folder, history, language_model.fresh, plan.nsp, counts, hit=False)
+
+
+@contextlib.contextmanager
+def _begun(folder: Path) -> Iterator[None]:
+    """Makes room for what is written; where that comes to nothing, at most a checkpoint is left.
+
+    Raises:
+        AdaptationError: nothing can be written there, which is told before the work.
+    """
+    try:
+        begin_folder(folder)
+    except OSError as error:
+        raise AdaptationError(cannot_write(folder, error)) from None
+    try:
+        yield
+    finally:
+        abandon(folder)
+
+
+def _computation(plan: AdaptationPlan) -> str:
+    """What must be the same for equal numbers: sums follow the device and its threads."""
+    where = {"device": plan.device.name, "threads": plan.device.threads}
+    return identity_hash({"adaptation": plan.identity, "versions": library_versions()} | where)
+
+
+def _finished(plan: AdaptationPlan, source: EncoderSource) -> Adapted | None:
+    """The adapted encoder that is wanted, where it is there."""
+    record = finished_record(plan.folder, source, plan.identity, overwrite=plan.overwrite)
+    if record is None:
+        return None
+    history = [_row(row) for row in record["history"]]
+    fresh, counts = tuple(record["fresh"]), record["counts"]
+    return Adapted(plan.folder, history, fresh, plan.nsp, counts, hit=True)
 
 
 def _record(row: AdaptEpoch) -> dict[str, Any]:

@@ -8,7 +8,7 @@ masked-LM loss plus the mean next-sentence loss (Devlin et al. 2019, appendix A.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from featbert.features.memory import freed_memory_kept
 from featbert.stages import stage
 from featbert.training.adaptation import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
+from featbert.training.checkpoint import Checkpoint, Kept, Progress
 from featbert.training.gradients import GradientWatch, Wrong
 from featbert.training.language_model import LanguageBatch, LanguageModel
 from featbert.training.masking import MaskedText, mask_text
@@ -82,10 +83,19 @@ def fit_language_model(
     settings: AdaptSettings,
     where: Surroundings,
     *,
+    budgets: Mapping[str, TokenBudget] | None = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[AdaptEpoch], None] | None = None,
+    checkpoint: Checkpoint[AdaptEpoch] | None = None,
 ) -> list[AdaptEpoch]:
     """Trains the model and leaves it, in eval mode, with the weights of the last epoch.
+
+    Args:
+        budgets: padded tokens computed at once in "training" and in "scoring" dev, halved where
+            they do not fit; the settings' by default.
+        on_step: called with steps done and steps in all.
+        on_epoch: called with each row of the history, those that a checkpoint kept included.
+        checkpoint: where an interrupted training of the same kind is gone on from, and kept.
 
     Raises:
         AdaptationError: the loss or gradients are not finite.
@@ -101,13 +111,27 @@ def fit_language_model(
         optimizer, lambda step: rate_share(step, total=total, warmup=settings.warmup)
     )
     scaler = torch.amp.GradScaler(where.device.kind, enabled=where.precision == "fp16")
-    budget, scoring = TokenBudget(settings.token_budget), TokenBudget(settings.token_budget)
+    budgets = budgets or {
+        name: TokenBudget(settings.token_budget) for name in ("training", "scoring")
+    }
     watch = GradientWatch(model, where.device.torch)
     dev_text = epoch_text(model, dev, settings, where, DEV)
     history: list[AdaptEpoch] = []
+    step, started = 0, time.perf_counter()
+    kept = None if checkpoint is None else checkpoint.load()
+    if kept is not None:
+        model.load_state_dict(dict(kept.weights))
+        optimizer.load_state_dict(kept.optimizer)
+        schedule.load_state_dict(kept.schedule)
+        scaler.load_state_dict(kept.scaler)
+        history, step = kept.progress.history, kept.progress.step
+        started -= kept.seconds
+        if on_epoch is not None:
+            for row in history:
+                on_epoch(row)
 
     def close(epoch: int, train_losses: tuple[float | None, float | None], began: float) -> None:
-        dev_losses = evaluate(model, dev_text, where, scoring)
+        dev_losses = evaluate(model, dev_text, where, budgets["scoring"])
         _check_finite(epoch, *train_losses, *dev_losses)
         mlm, nsp = dev_losses
         assert mlm is not None
@@ -115,13 +139,13 @@ def fit_language_model(
         if on_epoch is not None:
             on_epoch(history[-1])
 
-    close(0, (None, None), time.perf_counter())
-    step = 0
-    for epoch in range(1, settings.epochs + 1):
+    if not history:
+        close(0, (None, None), time.perf_counter())
+    for epoch in range(history[-1].epoch + 1, settings.epochs + 1):
         began = time.perf_counter()
         model.train()
         read = epoch_text(model, train, settings, where, epoch)
-        objective = _Objective(model, read, where, scaler, budget)
+        objective = _Objective(model, read, where, scaler, budgets["training"])
         batches = epoch_batches(
             objective.lengths, settings.batch_size, seed=where.seed, epoch=epoch
         )
@@ -142,6 +166,17 @@ def fit_language_model(
         if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
             raise _not_finite(wrong, epoch)
         close(epoch, _means(sums, read), began)
+        if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
+            checkpoint.save(
+                Kept(
+                    model.state_dict(),
+                    optimizer.state_dict(),
+                    schedule.state_dict(),
+                    scaler.state_dict(),
+                    Progress(history, None, step, 0.0, {}),
+                    time.perf_counter() - started,
+                )
+            )
     model.eval()
     return history
 

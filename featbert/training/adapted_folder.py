@@ -1,34 +1,113 @@
 """The folder of an adapted encoder: config, tokenizer files, weights, and what it was made of.
 
 It appears under its final name when it is complete, and is an encoder like any other: its config
-keeps the model's type, and its tokenizer files are the base's own, byte for byte.
+keeps the model's type, and its tokenizer files are the base's own, byte for byte. Beside it stand
+
+    .<name>.partial     what is written, and the checkpoint that a killed training goes on from
+    .<name>.before      what it takes the place of, for a moment
+    .<name>.lock        which process makes it
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from featbert.errors import InputError
+from featbert.atomic import cannot_write, flush, flush_folder
+from featbert.errors import FeatbertError, InputError
 from featbert.features.source import (
     ADAPTATION_RECORD,
     TOKENIZER_FILES,
     EncoderSource,
     find_encoder,
 )
+from featbert.owning import lock_beside, owning
 
 RECORD_NAME = ADAPTATION_RECORD
+CHECKPOINT = "checkpoint.safetensors"
 FORMAT_VERSION = 1
 
 
 class AdaptedFolderError(InputError):
     """A folder that the adapted encoder cannot be written to, or that is damaged."""
+
+
+class AdaptationBusyError(AdaptedFolderError):
+    """Another process makes this adapted encoder."""
+
+
+def owned(folder: Path) -> AbstractContextManager[None]:
+    """Within the block no other process makes the adapted encoder in `folder`.
+
+    Raises:
+        AdaptationBusyError: another one does; says which.
+        FeatbertError: the folder above cannot be written to.
+    """
+    return owning(
+        lock_beside(folder),
+        lambda who: AdaptationBusyError(
+            f"{folder} is being trained by {who}; wait for its end, the same command then finds it "
+            "finished"
+        ),
+    )
+
+
+def checkpoint_path(folder: Path) -> Path:
+    """Where the training of an adapted encoder keeps how far it is."""
+    return _partial(folder) / CHECKPOINT
+
+
+def begin_folder(folder: Path) -> None:
+    """Makes room for what is written, for who owns the folder; a checkpoint that is there stays.
+
+    Raises:
+        OSError: it cannot be written to.
+    """
+    _partial(folder).mkdir(parents=True, exist_ok=True)
+    _clear(_partial(folder))
+
+
+def settle_adapted(folder: Path) -> None:
+    """Takes away what a kill in the last moments left beside and in a finished encoder.
+
+    Where another process has it, or it cannot be written to, nothing is done.
+    """
+    if not (folder / RECORD_NAME).is_file():
+        return
+    left = [lock_beside(folder), _before(folder), folder / CHECKPOINT]
+    if any(path.exists() for path in left):
+        with contextlib.suppress(FeatbertError, OSError), owned(folder):
+            _settle_owned(folder)
+
+
+def _settle_owned(folder: Path) -> None:
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    shutil.rmtree(_before(folder), ignore_errors=True)
+
+
+def _partial(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
+
+
+def _before(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.before")
+
+
+def _clear(partial: Path) -> None:
+    """Removes everything but the checkpoint."""
+    for path in partial.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != CHECKPOINT:
+            path.unlink()
 
 
 def identity_hash(identity: Mapping[str, Any]) -> str:
@@ -88,17 +167,21 @@ def finished_record(
 
 
 def write_folder(folder: Path, source: EncoderSource, model: Any, record: dict[str, Any]) -> None:
-    """Writes the encoder and its record; an adapted encoder that is there is replaced.
+    """Writes the encoder and its record, for who owns the folder; one that is there is replaced.
+
+    The checkpoint goes when everything is in its place.
 
     Args:
         model: of transformers, with `save_pretrained`.
 
     Raises:
-        AdaptedFolderError: the written tokenizer is not the base's.
+        AdaptedFolderError: the written tokenizer is not the base's; or the disk is full or closed
+            to writing, and what is written is for `abandon`.
     """
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    from safetensors import SafetensorError
+
+    partial = _partial(folder)
+    begin_folder(folder)
     try:
         model.save_pretrained(partial)
         _copy_tokenizer(source, partial)
@@ -111,13 +194,24 @@ def write_folder(folder: Path, source: EncoderSource, model: Any, record: dict[s
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         (partial / RECORD_NAME).write_text(text, "utf-8")
         for path in partial.iterdir():
+            if path.name == CHECKPOINT:
+                continue
             # safetensors makes files for their owner alone; these are read like the others
             shutil.copymode(partial / "config.json", path)
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            flush(path)
         _move_into_place(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        failed = error if isinstance(error, OSError) else OSError(str(error))
+        raise AdaptedFolderError(cannot_write(folder, failed)) from None
+    _settle_owned(folder)
+
+
+def abandon(folder: Path) -> None:
+    """Takes away what is written of an unfinished encoder, for who owns it, but its checkpoint."""
+    partial = _partial(folder)
+    with contextlib.suppress(OSError):
+        _clear(partial)
+        partial.rmdir()  # stays where there is a checkpoint in it
 
 
 def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
@@ -142,9 +236,10 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
 
 
 def _move_into_place(written: Path, folder: Path) -> None:
-    before = folder.with_name(f".{folder.name}.before")
+    before = _before(folder)
     shutil.rmtree(before, ignore_errors=True)
     if folder.exists():
         os.replace(folder, before)
     os.replace(written, folder)
-    shutil.rmtree(before, ignore_errors=True)
+    with contextlib.suppress(OSError):  # not every file system can
+        flush_folder(folder.parent)

@@ -2,7 +2,8 @@
 
 A checkpoint holds all that an epoch hands to the next: the tagger's and the best weights, the
 optimiser's moments, the schedule, the scaler, random states, the history, and what was counted.
-Batches need no state: they follow from seed and epoch. One safetensors file, nothing is pickled.
+Batches need no state: they follow from seed and epoch. What did not fit in memory before is cut
+as small from the start. One safetensors file, nothing is pickled.
 
 Writing takes as long as four times the weights need to reach the disk, so it is done as often as
 it costs little (`COST`), and at the end the file is removed.
@@ -14,36 +15,37 @@ import dataclasses
 import json
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError
-from featbert.training.history import Epoch, ParameterGroup
+from featbert.features.fitting import TokenBudget, halved_budgets
 
+Row = TypeVar("Row")
 NAME = "checkpoint.safetensors"
 # Share of a training's time that its checkpoints may take.
 COST = 0.05
 _STATE, _CHECKSUM = "state", "checksum"
 
 
-class Progress(NamedTuple):
+class Progress(NamedTuple, Generic[Row]):
     """How far a training is.
 
     Attributes:
-        history: a row an epoch that is finished.
+        history: a row an epoch that is finished, a dataclass of plain values.
         best: dev F1, epoch and weights of the best epoch; None before there is one.
         step: steps taken.
         flops: as in `Fitted`, so far.
         trained: sizes of the parameters that some epoch trained, by name.
     """
 
-    history: list[Epoch]
+    history: list[Row]
     best: tuple[float, int, Mapping[str, Tensor]] | None
     step: int
     flops: float
@@ -51,7 +53,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Kept(Generic[Row]):
     """What an epoch hands to the next.
 
     Attributes:
@@ -65,11 +67,11 @@ class Kept:
     optimizer: dict[str, Any]
     schedule: dict[str, Any]
     scaler: dict[str, Any]
-    progress: Progress
+    progress: Progress[Row]
     seconds: float
 
 
-class Checkpoint:
+class Checkpoint(Generic[Row]):
     """The checkpoint of one training: a file that its owner names.
 
     Attributes:
@@ -77,14 +79,31 @@ class Checkpoint:
         identity: what the training is; a file of another one is not gone on from.
     """
 
-    def __init__(self, path: Path, identity: str, *, cost: float = COST) -> None:
+    def __init__(
+        self,
+        path: Path,
+        identity: str,
+        read_row: Callable[[dict[str, Any]], Row],
+        *,
+        budgets: Mapping[str, TokenBudget] | None = None,
+        cost: float = COST,
+    ) -> None:
+        """One that is neither read nor written yet.
+
+        Args:
+            read_row: a row of the history from its fields.
+            budgets: of the training's batches, by name; where they were halved is kept, and
+                `load` halves them as far.
+            cost: highest share of the time that `is_due` lets writing take.
+        """
         self.path, self.identity, self.cost = path, identity, cost
+        self._read_row, self._budgets = read_row, dict(budgets or {})
         self._took = 0.0
         self._last = time.perf_counter()
 
-    def load(self) -> Kept | None:
-        """What was kept, with random states set as they were; None where there is nothing to go
-        on from: no file, a damaged one, or that of another training."""
+    def load(self) -> Kept[Row] | None:
+        """What was kept, with random states and budgets as they were; None where there is nothing
+        to go on from: no file, a damaged one, or that of another training."""
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -97,9 +116,12 @@ class Checkpoint:
                 tensors = {name: file.get_tensor(name) for name in names}
             if metadata[_CHECKSUM] != _checksum(metadata[_STATE], tensors):
                 return None
-            kept = _unpacked(told, tensors)
+            kept = _unpacked(told, tensors, self._read_row)
+            halved = {self._budgets[name]: int(n) for name, n in told["halved_to"].items()}
         except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError):
             return None
+        for budget, tokens in halved.items():
+            budget.halve_to(tokens)
         _set_random_states(tensors)
         return kept
 
@@ -107,7 +129,7 @@ class Checkpoint:
         """Whether writing now costs no more than its share of the time since the last one."""
         return self._took <= self.cost * (time.perf_counter() - self._last)
 
-    def save(self, kept: Kept) -> None:
+    def save(self, kept: Kept[Row]) -> None:
         """Writes what is kept; the file is the old one or the new one, never half of it.
 
         Raises:
@@ -119,9 +141,9 @@ class Checkpoint:
         began = time.perf_counter()
         told, tensors = _packed(kept)
         tensors |= _random_states()
-        state = json.dumps({"identity": self.identity, **told})
-        # What two names share is written once for each: a safetensors file knows no aliases.
-        own = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        halved = halved_budgets(self._budgets)
+        state = json.dumps({"identity": self.identity, "halved_to": halved, **told})
+        own = _separate(tensors)
         metadata = {_STATE: state, _CHECKSUM: _checksum(state, own)}
         try:
             # Not flushed: a power cut may cost it, and damage is seen by its checksum.
@@ -140,7 +162,7 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def _packed(kept: Kept) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _packed(kept: Kept[Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What is kept as JSON and tensors; weights that are the best ones stand there once."""
     tensors = {f"weights.{name}": tensor for name, tensor in kept.weights.items()}
     best: dict[str, Any] | None = None
@@ -173,7 +195,9 @@ def _packed(kept: Kept) -> tuple[dict[str, Any], dict[str, Tensor]]:
     }, tensors
 
 
-def _unpacked(told: dict[str, Any], tensors: Mapping[str, Tensor]) -> Kept:
+def _unpacked(
+    told: dict[str, Any], tensors: Mapping[str, Tensor], read_row: Callable[[dict[str, Any]], Row]
+) -> Kept[Row]:
     def under(beginning: str) -> dict[str, Tensor]:
         start = len(beginning)
         return {name[start:]: t for name, t in tensors.items() if name.startswith(beginning)}
@@ -190,10 +214,7 @@ def _unpacked(told: dict[str, Any], tensors: Mapping[str, Tensor]) -> Kept:
         schedule=told["schedule"],
         scaler=told["scaler"],
         progress=Progress(
-            history=[
-                Epoch(**(row | {"groups": [ParameterGroup(**g) for g in row["groups"]]}))
-                for row in told["history"]
-            ],
+            history=[read_row(row) for row in told["history"]],
             best=None
             if best is None
             else (best["f1"], best["epoch"], weights if best["current"] else under("best.")),
@@ -203,6 +224,17 @@ def _unpacked(told: dict[str, Any], tensors: Mapping[str, Tensor]) -> Kept:
         ),
         seconds=told["seconds"],
     )
+
+
+def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors on the host; one that has two names (tied weights) twice: a file knows no aliases."""
+    found: dict[str, Tensor] = {}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        own = tensor.detach().cpu().contiguous()
+        found[name] = own.clone() if own.numel() and own.data_ptr() in places else own
+        places.add(own.data_ptr())
+    return found
 
 
 def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,3 +32,13 @@ class Epoch:
     dev_recall: float | None
     seconds: float
     groups: list[ParameterGroup]
+
+
+def read_epoch(fields: dict[str, Any]) -> Epoch:
+    """An epoch from its fields, as `dataclasses.asdict` gives them.
+
+    Raises:
+        TypeError, LookupError: they are not those of an epoch.
+    """
+    groups = [ParameterGroup(**group) for group in fields["groups"]]
+    return Epoch(**(fields | {"groups": groups}))

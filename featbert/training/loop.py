@@ -58,8 +58,6 @@ class Fitted:
         seconds: wall time of all epochs, dev scoring included.
         trained_parameters: parameters that training changed, in any epoch.
         flops: of training, dev scoring not included, estimated from shapes.
-        halved_to: padded tokens of a batch from where on one of the settings' did not fit in
-            memory, in the process that finished it; 0 where all did.
     """
 
     history: list[Epoch]
@@ -67,7 +65,6 @@ class Fitted:
     seconds: float
     trained_parameters: int
     flops: float
-    halved_to: int = 0
 
 
 @freed_memory_kept()
@@ -82,9 +79,10 @@ def fit(
     documents: Ints | None = None,
     device: Device,
     precision: Precision = "fp32",
+    budget: TokenBudget | None = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Checkpoint[Epoch] | None = None,
     told: Callable[[int], str] = "sentence {}".format,
 ) -> Fitted:
     """Trains the tagger and leaves it, in eval mode, with the weights that were best on dev.
@@ -94,6 +92,8 @@ def fit(
         score_dev: entity scores of dev with the tagger as it stands; F1 chooses the epoch. None:
             all epochs are trained and the last weights kept.
         documents: (S,) document of each sentence where batches are drawn by document.
+        budget: padded tokens computed at once, halved where they do not fit; the settings' by
+            default.
         on_step: called with steps done and steps in all.
         on_epoch: called with the history row of each epoch, those that a checkpoint kept included.
         checkpoint: where an interrupted training of the same kind is gone on from, and kept.
@@ -117,7 +117,7 @@ def fit(
         scaler,
         device,
         precision,
-        TokenBudget(settings.token_budget),
+        budget or TokenBudget(settings.token_budget),
     )
     watch = GradientWatch(tagger, device.torch)
     history: list[Epoch] = []
@@ -208,7 +208,6 @@ def fit(
         time.perf_counter() - started,
         trained_parameters=sum(trained.values()),
         flops=flops,
-        halved_to=objective.budget.tokens if objective.budget.halved else 0,
     )
 
 

@@ -129,6 +129,14 @@ def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path: Path, monkeypatc
         assert is_locked(removed[0])
 
 
+def test_a_lock_that_a_kill_left_beside_a_finished_run_is_taken_away(workspace: Workspace) -> None:
+    assert workspace.finetune("--quiet").exit_code == 0
+    (run,) = find_runs(workspace.runs)
+    lock_path(run.folder).write_text("process 1 on elsewhere\n")
+    assert "finished before" in workspace.finetune().stdout
+    assert hidden(workspace.runs) == []
+
+
 def test_a_runs_directory_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     told = r"\.one\.lock cannot be written"
@@ -206,6 +214,42 @@ def test_run_waits_for_the_store_that_another_process_extracts(
     assert done.exit_code == 0, done.output
     assert "waiting: another process is extracting into" in done.stderr
     assert {run.name for run in find_runs(workspace.runs)} == set(names)
+
+
+def test_run_waits_for_the_encoder_that_another_process_adapts(
+    workspace: Workspace, file: Path
+) -> None:
+    file.write_text(file.read_text("utf-8") + "[adapt]\nepochs = 1\nmax_length = 32\n", "utf-8")
+    told = workspace.call(*run_words(workspace, file), "--dry-run").stdout
+    (folder,) = re.findall(r"adapt +to train +(\S+)", told)
+    end = workspace.folder / "end"
+    words = list(map(str, run_words(workspace, file)))
+    with (
+        second_process(OWNER, folder, end) as owner,
+        subprocess.Popen(
+            [sys.executable, "-m", "featbert", *words],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+        ) as done,
+    ):
+        try:
+            assert done.stderr is not None
+            lines = [""]
+            while not lines[-1].startswith("waiting: "):
+                lines.append(done.stderr.readline())
+                assert lines[-1], lines
+            assert f"is being trained by process {owner.pid} on " in lines[-1]
+            end.touch()
+            rest = done.communicate(timeout=120)[1]
+        finally:
+            done.kill()
+    assert done.returncode == 0, rest
+    # Its owner ended without an encoder, so it was trained here.
+    assert (Path(folder) / "adaptation.json").is_file()
+    assert len(find_runs(workspace.runs).runs) == 4
+    assert hidden(Path(folder).parent) == hidden(workspace.runs) == []
 
 
 def test_two_runs_of_one_experiment_share_its_work(workspace: Workspace, file: Path) -> None:

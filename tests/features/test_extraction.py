@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from featbert.features import block_states, extraction
 from featbert.features.alignment import ContextError
 from featbert.features.device import find_device
+from featbert.features.encoder import Encoder
 from featbert.features.extraction import extract
 from featbert.features.extraction_plan import ExtractionError, plan_extraction
 from featbert.features.layers import LayerError
@@ -344,6 +345,36 @@ def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monk
     assert datasets(store.path) == datasets(unbroken.path)
     assert store.verify() == []
     assert [p.name for p in cache.iterdir()] == [unbroken.path.name]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_batches_stay_halved_in_an_interrupted_extraction(
+    small_blocks, corpus, folder, tmp_path, monkeypatch, killed
+):
+    """The larger ones did not fit: nothing is tried twice, and the store says so all the same."""
+    plain, told, tried = Encoder.hidden_states, [], []
+
+    def small(encoder, batch, layers=None):
+        tried.append(batch.ids.numel())
+        if batch.ids.numel() > 42:  # the longest window has 40
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
+        return plain(encoder, batch, layers)
+
+    monkeypatch.setattr(Encoder, "hidden_states", small)
+    cache, kept = tmp_path / "cache", tmp_path / "kept"
+    with noticed_by(told.append):
+        whole = run(corpus, folder, tmp_path / "whole", token_budget=84)
+        with monkeypatch.context() as patch:
+            interrupt_after(patch, 3, kept)
+            with pytest.raises(Interrupted):
+                run(corpus, folder, cache, token_budget=84)
+        assert sum("does not fit" in line for line in told) == 2
+        tried.clear()
+        store = run(corpus, folder, kept if killed else cache, token_budget=84)
+    assert sum("does not fit" in line for line in told) == 2
+    assert max(tried) <= 42
+    assert 0 < store.manifest.halved_to == whole.manifest.halved_to <= 42
+    assert datasets(store.path) == datasets(whole.path)
 
 
 def test_what_was_kept_is_told(whole, corpus, folder, tmp_path, monkeypatch):

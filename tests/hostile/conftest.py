@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 from tests.hostile import budget
 
@@ -16,6 +17,18 @@ def bounded_memory() -> Iterator[None]:
     before = budget.peak_memory()
     yield
     assert budget.peak_memory() - before < budget.MOST_MEMORY
+
+
+@pytest.fixture
+def soak_round() -> None:
+    """What `pytest_generate_tests` hangs the rounds of a soak on."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """In a soak, each hypothesis test once for every round."""
+    if budget.SOAK and is_hypothesis_test(metafunc.function):
+        metafunc.fixturenames.append("soak_round")
+        metafunc.parametrize("soak_round", range(budget.SOAK_ROUNDS))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

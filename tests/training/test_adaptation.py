@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import errno
 import json
 import math
+import os
 import shutil
 
 import numpy as np
@@ -20,7 +22,8 @@ from featbert.features.encoder import load_encoder
 from featbert.features.fitting import TokenBudget
 from featbert.features.source import find_encoder
 from featbert.features.wordpieces import load_wordpieces
-from featbert.training import adaptation
+from featbert.notices import noticed_by
+from featbert.training import adaptation, adapted_folder
 from featbert.training.adaptation import AdaptationError, adapt, decide_nsp
 from featbert.training.adaptation_loop import (
     DEV,
@@ -31,8 +34,13 @@ from featbert.training.adaptation_loop import (
 )
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.adapted_folder import AdaptedFolderError
+from featbert.training.checkpoint import Checkpoint
 from featbert.training.gradients import GradientWatch
-from featbert.training.language_model import LanguageModelError, load_language_model
+from featbert.training.language_model import (
+    LanguageModel,
+    LanguageModelError,
+    load_language_model,
+)
 from featbert.training.sentence_pairs import NO_PAIR, piece_text
 from featbert.training.settings import SettingsError
 from tests.encoders import FAMILIES
@@ -379,25 +387,162 @@ def test_what_stands_in_the_folder_is_kept(corpus, tiny_bert, tmp_path):
 
 
 def test_a_failed_write_leaves_nothing_and_loses_nothing(corpus, tiny_bert, tmp_path, monkeypatch):
-    from featbert.training import adapted_folder
-
     options = {"settings": QUICK, "out": tmp_path / "out", "device": "cpu", "precision": "fp32"}
 
     def full(*_):
-        raise OSError("no space left")
+        raise OSError(errno.ENOSPC, "no space left")
+
+    told = "out cannot be written: no space left; make room on that disk, then the same"
 
     with monkeypatch.context() as patch:
         patch.setattr(adapted_folder, "_copy_tokenizer", full)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(AdaptedFolderError, match=told):
             adapt(corpus, str(tiny_bert), **options)
         assert not list(tmp_path.iterdir())
     done = adapt(corpus, str(tiny_bert), **options)
     with monkeypatch.context() as patch:
         patch.setattr(adapted_folder, "_copy_tokenizer", full)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(AdaptedFolderError, match=told):
             adapt(corpus, str(tiny_bert), **options, overwrite=True)
     assert adapt(corpus, str(tiny_bert), **options) == dataclasses.replace(done, hit=True)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+class Stopped(Exception):
+    """In place of a kill."""
+
+
+@pytest.fixture
+def always_kept(monkeypatch):
+    """A checkpoint after every epoch, however long writing it takes."""
+    monkeypatch.setattr(Checkpoint, "is_due", lambda _: True)
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 2, 3])
+@pytest.mark.usefixtures("always_kept")
+def test_a_stopped_adaptation_goes_on_to_the_same_weights(corpus, tiny_bert, tmp_path, stop_after):
+    settings = dataclasses.replace(QUICK, epochs=3)
+    options = {"settings": settings, "device": "cpu", "precision": "fp32"}
+    rows, steps = [], []
+
+    def stop(row):
+        rows.append(timeless(row))
+        if row.epoch == stop_after:
+            raise Stopped
+
+    expected = adapt(corpus, str(tiny_bert), out=tmp_path / "whole", **options)
+    with pytest.raises(Stopped):
+        adapt(corpus, str(tiny_bert), out=tmp_path / "stopped", **options, on_epoch=stop)
+    left = [".stopped.partial"] if stop_after > 1 else []
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*left, "whole"]
+    told = []
+    done = adapt(
+        corpus, str(tiny_bert), out=tmp_path / "stopped", **options,
+        on_epoch=told.append, on_step=lambda step, total: steps.append((step, total)),
+    )  # fmt: skip
+    assert told == done.history
+    assert [timeless(r) for r in told] == [timeless(r) for r in expected.history]
+    per_epoch = steps[-1][1] // 3
+    assert steps[0][0] == max(0, stop_after - 1) * per_epoch + 1
+    assert weights_of(done) == weights_of(expected)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["stopped", "whole"]
+    assert {p.name for p in done.folder.iterdir()} == {p.name for p in expected.folder.iterdir()}
+
+
+@pytest.mark.usefixtures("always_kept")
+def test_a_checkpoint_of_another_adaptation_is_not_gone_on_from(corpus, tiny_bert, tmp_path):
+    settings = dataclasses.replace(QUICK, epochs=3)
+    options = {"out": tmp_path / "out", "device": "cpu", "precision": "fp32"}
+
+    def stop(row):
+        if row.epoch == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        adapt(corpus, str(tiny_bert), settings=settings, **options, on_epoch=stop)
+    other = dataclasses.replace(settings, learning_rate=5e-4)
+    done = adapt(corpus, str(tiny_bert), settings=other, **options)
+    alone = adapt(corpus, str(tiny_bert), settings=other, **options | {"out": tmp_path / "alone"})
+    assert weights_of(done) == weights_of(alone)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["alone", "out"]
+
+
+@pytest.mark.usefixtures("always_kept")
+def test_a_failed_write_goes_on_from_the_last_epoch(corpus, tiny_bert, tmp_path, monkeypatch):
+    settings = dataclasses.replace(QUICK, epochs=2)
+    options = {"settings": settings, "out": tmp_path / "out", "device": "cpu", "precision": "fp32"}
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(adapted_folder, "_copy_tokenizer", full)
+        with pytest.raises(AdaptedFolderError, match="out cannot be written: no space left"):
+            adapt(corpus, str(tiny_bert), **options)
+    assert [p.name for p in (tmp_path / ".out.partial").iterdir()] == ["checkpoint.safetensors"]
+    steps = []
+    adapt(corpus, str(tiny_bert), **options, on_step=lambda *s: steps.append(s))
+    assert steps[0][0] == steps[-1][1] // 2 + 1
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path, monkeypatch):
+    """One works, the other says who does; what was finished meanwhile is not trained again."""
+    out = tmp_path / "out"
+    options = {"settings": QUICK, "out": out, "device": "cpu", "precision": "fp32"}
+    plan = adaptation.plan_adaptation(corpus, find_encoder(str(tiny_bert)), **options)
+    with (
+        adapted_folder.owned(out),
+        pytest.raises(
+            AdaptedFolderError, match=rf"out is being trained by process {os.getpid()} on .*; wait"
+        ),
+    ):
+        adapt(corpus, str(tiny_bert), **options)
+    done = adapt(corpus, str(tiny_bert), **options)
+    assert adaptation.run_adaptation(plan, corpus, find_encoder(str(tiny_bert))) == (
+        dataclasses.replace(done, hit=True)
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_kill_in_the_last_moment_left_is_taken_away(corpus, tiny_bert, tmp_path):
+    options = {"settings": QUICK, "out": tmp_path / "out", "device": "cpu", "precision": "fp32"}
+    done = adapt(corpus, str(tiny_bert), **options)
+    (tmp_path / ".out.lock").write_text("process 1 on elsewhere\n")
+    shutil.copytree(done.folder, tmp_path / ".out.before")
+    (done.folder / "checkpoint.safetensors").write_bytes(b"left")
+    assert adapt(corpus, str(tiny_bert), **options).hit
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert "checkpoint.safetensors" not in {p.name for p in done.folder.iterdir()}
+
+
+def test_halved_batches_are_recorded(corpus, tiny_bert, tmp_path, monkeypatch):
+    plain, told = LanguageModel.forward, []
+
+    def small(model, batch):
+        if batch.ids.numel() > 60:
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
+        return plain(model, batch)
+
+    monkeypatch.setattr(LanguageModel, "forward", small)
+    settings = dataclasses.replace(QUICK, token_budget=100)
+    with noticed_by(told.append):
+        done = adapt(
+            corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, device="cpu",
+            precision="fp32",
+        )  # fmt: skip
+    assert len(told) == 2
+    halved = json.loads((done.folder / adapted_folder.RECORD_NAME).read_text())["halved_to"]
+    assert set(halved) == {"training", "scoring"}
+    assert all(0 < n <= 60 for n in halved.values())
+
+
+def timeless(row):
+    return dataclasses.replace(row, seconds=0.0)
+
+
+def weights_of(adapted):
+    return (adapted.folder / "model.safetensors").read_bytes()
 
 
 ONE_DOCUMENT = ["a b", "c"], [0, 0]

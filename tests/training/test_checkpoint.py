@@ -10,11 +10,14 @@ import pytest
 import torch
 
 from featbert.errors import FeatbertError
+from featbert.features.fitting import TokenBudget
 from featbert.features.layers import parse_layers
+from featbert.notices import noticed_by
 from featbert.tagging import BiLSTMTagger
 from featbert.training import checkpoint as module
 from featbert.training import fit
 from featbert.training.checkpoint import Checkpoint
+from featbert.training.history import read_epoch
 from tests.training.test_loop import CPU, LENGTHS, N_LABELS, N_WORDS, VectorInputs, dev_scores
 from tests.training.test_loop import SETTINGS as SHORT
 
@@ -27,6 +30,10 @@ class Stopped(Exception):
     """In place of a kill."""
 
 
+def kept_at(path, identity="a training", **options) -> Checkpoint:
+    return Checkpoint(path, identity, read_epoch, **options)
+
+
 def tagger() -> BiLSTMTagger:
     torch.manual_seed(4)
     mix = parse_layers("weighted:0-1", 2)
@@ -37,7 +44,7 @@ def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SE
     """Weights and result of a training, which stops in an epoch's scoring where asked."""
     model, rows = tagger(), []
     scored = iter(range(len(f1)))
-    checkpoint = None if path is None else Checkpoint(path, "a training", **{"cost": 1e9} | options)
+    checkpoint = None if path is None else kept_at(path, **{"cost": 1e9} | options)
     if path is not None and path.exists():
         begun = checkpoint.load()
         scored = iter(range(len(begun.progress.history) if begun else 0, len(f1)))
@@ -119,14 +126,14 @@ def test_another_training_s_or_a_damaged_file_is_not_gone_on_from(tmp_path) -> N
     path = tmp_path / "checkpoint"
     with pytest.raises(Stopped):
         train(path, stop_in=3)
-    assert Checkpoint(path, "a training").load() is not None
-    assert Checkpoint(path, "another training").load() is None
+    assert kept_at(path).load() is not None
+    assert kept_at(path, "another training").load() is None
     whole = path.read_bytes()
     for content in (b"", whole[:100], b"\x00" * 50, whole[: len(whole) // 2]):
         path.write_bytes(content)
-        assert Checkpoint(path, "a training").load() is None
+        assert kept_at(path).load() is None
     path.unlink()
-    assert Checkpoint(path, "a training").load() is None
+    assert kept_at(path).load() is None
 
 
 def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path) -> None:
@@ -139,7 +146,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path) -> None:
         damaged = bytearray(whole)
         damaged[place] ^= 1 << generator.integers(8)
         path.write_bytes(bytes(damaged))
-        assert Checkpoint(path, "a training").load() is None, place
+        assert kept_at(path).load() is None, place
 
 
 def test_nothing_is_pickled(tmp_path) -> None:
@@ -155,7 +162,7 @@ def test_nothing_is_pickled(tmp_path) -> None:
 def test_it_is_written_as_often_as_it_costs_little(tmp_path, monkeypatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
-    checkpoint = Checkpoint(tmp_path / "checkpoint", "a training", cost=0.05)
+    checkpoint = kept_at(tmp_path / "checkpoint", cost=0.05)
     assert checkpoint.is_due()
     checkpoint._took = 2.0
     clock[0] = 39.0
@@ -181,3 +188,77 @@ def test_a_full_disk_keeps_the_one_before(tmp_path, monkeypatch) -> None:
         train(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]
+
+
+class Narrow(torch.nn.Module):
+    """A tagger that computes at most so many padded tokens at once."""
+
+    def __init__(self, fits: int) -> None:
+        super().__init__()
+        self.tagger, self.fits = tagger(), fits
+
+    def forward(self, batch):
+        if len(batch.lengths) * int(batch.lengths.max()) > self.fits:
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
+        return self.tagger(batch)
+
+
+def test_what_was_halved_stays_so(tmp_path) -> None:
+    """Sums in other parts would end in other bits; and what was halved is recorded at the end."""
+
+    def narrow(path=None, stop_in=None):
+        budgets = {"training": TokenBudget(1000), "prediction": TokenBudget(4000)}
+        done = 0
+
+        def score_dev():
+            nonlocal done
+            done += 1
+            if done == 2 and stop_in is None:
+                budgets["prediction"].halve_to(50)
+            if done == stop_in:
+                raise Stopped
+            if stop_in is not None:
+                budgets["prediction"].halve_to(50)
+            return dev_scores(0.1, 0.0, 0.0)
+
+        model, told = Narrow(40), []
+        checkpoint = path and kept_at(path, cost=1e9, budgets=budgets)
+        with noticed_by(told.append):
+            fit(
+                model,
+                VectorInputs(STATES),
+                LABELS,
+                SETTINGS,
+                seed=7,
+                score_dev=score_dev,
+                device=CPU,
+                budget=budgets["training"],
+                checkpoint=checkpoint,
+            )
+        return model.state_dict(), {name: b.halved_to for name, b in budgets.items()}, told
+
+    expected, halved, told = narrow()
+    assert 0 < halved["training"] <= 40
+    assert halved["prediction"] == 50
+    assert len(told) == 1
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Stopped):
+        narrow(path, stop_in=3)
+    weights, again, told = narrow(path)
+    assert again == halved
+    assert told == []
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+
+
+def test_tied_weights_are_kept(tmp_path) -> None:
+    from featbert.training.checkpoint import Kept, Progress
+
+    shared = torch.arange(6.0)
+    progress = Progress([], None, 3, 0.0, {})
+    kept = Kept({"a": shared, "b": shared}, {"state": {}, "param_groups": []}, {}, {}, progress, 1)
+    kept_at(tmp_path / "checkpoint").save(kept)
+    found = kept_at(tmp_path / "checkpoint").load()
+    assert found is not None
+    assert {name: t.tolist() for name, t in found.weights.items()} == {
+        name: shared.tolist() for name in "ab"
+    }

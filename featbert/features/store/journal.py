@@ -1,7 +1,8 @@
 """The journal beside an unfinished store: its plan, who is writing it, and its finished blocks.
 
-A line is a JSON value: {"plan": hash}, {"host", "process", "since"} of a writer, or [split, block,
-checksums by layer, seconds so far]. Lines are only ever added, so that a kill tears the last one at
+A line is a JSON value: {"plan": hash}, {"host", "process", "since"} of a writer, {"halved_to":
+padded tokens of a batch} where larger ones did not fit in memory, or [split, block, checksums by
+layer, seconds so far]. Lines are only ever added, so that a kill tears the last one at
 most; what makes no sense is passed over, and a block's last line counts. The file is also the lock:
 flock is the truth, which ends with its process; the writer's line is there to be told to others.
 """
@@ -73,6 +74,12 @@ class Journal:
         return str(plans[0]) if plans else None
 
     @property
+    def halved_to(self) -> int:
+        """Padded tokens that batches were halved to; 0 where they were not."""
+        found = [line.get("halved_to") for line in self._lines if isinstance(line, dict)]
+        return min((n for n in found if isinstance(n, int) and n > 0), default=0)
+
+    @property
     def entries(self) -> list[Entry]:
         """Finished blocks as an interrupted extraction noted them; the last line of each."""
         found: dict[tuple[str, int], Entry] = {}
@@ -92,6 +99,10 @@ class Journal:
     def begin(self, plan: str) -> None:
         """What comes now are blocks of `plan`."""
         self._write({"plan": plan})
+
+    def add_halving(self, tokens: int) -> None:
+        """Notes that from now on batches have at most so many padded tokens."""
+        self._write({"halved_to": tokens})
 
     def add(self, entry: Entry) -> None:
         """Notes a block that is on disk."""

@@ -58,7 +58,7 @@ class Manifest:
         created: UTC, ISO 8601.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text.
         halved_to: padded tokens of a batch from where on one of `token_budget` did not fit in
-            memory, in the process that finished it; 0 where all did.
+            memory; 0 where all did.
     """
 
     corpus: str

@@ -51,6 +51,8 @@ class StoreWriter:
     Attributes:
         finished: CRC-32 by layer of each block that is on disk, by (split, block); not empty
             where an interrupted extraction is continued.
+        halved_to: padded tokens that batches were halved to before it was interrupted; 0 where
+            they were not, or nothing is continued.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class StoreWriter:
         self.offsets = offsets
         self.blocks = blocks
         self.finished: dict[tuple[str, int], list[int]] = {}
+        self.halved_to = 0
         self._opened = time.perf_counter()
         self._seconds_before = 0.0
         plan = hash_of(manifest.plan)
@@ -119,6 +122,17 @@ class StoreWriter:
             self._file.flush()
             self._journal.add(Entry(split, block, sums, self.seconds))
         self.finished[split, block] = sums
+
+    def note_halved(self, tokens: int) -> None:
+        """Notes that batches were halved, for whoever goes on; once.
+
+        Raises:
+            StoreWriteError: the disk is full or fails; what was finished is kept.
+        """
+        if tokens != self.halved_to:
+            with self._told(self._kept()):
+                self._journal.add_halving(tokens)
+            self.halved_to = tokens
 
     def finish(self, manifest: Manifest) -> FeatureStore:
         """Completes the store under its final name.
@@ -222,6 +236,7 @@ class StoreWriter:
             if _out_of_reach(error):
                 raise
             return None
+        self.halved_to = self._journal.halved_to
         return file
 
     def _kept(self) -> str:
