@@ -9,11 +9,10 @@ from featbert.cli.text import printable
 from featbert.errors import nearest
 
 # By command: what an interruption leaves, and what the same command does with it.
-_NOTHING = "nothing was written; the same command starts again"
 _KEPT = {
     "extract": "finished blocks are kept; the same command goes on after them",
     "train": "finished runs and kept epochs stay; the same command goes on after them",
-    "adapt": _NOTHING,
+    "adapt": "kept epochs stay; the same command goes on after them",
     "compare": "tests that were finished are kept; the same command goes on",
     "evaluate": "finished splits and extracted blocks are kept; the same command goes on",
     "run": (
@@ -31,7 +30,9 @@ _OVERWRITTEN = {
         "runs that were trained again are kept, those not reached are as before; to go on, name "
         "what is left by --seeds"
     ),
-    "adapt": "the encoder that was there is kept; the same command starts again",
+    "adapt": (
+        "the encoder that was there and kept epochs stay; the same command goes on after them"
+    ),
     "evaluate": (
         "splits that were evaluated again are kept; to go on, name what is left by --split"
     ),
