@@ -147,7 +147,7 @@ def _learned(
     )
     seconds = time.perf_counter() - started
     scores = [row.dev_f1 for row in fitted.history if row.dev_f1 is not None]
-    flops = fitted.flops + len(scores) * prediction_flops(tagger, dev, settings)
+    flops = fitted.flops + len(scores) * prediction_flops(tagger, dev, settings, device)
     return Learned(
         seconds,
         [row.seconds for row in fitted.history],

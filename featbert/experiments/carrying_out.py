@@ -161,7 +161,7 @@ def _train(
     evaluated = evaluated_splits(plan, corpus)
     budgets = {
         "training": TokenBudget(settings.token_budget),
-        "prediction": prediction_budget(settings),
+        "prediction": prediction_budget(settings, device),
     }
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = working_folder(plan.folder)
@@ -279,8 +279,11 @@ def _cost(
     tagger, manifest = prepared.tagger, None
     if prepared.store is not None:
         manifest = prepared.store.manifest
-    settings = plan.options.settings
-    flops = {s.name: prediction_flops(tagger, prepared.inputs[s.name], settings) for s in evaluated}
+    settings, device = plan.options.settings, plan.options.device
+    flops = {
+        s.name: prediction_flops(tagger, prepared.inputs[s.name], settings, device)
+        for s in evaluated
+    }
     encoder = 0 if manifest is None else manifest.encoder_parameters
     return Cost(
         extraction_seconds=None if manifest is None else manifest.seconds,
@@ -289,7 +292,7 @@ def _cost(
         training_seconds=fitted.seconds,
         prediction_seconds=prediction_seconds,
         prediction_words=sum(s.n_words for s in evaluated),
-        peak_memory_bytes=peak_memory(plan.options.device),
+        peak_memory_bytes=peak_memory(device),
         trained_parameters=fitted.trained_parameters,
         total_parameters=sum(p.numel() for p in tagger.parameters()) + encoder,
         run_bytes=(folder / "weights.safetensors").stat().st_size,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import warnings
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,8 +67,22 @@ def has_native_bf16(device: Device) -> bool:
     """Whether the hardware multiplies bfloat16 matrices itself; emulated it is slower than fp32."""
     if device.kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return processor_has_bf16()
+
+
+def processor_has_bf16() -> bool:
+    """Whether the processor multiplies bfloat16 matrices itself."""
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
+
+
+@contextlib.contextmanager
+def without_onednn() -> Iterator[None]:
+    """torch's own kernels in place of oneDNN's within the block, on a processor."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # setting it tells of Intel GPUs that are not there
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
 
 
 def find_precision(wanted: str, device: Device) -> Precision:

@@ -7,6 +7,7 @@ total; featbert reads it as 768 units per direction.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.features.copies import to_device
+from featbert.features.device import processor_has_bf16, without_onednn
 from featbert.features.layers import LayerCombination
 from featbert.tagging.combination import CombineLayers, full_precision
 from featbert.tagging.recurrence import Packing, bilstm
@@ -102,5 +104,9 @@ class BiLSTMTagger(nn.Module):
     def _packed(self, vectors: Tensor, packing: Packing) -> Tensor:
         """The same by `nn.LSTM`."""
         assert self.lstm is not None
-        states: Tensor = self.lstm(PackedSequence(vectors, torch.tensor(packing.sizes)))[0].data
+        words = PackedSequence(vectors, torch.tensor(packing.sizes))
+        # Sentences of one length go to oneDNN's LSTM, which in bfloat16 needs a processor for it.
+        alike = not vectors.is_cuda and packing.sizes[0] == packing.sizes[-1]
+        with without_onednn() if alike and not processor_has_bf16() else nullcontext():
+            states: Tensor = self.lstm(words)[0].data
         return states

@@ -278,6 +278,27 @@ def test_under_autocast_the_lstm_is_torch_s():
     assert not torch.equal(cast, plain)
 
 
+@pytest.mark.parametrize("spec", ["last", "weighted:0-3"])
+@pytest.mark.parametrize("lengths", [[1], [5], [1, 1, 1], [4, 4], [7, 7, 7]])
+def test_sentences_of_one_length_under_autocast(spec, lengths):
+    """torch hands these to oneDNN, whose LSTM refuses bfloat16 on processors without it."""
+    case = feature_case(spec, dropout=0.0)
+    lengths = np.array(lengths)
+    shape = (4 if "-" in spec else 1, int(lengths.sum()), 16)
+    states = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    batch = FeatureBatch(states.half(), lengths)
+    plain = case.tagger.train()(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = case.tagger(batch)
+        with torch.inference_mode():
+            predicted = case.tagger.eval()(batch)
+    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(predicted, plain, atol=2e-2, rtol=2e-2)
+    assert not torch.equal(cast, plain)
+    cast.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in case.tagger.parameters())
+
+
 def test_the_papers_size():
     """Two layers of 768 units per direction: 768 read as per direction."""
     tagger = BiLSTMTagger(parse_layers("concat_last4", 12), 768, 9)
