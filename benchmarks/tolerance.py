@@ -25,8 +25,8 @@ from benchmarks.ours import extract_once
 from benchmarks.precision import relative_errors
 from benchmarks.record import Record
 from featbert.data import Corpus, Split
-from featbert.features.alignment import ranges
 from featbert.features.device import find_device
+from featbert.features.ranges import ranges
 from featbert.features.store import FeatureStore
 
 Ints = NDArray[np.int64]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from featbert.data.sentence import Sentence
 from featbert.errors import InputError
+from featbert.features.ranges import ranges
 from featbert.features.windows import plan_windows
 from featbert.features.wordpieces import WordPieces
 
@@ -78,13 +79,6 @@ class Alignment:
     def sentence_lengths(self) -> Ints:
         """(S,) words of each sentence."""
         return np.diff(self.sentences)
-
-
-def ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Concatenated ranges start .. start + size - 1, without a loop."""
-    total = np.cumsum(sizes)
-    begin = np.repeat(starts - (total - sizes), sizes)
-    return begin + np.arange(total[-1] if len(total) else 0)
 
 
 def check_context(context: str, *, has_documents: bool) -> None:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.errors import InputError, out_of_memory
-from featbert.features.alignment import Alignment, ranges
+from featbert.features.alignment import Alignment
 from featbert.features.copies import to_device
 from featbert.features.depth import parameter_depths
 from featbert.features.layer_states import layer_stack, read_layers
+from featbert.features.ranges import ranges
 from featbert.features.source import EncoderSource
 from featbert.features.wordpieces import WordPieces, load_wordpieces
 from featbert.stages import stage

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from featbert.errors import InputError, out_of_memory
+from featbert.features.ranges import ranges
 from featbert.features.source import EncoderSource
 from featbert.stages import stage
 
@@ -28,8 +29,9 @@ class TokenizerError(InputError):
     """A tokenizer that cannot deepen words: not a fast one, or without [UNK]."""
 
 
-# What the tokenizer tells of a text takes many times the room of its piece ids.
-TEXTS_AT_A_TIME = 1024
+# Distinct words that the tokenizer is given at a time, in texts of so many: what it tells of a text
+# takes many times the room of its piece ids.
+WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ class WordPieces:
     def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
         """Wordpieces of the words of texts.
 
+        A word's pieces do not depend on the words around it, so that each word is tokenized once.
+
         Args:
-            texts: words by text; each text's words are tokenized one by one.
+            texts: words by text.
 
         Returns:
             pieces: (P,) piece ids of all words in order, without specials.
@@ -67,40 +71,58 @@ class WordPieces:
             unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
                 the unknown piece for them, or nothing, and then they got it here.
         """
-        with stage("tokenizing", "sentences", len(texts)) as tell:
-            chunks = []
-            for start in range(0, len(texts), TEXTS_AT_A_TIME):
-                part = texts[start : start + TEXTS_AT_A_TIME]
-                chunks.append(self._pieces(part))
-                tell(len(part))
-        nothing = np.zeros(0, dtype=np.int64)
-        flat = np.concatenate([nothing, *(ids for ids, _, _ in chunks)])
-        counts = np.concatenate([nothing, *(by_word for _, by_word, _ in chunks)])
-        ends = np.concatenate([[0], counts.cumsum()])
-        return flat, ends, sum(unknown for _, _, unknown in chunks)
-
-    def _pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
-        """The pieces of at least one text, how many each word has, and unknown words."""
-        ids: list[Ints] = []
-        counts: list[Ints] = []
-        unknown = 0
-        encoded = self.backend.encode_batch(
-            [list(t) for t in texts], is_pretokenized=True, add_special_tokens=False
+        number_of: dict[str, int] = {}
+        numbers = np.fromiter(
+            (number_of.setdefault(word, len(number_of)) for text in texts for word in text),
+            dtype=np.int64,
         )
-        for text, found in zip(texts, encoded, strict=True):
-            piece_ids = np.asarray(found.ids, dtype=np.int64)
-            words = np.asarray(found.word_ids, dtype=np.int64)
-            by_word = np.bincount(words, minlength=len(text)).astype(np.int64)
-            unknown += len(np.unique(words[piece_ids == self.unknown_id]))
-            empty = np.flatnonzero(by_word == 0)
-            if len(empty):
-                unknown += len(empty)
-                at = np.concatenate([[0], np.cumsum(by_word)])[empty]
-                piece_ids = np.insert(piece_ids, at, self.unknown_id)
-                by_word[empty] = 1
-            ids.append(piece_ids)
-            counts.append(by_word)
-        return np.concatenate(ids), np.concatenate(counts), unknown
+        distinct = list(number_of)
+        found = []
+        with stage("tokenizing", "distinct words", len(distinct)) as tell:
+            for start in range(0, len(distinct), WORDS_AT_A_TIME):
+                part = distinct[start : start + WORDS_AT_A_TIME]
+                found += self._pieces_of(part)
+                tell(len(part))
+        nothing: Ints = np.zeros(0, dtype=np.int64)
+        known = np.concatenate([nothing, *(pieces for pieces, _, _ in found)])
+        sizes = np.concatenate([nothing, *(by_word for _, by_word, _ in found)])
+        unknown = np.concatenate([nothing, *(flags for _, _, flags in found)])
+        counts = sizes[numbers]
+        flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
+        return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
+
+    def _pieces_of(self, words: Sequence[str]) -> list[tuple[Ints, Ints, Ints]]:
+        """In parts: pieces, how many each word has, and 1 where a word is unknown."""
+        texts = [
+            words[start : start + WORDS_OF_A_TEXT]
+            for start in range(0, len(words), WORDS_OF_A_TEXT)
+        ]
+        encoded = self.backend.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        return [
+            self._with_unknown(
+                np.asarray(found.ids, dtype=np.int64),
+                np.asarray(found.word_ids, dtype=np.int64),
+                len(text),
+            )
+            for text, found in zip(texts, encoded, strict=True)
+        ]
+
+    def _with_unknown(self, pieces: Ints, words: Ints, n_words: int) -> tuple[Ints, Ints, Ints]:
+        """One text's: words without pieces get the unknown one.
+
+        Args:
+            words: (len(pieces),) the word that each piece is of.
+        """
+        by_word = np.bincount(words, minlength=n_words).astype(np.int64)
+        unknown = np.zeros(n_words, dtype=np.int64)
+        unknown[words[pieces == self.unknown_id]] = 1
+        empty = np.flatnonzero(by_word == 0)
+        if len(empty):
+            unknown[empty] = 1
+            at = np.concatenate([[0], np.cumsum(by_word)])[empty]
+            pieces = np.insert(pieces, at, self.unknown_id)
+            by_word[empty] = 1
+        return pieces, by_word, unknown
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:

@@ -14,13 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from featbert.features.alignment import Alignment, ranges
+from featbert.features.alignment import Alignment
 from featbert.features.batching import length_batches, padded_tokens
 from featbert.features.copies import to_device
 from featbert.features.encoder import Encoder, PieceBatch
 from featbert.features.flops import encoder_flops, matrix_entries
 from featbert.features.layers import LayerCombination
 from featbert.features.memory import available_memory
+from featbert.features.ranges import ranges
 from featbert.features.store import FeatureStore
 from featbert.features.store.manifest import DTYPE_BYTES
 from featbert.tagging.bilstm import FeatureBatch

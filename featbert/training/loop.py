@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from featbert.errors import InputError
 from featbert.evaluation.scores import PRF
-from featbert.features.alignment import ranges
 from featbert.features.copies import to_device
 from featbert.features.device import Device, Precision, autocast
 from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
+from featbert.features.ranges import ranges
 from featbert.stages import stage
 from featbert.training.checkpoint import Checkpoint, Kept, Progress
 from featbert.training.freezing import freeze_for_epoch

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.features.alignment import ContextError, align, check_context, ranges
+from featbert.features.alignment import ContextError, align, check_context
+from featbert.features.ranges import ranges
 from featbert.features.source import find_encoder
 from featbert.features.windows import plan_windows
 from featbert.features.wordpieces import load_wordpieces

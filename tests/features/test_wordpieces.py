@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 
@@ -46,16 +47,40 @@ def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
         assert unknown > 0  # or the test shows nothing
 
 
-def test_texts_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monkeypatch):
+def test_words_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monkeypatch):
     wordpieces = load(encoder_folder("bert"))
     texts = [WORDS[: 1 + number % 5] for number in range(11)] + [ODD_WORDS]
     whole = wordpieces.pieces(texts)
-    for portion in (1, 4, 12):
-        monkeypatch.setattr(module, "TEXTS_AT_A_TIME", portion)
+    for portion, of_a_text in ((1, 1), (4, 3), (12, 64), (1000, 2)):
+        monkeypatch.setattr(module, "WORDS_AT_A_TIME", portion)
+        monkeypatch.setattr(module, "WORDS_OF_A_TEXT", of_a_text)
         found = wordpieces.pieces(texts)
         np.testing.assert_array_equal(found[0], whole[0])
         np.testing.assert_array_equal(found[1], whole[1])
         assert found[2] == whole[2] > 0
+
+
+class Counting:
+    """A tokenizer that counts what it is given."""
+
+    def __init__(self, backend):
+        self.backend, self.words = backend, []
+
+    def encode_batch(self, texts, **options):
+        self.words += [word for text in texts for word in text]
+        return self.backend.encode_batch(texts, **options)
+
+
+def test_a_word_is_tokenized_once_however_often_it_stands_there(encoder_folder):
+    wordpieces = load(encoder_folder("bert"))
+    texts = [[*WORDS, *ODD_WORDS, *WORDS], list(reversed(WORDS)), []] * 3
+    counting = dataclasses.replace(wordpieces, backend=Counting(wordpieces.backend))
+    found = counting.pieces(texts)
+    assert sorted(counting.backend.words) == sorted({*WORDS, *ODD_WORDS})
+    alone = [wordpieces.pieces([[word]]) for text in texts for word in text]
+    np.testing.assert_array_equal(found[0], np.concatenate([pieces for pieces, _, _ in alone]))
+    np.testing.assert_array_equal(np.diff(found[1]), [ends[1] for _, ends, _ in alone])
+    assert found[2] == sum(unknown for _, _, unknown in alone) > 0
 
 
 def test_no_texts(encoder_folder):

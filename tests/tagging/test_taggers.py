@@ -19,9 +19,10 @@ from torch.nn.utils.rnn import (
     pad_sequence,
 )
 
-from featbert.features.alignment import align, ranges
+from featbert.features.alignment import align
 from featbert.features.encoder import load_encoder
 from featbert.features.layers import parse_layers
+from featbert.features.ranges import ranges
 from featbert.features.source import find_encoder
 from featbert.tagging import BiLSTMTagger, FeatureBatch, FineTuneTagger
 from featbert.tagging.recurrence import Packing, bilstm

@@ -12,12 +12,13 @@ import torch
 from torch import nn
 
 from featbert.evaluation.scores import PRF
-from featbert.features.alignment import align, ranges
+from featbert.features.alignment import align
 from featbert.features.batching import length_batches
 from featbert.features.device import Device
 from featbert.features.encoder import load_encoder
 from featbert.features.fitting import TokenBudget
 from featbert.features.layers import parse_layers
+from featbert.features.ranges import ranges
 from featbert.features.source import find_encoder
 from featbert.notices import noticed_by
 from featbert.tagging import BiLSTMTagger, FeatureBatch, FineTuneTagger
