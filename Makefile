@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# How long each target of the coverage-guided fuzzer runs, and kills of each of the five kill tests.
+# How long each target of the coverage-guided fuzzer runs, and kills of each of the six kill tests.
 SOAK_SECONDS ?= 60
 SOAK_KILLS ?= 50
 # Options of pip, such as --no-compile: bytecode of what is imported is written when it is.

@@ -34,7 +34,8 @@ def owning(path: Path, busy: Callable[[str], FeatbertError]) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
-        file.close()
+        with contextlib.suppress(OSError):  # a full disk: who has it was not written
+            file.close()
 
 
 def lock_beside(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from featbert.cli.text import printable
 from featbert.wording import unusual
 
 if TYPE_CHECKING:
-    from featbert.training.adaptation import AdaptEpoch
+    from featbert.training.adaptation_plan import AdaptEpoch
 
 
 @app.command(
@@ -137,7 +137,7 @@ def adapt(
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
     from featbert.data import load_corpus
     from featbert.features.source import find_encoder
-    from featbert.training.adaptation import decide_nsp
+    from featbert.training.adaptation_plan import decide_nsp
     from featbert.training.adaptation_settings import DEFAULT_SETTINGS
 
     settings = DEFAULT_SETTINGS.but(

@@ -13,7 +13,7 @@ LOOK_EVERY = 0.2
 
 
 class Elsewhere:
-    """Runs that wait for another process, by name, and the lock that it has."""
+    """Runs and encoders that wait for another process, by name, and the lock that it has."""
 
     def __init__(self, on_wait: Callable[[str], None] | None = None) -> None:
         """`on_wait` hears, once each, what is waited for."""
@@ -25,7 +25,7 @@ class Elsewhere:
         return name in self._locks
 
     def add(self, name: str, error: Exception, lock: Path) -> None:
-        """A run that another process trains, or extracts for, as an error said."""
+        """What another process trains, adapts or extracts for, as an error said."""
         told, _, advice = str(error).rpartition("; ")
         self._locks[name] = (told or advice, lock)
 

@@ -52,8 +52,8 @@ class Watchers:
     Attributes:
         on_plan: whenever it is known anew which runs there are.
         on_extraction: words done, words in all.
-        on_adaptation: before an encoder is trained as a language model: its name; gives who
-            listens to its steps, done and in all.
+        on_adaptation: when an encoder begins to be trained as a language model: its name; gives
+            who listens to its steps, done and in all.
         on_run: before each run, with its number among those missing now and their count; gives
             who listens to it, also where a worker carries it out.
         on_end: each run when it has ended.
@@ -193,7 +193,14 @@ def _adapt(
     arm, plan = adaptation.arm, adaptation.plan
     if plan.folder.name in elsewhere:
         return
-    on_step = watchers.on_adaptation(plan.folder.name) if watchers.on_adaptation else None
+    listening: list[Progress] = []
+
+    def on_step(done: int, total: int) -> None:
+        if watchers.on_adaptation is not None and not listening:
+            listening.append(watchers.on_adaptation(plan.folder.name))
+        for tell in listening:
+            tell(done, total)
+
     try:
         run_adaptation(
             plan,

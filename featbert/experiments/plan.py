@@ -27,7 +27,7 @@ from featbert.experiments.planning import (
 from featbert.experiments.resources import Resources
 from featbert.features.device import find_device
 from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
-from featbert.training.adaptation import AdaptationPlan, plan_adaptation
+from featbert.training.adaptation_plan import AdaptationPlan, plan_adaptation
 
 RUNS_DIR = Path("experiments/runs")
 

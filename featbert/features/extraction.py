@@ -175,7 +175,9 @@ def run_extraction(
             for name, k, states in blocks:
                 if writing is not None:
                     writing.result()
-                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus, budget)
+                # What comes next may halve the budget while this is written.
+                halved = budget.halved_to
+                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus, halved)
             if writing is not None:
                 writing.result()
         return writer.finish(
@@ -239,7 +241,7 @@ def _write(
     k: int,
     leaving: Leaving,
     corpus: Corpus,
-    budget: TokenBudget,
+    halved_to: int,
 ) -> None:
     """Runs in the writing thread, while the device computes the next block."""
     if not leaving.is_finite():
@@ -254,6 +256,4 @@ def _write(
                 sentence=named_sentence(sentence, name, corpus[name].sentences[sentence].words),
             )
         )
-    if budget.halved:
-        writer.note_halved(budget.tokens)
-    writer.write(name, k, leaving.on_host().numpy())
+    writer.write(name, k, leaving.on_host().numpy(), halved_to)

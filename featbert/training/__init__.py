@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from featbert.lazy import attach
 
 if TYPE_CHECKING:
-    from featbert.training.adaptation import Adapted, AdaptEpoch, adapt
+    from featbert.training.adaptation import adapt
+    from featbert.training.adaptation_plan import Adapted, AdaptEpoch
     from featbert.training.adaptation_settings import AdaptSettings
     from featbert.training.history import Epoch, ParameterGroup
     from featbert.training.loop import fit, predict
@@ -30,9 +31,9 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "AdaptEpoch": "featbert.training.adaptation",
+        "AdaptEpoch": "featbert.training.adaptation_plan",
         "AdaptSettings": "featbert.training.adaptation_settings",
-        "Adapted": "featbert.training.adaptation",
+        "Adapted": "featbert.training.adaptation_plan",
         "DEFAULTS": "featbert.training.settings",
         "Epoch": "featbert.training.history",
         "ParameterGroup": "featbert.training.history",

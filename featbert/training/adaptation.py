@@ -15,138 +15,32 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.atomic import cannot_write
 from featbert.data.corpus import Corpus
-from featbert.errors import InputError
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.training.adaptation_plan import (
+    AdaptationError,
+    AdaptationPlan,
+    Adapted,
+    AdaptEpoch,
+    finished_adaptation,
+    plan_adaptation,
+)
 from featbert.training.adaptation_settings import DEFAULT_SETTINGS, MAX_LENGTH, AdaptSettings
 from featbert.training.adapted_folder import (
     abandon,
     begin_folder,
     checkpoint_path,
-    finished_record,
-    folder_name,
     identity_hash,
     owned,
+    recover,
     settle_adapted,
     write_folder,
 )
 from featbert.versions import library_versions
-
-if TYPE_CHECKING:
-    from featbert.features.device import Device, Precision
-
-
-class AdaptationError(InputError):
-    """An adaptation that cannot be done: see the message."""
-
-
-@dataclass(frozen=True)
-class AdaptEpoch:
-    """Losses of one epoch, in nats; `epoch` 0 is dev before training.
-
-    Attributes:
-        train_mlm, dev_mlm: mean loss of the chosen pieces.
-        train_nsp, dev_nsp: mean loss of the labelled pairs; None without them.
-        seconds: wall time, dev included.
-    """
-
-    epoch: int
-    train_mlm: float | None
-    train_nsp: float | None
-    dev_mlm: float
-    dev_nsp: float | None
-    seconds: float
-
-    @property
-    def dev_perplexity(self) -> float:
-        """exp of the mean masked-LM loss on dev."""
-        return math.exp(self.dev_mlm) if self.dev_mlm < 700 else math.inf
-
-
-@dataclass(frozen=True)
-class Adapted:
-    """An adapted encoder on disk.
-
-    Attributes:
-        folder: what `--model` takes.
-        history: one row an epoch, from epoch 0.
-        fresh: parts of the model that the checkpoint lacked; they began at random values.
-        nsp: whether next-sentence prediction was trained.
-        counts: what was unusual in train and dev: windowed_sentences, unknown_words.
-        hit: whether it was there already, and nothing was done.
-    """
-
-    folder: Path
-    history: list[AdaptEpoch]
-    fresh: tuple[str, ...]
-    nsp: bool
-    counts: dict[str, int]
-    hit: bool
-
-
-@dataclass(frozen=True)
-class AdaptationPlan:
-    """What `adapt` will do.
-
-    Attributes:
-        folder: where the adapted encoder will be, or is.
-        identity: hash of what it follows from.
-        asked: what it follows from, as it is recorded.
-        settings, seed: what it is trained with.
-        nsp: whether next-sentence prediction is trained.
-        device, precision: where and in what it is computed.
-        overwrite: whether one that is there is made again.
-        finished: the adapted encoder, where it is there already.
-    """
-
-    folder: Path
-    identity: str
-    asked: dict[str, Any]
-    settings: AdaptSettings
-    seed: int
-    nsp: bool
-    device: Device
-    precision: Precision
-    overwrite: bool
-    finished: Adapted | None
-
-
-def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
-    """Whether next-sentence prediction is trained; checks what language modelling needs.
-
-    Raises:
-        AdaptationError: the corpus lacks train or dev; or "on" where the model has no
-            next-sentence head or a split no two sentences of one document.
-    """
-    for name, use in (("train", "train on"), ("dev", "measure perplexity on")):
-        if name not in corpus or not len(corpus[name]):
-            raise AdaptationError(
-                f"a {name} split expected to {use}, {corpus.source or corpus.name} has "
-                f"{', '.join(corpus.splits) or 'none'}; add a {name} file to the folder"
-            )
-    if wanted == "off":
-        return False
-    kind = source.config.get("model_type")
-    lacking = []
-    if kind != "bert" or source.config.get("type_vocab_size", 2) != 2:
-        lacking.append(
-            f"a BERT with two segment types expected for --nsp on, {source.name} is none ({kind})"
-        )
-    without = [name for name in ("train", "dev") if not _has_neighbours(corpus, name)]
-    if without:
-        lacking.append(
-            "documents of at least two sentences expected for --nsp on, "
-            f"{' and '.join(without)} of {corpus.source or corpus.name} "
-            f"{'have' if len(without) > 1 else 'has'} none (-DOCSTART- lines mark them)"
-        )
-    if lacking and wanted == "on":
-        raise AdaptationError("; ".join(lacking) + "; use --nsp off, or auto")
-    return not lacking
 
 
 def adapt(
@@ -203,42 +97,6 @@ def adapt(
     return run_adaptation(plan, corpus, source, on_step=on_step, on_epoch=on_epoch)
 
 
-def plan_adaptation(
-    corpus: Corpus,
-    source: EncoderSource,
-    *,
-    settings: AdaptSettings = DEFAULT_SETTINGS,
-    out: str | Path | None = None,
-    models_dir: str | Path = "cache/models",
-    seed: int = 1,
-    device: str = "auto",
-    precision: str = "auto",
-    overwrite: bool = False,
-) -> AdaptationPlan:
-    """What `adapt` will do, checked and named; nothing is written. See there."""
-    nsp = decide_nsp(corpus, source, settings.nsp)
-
-    from featbert.features.device import find_device, find_precision
-
-    where = find_device(device)
-    computed = find_precision(precision, where)
-    asked: dict[str, Any] = {
-        "base": {"weights": source.weights_hash, "files": source.files_hash},
-        "text": {name: corpus[name].text_fingerprint for name in ("train", "dev")},
-        "settings": dataclasses.asdict(settings)
-        | {"nsp": nsp, "max_length": settings.max_length or MAX_LENGTH},
-        "seed": seed,
-        "precision": computed,
-    }
-    identity = identity_hash(asked)
-    name = folder_name(source.name, corpus.name, identity)
-    folder = Path(models_dir) / name if out is None else Path(out).expanduser()
-    plan = AdaptationPlan(
-        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, None
-    )
-    return dataclasses.replace(plan, finished=_finished(plan, source))
-
-
 def run_adaptation(
     plan: AdaptationPlan,
     corpus: Corpus,
@@ -254,6 +112,35 @@ def run_adaptation(
     Raises:
         AdaptationBusyError: another process makes it.
     """
+    with _owned(plan.folder):
+        # Of a process that was killed while it put its encoder in the place of the one before.
+        recovered = recover(plan.folder)
+        done = finished_adaptation(plan, source, anew=plan.overwrite and not recovered)
+        return done or _train(plan, corpus, source, on_step, on_epoch)
+
+
+@contextlib.contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """`owned`; the folder above is not left behind where nothing came into it."""
+    above = folder.parent
+    made = not above.exists()
+    try:
+        with owned(folder):
+            yield
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                above.rmdir()
+
+
+def _train(
+    plan: AdaptationPlan,
+    corpus: Corpus,
+    source: EncoderSource,
+    on_step: Callable[[int, int], None] | None,
+    on_epoch: Callable[[AdaptEpoch], None] | None,
+) -> Adapted:
+    """Trains and writes the folder, for who owns it."""
     folder, settings, where = plan.folder, plan.settings, plan.device
 
     from featbert.features.fitting import TokenBudget, halved_budgets
@@ -290,10 +177,14 @@ def run_adaptation(
         "unknown_words": train.unknown + dev.unknown,
     }
     budgets = {name: TokenBudget(settings.token_budget) for name in ("training", "scoring")}
-    with owned(folder):
-        if (done := _finished(plan, source)) is not None:
-            return done
-        with _begun(folder):
+    checkpoint = Checkpoint(
+        checkpoint_path(folder),
+        _computation(plan),
+        lambda fields: AdaptEpoch(**fields),
+        budgets=budgets,
+    )
+    with _begun(folder):
+        try:
             history = fit_language_model(
                 language_model,
                 train,
@@ -303,32 +194,30 @@ def run_adaptation(
                 budgets=budgets,
                 on_step=on_step,
                 on_epoch=on_epoch,
-                checkpoint=Checkpoint(
-                    checkpoint_path(folder),
-                    _computation(plan),
-                    lambda fields: AdaptEpoch(**fields),
-                    budgets=budgets,
-                ),
+                checkpoint=checkpoint,
             )
-            record = {
-                "identity": plan.identity,
-                **plan.asked,
-                "model": source.name,
-                "model_source": source.reference,
-                "corpus": corpus.name,
-                "source": corpus.source,
-                "language": corpus.language,
-                "sequence_length": longest,
-                "counts": counts,
-                "fresh": list(language_model.fresh),
-                "history": [_record(row) for row in history],
-                "halved_to": halved_budgets(budgets),
-                "device": where.kind,
-                "device_name": where.name,
-                "threads": where.threads,
-                "versions": library_versions(),
-            }
-            write_folder(folder, source, language_model.model.cpu(), record)
+        except AdaptationError:  # it would end so again
+            checkpoint.remove()
+            raise
+        record = {
+            "identity": plan.identity,
+            **plan.asked,
+            "model": source.name,
+            "model_source": source.reference,
+            "corpus": corpus.name,
+            "source": corpus.source,
+            "language": corpus.language,
+            "sequence_length": longest,
+            "counts": counts,
+            "fresh": list(language_model.fresh),
+            "history": [_record(row) for row in history],
+            "halved_to": halved_budgets(budgets),
+            "device": where.kind,
+            "device_name": where.name,
+            "threads": where.threads,
+            "versions": library_versions(),
+        }
+        write_folder(folder, source, language_model.model.cpu(), record)
     return Adapted(folder, history, language_model.fresh, plan.nsp, counts, hit=False)
 
 
@@ -355,27 +244,7 @@ def _computation(plan: AdaptationPlan) -> str:
     return identity_hash({"adaptation": plan.identity, "versions": library_versions()} | where)
 
 
-def _finished(plan: AdaptationPlan, source: EncoderSource) -> Adapted | None:
-    """The adapted encoder that is wanted, where it is there."""
-    record = finished_record(plan.folder, source, plan.identity, overwrite=plan.overwrite)
-    if record is None:
-        return None
-    history = [_row(row) for row in record["history"]]
-    fresh, counts = tuple(record["fresh"]), record["counts"]
-    return Adapted(plan.folder, history, fresh, plan.nsp, counts, hit=True)
-
-
 def _record(row: AdaptEpoch) -> dict[str, Any]:
     """A row of the history as JSON, which has no infinity."""
     perplexity = row.dev_perplexity if math.isfinite(row.dev_perplexity) else None
     return dataclasses.asdict(row) | {"dev_perplexity": perplexity}
-
-
-def _row(record: dict[str, Any]) -> AdaptEpoch:
-    return AdaptEpoch(**{k: v for k, v in record.items() if k != "dev_perplexity"})
-
-
-def _has_neighbours(corpus: Corpus, split: str) -> bool:
-    """Whether all sentences have a document, and two neighbours the same."""
-    documents = [s.document for s in corpus[split]]
-    return None not in documents and len(set(documents)) < len(documents)

@@ -25,7 +25,7 @@ from featbert.features.device import Device, Precision, autocast
 from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
 from featbert.stages import stage
-from featbert.training.adaptation import AdaptationError, AdaptEpoch
+from featbert.training.adaptation_plan import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.checkpoint import Checkpoint, Kept, Progress
 from featbert.training.gradients import GradientWatch, Wrong
@@ -126,6 +126,7 @@ def fit_language_model(
         scaler.load_state_dict(kept.scaler)
         history, step = kept.progress.history, kept.progress.step
         started -= kept.seconds
+        kept = None  # a second copy of the weights
         if on_epoch is not None:
             for row in history:
                 on_epoch(row)

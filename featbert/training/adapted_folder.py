@@ -54,8 +54,7 @@ def owned(folder: Path) -> AbstractContextManager[None]:
     return owning(
         lock_beside(folder),
         lambda who: AdaptationBusyError(
-            f"{folder} is being trained by {who}; wait for its end, the same command then finds it "
-            "finished"
+            f"{folder} is being trained by {who}; wait for its end, then give the command again"
         ),
     )
 
@@ -76,20 +75,40 @@ def begin_folder(folder: Path) -> None:
 
 
 def settle_adapted(folder: Path) -> None:
-    """Takes away what a kill in the last moments left beside and in a finished encoder.
+    """Takes away what a kill left beside and in a finished encoder that is used as it is.
 
     Where another process has it, or it cannot be written to, nothing is done.
     """
     if not (folder / RECORD_NAME).is_file():
         return
-    left = [lock_beside(folder), _before(folder), folder / CHECKPOINT]
+    left = [lock_beside(folder), _partial(folder), _before(folder), folder / CHECKPOINT]
     if any(path.exists() for path in left):
-        with contextlib.suppress(FeatbertError, OSError), owned(folder):
+        with contextlib.suppress(FeatbertError), owned(folder):
+            shutil.rmtree(_partial(folder), ignore_errors=True)
             _settle_owned(folder)
 
 
+def recover(folder: Path) -> bool:
+    """Ends what a kill left half done between the encoder before and the one in its place.
+
+    For who owns the folder. What is written is whole when it has a record, which comes last.
+
+    Returns:
+        Whether the new one is in place now.
+    """
+    before, partial = _before(folder), _partial(folder)
+    if folder.exists() or not before.exists():
+        return False
+    whole = (partial / RECORD_NAME).is_file()
+    os.replace(partial if whole else before, folder)
+    if whole:
+        _settle_owned(folder)
+    return whole
+
+
 def _settle_owned(folder: Path) -> None:
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # the encoder is there; `settle_adapted` comes again
+        (folder / CHECKPOINT).unlink(missing_ok=True)
     shutil.rmtree(_before(folder), ignore_errors=True)
 
 
@@ -181,8 +200,8 @@ def write_folder(folder: Path, source: EncoderSource, model: Any, record: dict[s
     from safetensors import SafetensorError
 
     partial = _partial(folder)
-    begin_folder(folder)
     try:
+        begin_folder(folder)
         model.save_pretrained(partial)
         _copy_tokenizer(source, partial)
         written = find_encoder(str(partial))
@@ -210,6 +229,7 @@ def abandon(folder: Path) -> None:
     """Takes away what is written of an unfinished encoder, for who owns it, but its checkpoint."""
     partial = _partial(folder)
     with contextlib.suppress(OSError):
+        recover(folder)
         _clear(partial)
         partial.rmdir()  # stays where there is a checkpoint in it
 
@@ -240,6 +260,11 @@ def _move_into_place(written: Path, folder: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
     if folder.exists():
         os.replace(folder, before)
-    os.replace(written, folder)
+    try:
+        os.replace(written, folder)
+    except OSError:
+        if before.exists():
+            os.replace(before, folder)
+        raise
     with contextlib.suppress(OSError):  # not every file system can
         flush_folder(folder.parent)

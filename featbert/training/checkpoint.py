@@ -1,12 +1,12 @@
 """Checkpoints: a training that is killed goes on after its last kept epoch, to the same numbers.
 
-A checkpoint holds all that an epoch hands to the next: the tagger's and the best weights, the
+A checkpoint holds all that an epoch hands to the next: the weights and the best ones, the
 optimiser's moments, the schedule, the scaler, random states, the history, and what was counted.
 Batches need no state: they follow from seed and epoch. What did not fit in memory before is cut
 as small from the start. One safetensors file, nothing is pickled.
 
-Writing takes as long as four times the weights need to reach the disk, so it is done as often as
-it costs little (`COST`), and at the end the file is removed.
+Writing takes as long as up to four times the weights need to reach the disk, so it is done as often
+as it costs little (`COST`), and its owner removes the file when all is finished.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Kept(Generic[Row]):
     """What an epoch hands to the next.
 
     Attributes:
-        weights: the tagger's, by name.
+        weights: of what is trained, by name.
         optimizer, schedule, scaler: their `state_dict()`.
         progress: how far the training is.
         seconds: wall time so far.

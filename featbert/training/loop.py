@@ -135,6 +135,7 @@ def fit(
         scaler.load_state_dict(kept.scaler)
         history, best, step, flops, trained = kept.progress
         started -= kept.seconds
+        kept = None  # a second copy of the weights
         if on_epoch is not None:
             for row in history:
                 on_epoch(row)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import tempfile
+import threading
 from collections import namedtuple
 
 import h5py
@@ -289,7 +291,7 @@ def interrupt_after(monkeypatch, k, keep=None):
     """Lets `k` blocks be written; then what lies on disk is copied to `keep`, and it ends."""
     plain, calls = StoreWriter.write, []
 
-    def write(self, split, block, states):
+    def write(self, split, block, states, *rest):
         if len(calls) == k:
             if keep is not None:
                 keep.mkdir()
@@ -297,7 +299,7 @@ def interrupt_after(monkeypatch, k, keep=None):
                     shutil.copy(path, keep / path.name)
             raise Interrupted
         calls.append((split, block))
-        plain(self, split, block, states)
+        plain(self, split, block, states, *rest)
 
     monkeypatch.setattr(StoreWriter, "write", write)
 
@@ -305,9 +307,9 @@ def interrupt_after(monkeypatch, k, keep=None):
 def count_writes(monkeypatch) -> list[tuple[str, int]]:
     plain, calls = StoreWriter.write, []
 
-    def write(self, split, block, states):
+    def write(self, split, block, states, *rest):
         calls.append((split, block))
-        plain(self, split, block, states)
+        plain(self, split, block, states, *rest)
 
     monkeypatch.setattr(StoreWriter, "write", write)
     return calls
@@ -374,6 +376,62 @@ def test_batches_stay_halved_in_an_interrupted_extraction(
     assert sum("does not fit" in line for line in told) == 2
     assert max(tried) <= 42
     assert 0 < store.manifest.halved_to == whole.manifest.halved_to <= 42
+    assert datasets(store.path) == datasets(whole.path)
+
+
+def test_a_halving_counts_from_the_block_that_it_came_in(
+    small_blocks, corpus, folder, tmp_path, monkeypatch
+):
+    """A block is written while the next is computed: what halves then is that one's."""
+    plain, begun = Encoder.hidden_states, threading.Event()
+    sizes = []
+
+    def small(encoder, batch, layers=None):
+        sizes.append(batch.ids.numel())
+        if len(sizes) > first_block and batch.ids.numel() > 42:
+            begun.set()
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
+        return plain(encoder, batch, layers)
+
+    write = extraction._write
+
+    def waiting(writer, name, k, *rest):
+        if (name, k) == ("train", 0):
+            assert begun.wait(20)  # the next block has halved its batches by now
+        write(writer, name, k, *rest)
+
+    first_block = 10**9
+    monkeypatch.setattr(Encoder, "hidden_states", small)
+    per_block = []  # batches
+    with monkeypatch.context() as patch:
+        states = block_states.block_states
+
+        def counted(*args, **options):
+            before = len(sizes)
+            found = states(*args, **options)
+            per_block.append(len(sizes) - before)
+            return found
+
+        patch.setattr(extraction, "block_states", counted)
+        run(corpus, folder, tmp_path / "plain", token_budget=84)
+    first_block = per_block[0]
+    sizes.clear()
+    whole = run(corpus, folder, tmp_path / "whole", token_budget=84)
+    sizes.clear()
+    begun.clear()
+    monkeypatch.setattr(extraction, "_write", waiting)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 1)
+        with pytest.raises(Interrupted):
+            run(corpus, folder, tmp_path / "cache", token_budget=84)
+    (journal,) = (tmp_path / "cache").glob("*.journal")
+    blocks = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [len(line) for line in blocks if isinstance(line, list)] == [4]
+    # Resumed, the second block is the first that is computed.
+    first_block = 0
+    sizes.clear()
+    store = run(corpus, folder, tmp_path / "cache", token_budget=84)
+    assert 0 < store.manifest.halved_to == whole.manifest.halved_to
     assert datasets(store.path) == datasets(whole.path)
 
 
@@ -475,11 +533,11 @@ def test_seconds_count_the_interrupted_part_too(
     """Cost is a result: what was computed before an interruption was computed for the store."""
     plain = StoreWriter.write
 
-    def slow(self, split, block, states):
+    def slow(self, split, block, states, *rest):
         import time
 
         time.sleep(0.2)
-        plain(self, split, block, states)
+        plain(self, split, block, states, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(StoreWriter, "write", slow)
@@ -493,13 +551,13 @@ def test_two_extractions_into_one_store(small_blocks, corpus, folder, tmp_path, 
     seen = []
     plain = StoreWriter.write
 
-    def write(self, split, block, states):
+    def write(self, split, block, states, *rest):
         if not seen:
             seen.append(None)
             with pytest.raises(StoreBusyError) as caught:
                 StoreWriter(self.path, self.manifest, self.offsets, self.blocks)
             seen[0] = str(caught.value)
-        plain(self, split, block, states)
+        plain(self, split, block, states, *rest)
 
     monkeypatch.setattr(StoreWriter, "write", write)
     assert run(corpus, folder, tmp_path).verify() == []

@@ -24,7 +24,7 @@ from featbert.features.source import find_encoder
 from featbert.features.wordpieces import load_wordpieces
 from featbert.notices import noticed_by
 from featbert.training import adaptation, adapted_folder
-from featbert.training.adaptation import AdaptationError, adapt, decide_nsp
+from featbert.training.adaptation import adapt
 from featbert.training.adaptation_loop import (
     DEV,
     Surroundings,
@@ -32,6 +32,7 @@ from featbert.training.adaptation_loop import (
     evaluate,
     fit_language_model,
 )
+from featbert.training.adaptation_plan import AdaptationError, decide_nsp, plan_adaptation
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.adapted_folder import AdaptedFolderError
 from featbert.training.checkpoint import Checkpoint
@@ -490,7 +491,7 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path, monkeypatch):
     """One works, the other says who does; what was finished meanwhile is not trained again."""
     out = tmp_path / "out"
     options = {"settings": QUICK, "out": out, "device": "cpu", "precision": "fp32"}
-    plan = adaptation.plan_adaptation(corpus, find_encoder(str(tiny_bert)), **options)
+    plan = plan_adaptation(corpus, find_encoder(str(tiny_bert)), **options)
     with (
         adapted_folder.owned(out),
         pytest.raises(
@@ -505,18 +506,111 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_kill_between_the_old_encoder_and_the_new_one(corpus, tiny_bert, tmp_path, whole):
+    """The new one takes its place where it is whole; the old one comes back where it is not."""
+    out = tmp_path / "out"
+    options = {"settings": QUICK, "device": "cpu", "precision": "fp32"}
+    old = adapt(corpus, str(tiny_bert), **options, out=tmp_path / "old", seed=2)
+    new = adapt(corpus, str(tiny_bert), **options, out=tmp_path / "new")
+    os.replace(old.folder, tmp_path / ".out.before")
+    os.replace(new.folder, tmp_path / ".out.partial")
+    options["out"] = out
+    if not whole:
+        (tmp_path / ".out.partial" / adapted_folder.RECORD_NAME).unlink()
+    steps = []
+    done = adapt(
+        corpus, str(tiny_bert), **options, overwrite=True, on_step=lambda *s: steps.append(s)
+    )
+    assert bool(steps) != whole
+    assert done.hit == whole
+    assert timeless(done.history[-1]) == timeless(new.history[-1])
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_encoder_that_a_kill_moved_away_is_not_trained_over(corpus, tiny_bert, tmp_path):
+    out = tmp_path / "out"
+    options = {"settings": QUICK, "out": out, "device": "cpu", "precision": "fp32"}
+    adapt(corpus, str(tiny_bert), **options, seed=2)
+    os.replace(out, tmp_path / ".out.before")
+    with pytest.raises(AdaptedFolderError, match="it is of other settings, text or base model"):
+        adapt(corpus, str(tiny_bert), **options)
+    assert adapt(corpus, str(tiny_bert), **options, seed=2).hit
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_failed_move_brings_the_old_encoder_back(corpus, tiny_bert, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    options = {"out": out, "device": "cpu", "precision": "fp32"}
+    done = adapt(corpus, str(tiny_bert), settings=QUICK, **options)
+    plain = os.replace
+
+    def full(old, new):
+        if str(old).endswith(".partial"):
+            raise OSError(errno.ENOSPC, "no space left")
+        plain(old, new)
+
+    other = dataclasses.replace(QUICK, learning_rate=5e-4)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(AdaptedFolderError, match="out cannot be written: no space left"):
+            adapt(corpus, str(tiny_bert), settings=other, **options, overwrite=True)
+    assert adapt(corpus, str(tiny_bert), settings=QUICK, **options).history == done.history
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.usefixtures("always_kept")
+def test_a_loss_that_is_not_finite_leaves_no_checkpoint(corpus, tiny_bert, tmp_path):
+    """The same command would end so again, and other settings have a folder of their own."""
+    settings = dataclasses.replace(QUICK, epochs=3)
+
+    def spoil(row):
+        if row.epoch == 2:
+            torch.nn.functional.cross_entropy = broken
+
+    plain = torch.nn.functional.cross_entropy
+
+    def broken(*args, **options):
+        return plain(*args, **options) * float("nan")
+
+    try:
+        with pytest.raises(AdaptationError, match="found nan"):
+            adapt(
+                corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, device="cpu",
+                precision="fp32", on_epoch=spoil,
+            )  # fmt: skip
+    finally:
+        torch.nn.functional.cross_entropy = plain
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("out", ["/", "."])
+def test_a_folder_without_a_name_beside_others(corpus, tiny_bert, tmp_path, monkeypatch, out):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    options = {"settings": QUICK, "out": out, "device": "cpu", "precision": "fp32"}
+    source = find_encoder(str(tiny_bert))
+    if out == "/":
+        with pytest.raises((AdaptationError, AdaptedFolderError), match="expected"):
+            plan_adaptation(corpus, source, **options)
+    else:
+        assert plan_adaptation(corpus, source, **options).folder == tmp_path / "here"
+
+
 def test_what_a_kill_in_the_last_moment_left_is_taken_away(corpus, tiny_bert, tmp_path):
     options = {"settings": QUICK, "out": tmp_path / "out", "device": "cpu", "precision": "fp32"}
     done = adapt(corpus, str(tiny_bert), **options)
     (tmp_path / ".out.lock").write_text("process 1 on elsewhere\n")
     shutil.copytree(done.folder, tmp_path / ".out.before")
+    (tmp_path / ".out.partial").mkdir()  # of one that was to take its place, and was killed
     (done.folder / "checkpoint.safetensors").write_bytes(b"left")
     assert adapt(corpus, str(tiny_bert), **options).hit
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
     assert "checkpoint.safetensors" not in {p.name for p in done.folder.iterdir()}
 
 
-def test_halved_batches_are_recorded(corpus, tiny_bert, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("always_kept")
+def test_halved_batches_are_recorded_and_stay_so(corpus, tiny_bert, tmp_path, monkeypatch):
     plain, told = LanguageModel.forward, []
 
     def small(model, batch):
@@ -524,17 +618,28 @@ def test_halved_batches_are_recorded(corpus, tiny_bert, tmp_path, monkeypatch):
             raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
         return plain(model, batch)
 
+    def stop(row):
+        if row.epoch == 2:
+            raise Stopped
+
+    def halved(folder):
+        return json.loads((folder / adapted_folder.RECORD_NAME).read_text())["halved_to"]
+
     monkeypatch.setattr(LanguageModel, "forward", small)
-    settings = dataclasses.replace(QUICK, token_budget=100)
+    settings = dataclasses.replace(QUICK, epochs=2, token_budget=100)
+    options = {"settings": settings, "device": "cpu", "precision": "fp32"}
     with noticed_by(told.append):
-        done = adapt(
-            corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, device="cpu",
-            precision="fp32",
-        )  # fmt: skip
-    assert len(told) == 2
-    halved = json.loads((done.folder / adapted_folder.RECORD_NAME).read_text())["halved_to"]
-    assert set(halved) == {"training", "scoring"}
-    assert all(0 < n <= 60 for n in halved.values())
+        done = adapt(corpus, str(tiny_bert), out=tmp_path / "whole", **options)
+        assert len(told) == 2
+        assert set(halved(done.folder)) == {"training", "scoring"}
+        assert all(0 < n <= 60 for n in halved(done.folder).values())
+        with pytest.raises(Stopped):
+            adapt(corpus, str(tiny_bert), out=tmp_path / "stopped", **options, on_epoch=stop)
+        assert len(told) == 4
+        again = adapt(corpus, str(tiny_bert), out=tmp_path / "stopped", **options)
+    assert len(told) == 4  # nothing is tried at a size that did not fit before
+    assert halved(again.folder) == halved(done.folder)
+    assert weights_of(again) == weights_of(done)
 
 
 def timeless(row):

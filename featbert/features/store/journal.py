@@ -1,10 +1,10 @@
 """The journal beside an unfinished store: its plan, who is writing it, and its finished blocks.
 
-A line is a JSON value: {"plan": hash}, {"host", "process", "since"} of a writer, {"halved_to":
-padded tokens of a batch} where larger ones did not fit in memory, or [split, block, checksums by
-layer, seconds so far]. Lines are only ever added, so that a kill tears the last one at
-most; what makes no sense is passed over, and a block's last line counts. The file is also the lock:
-flock is the truth, which ends with its process; the writer's line is there to be told to others.
+A line is a JSON value: {"plan": hash}, {"host", "process", "since"} of a writer, or [split, block,
+checksums by layer, seconds so far], and behind these, where batches were halved, their padded
+tokens. Lines are only ever added, so that a kill tears the last one at most; what makes no sense is
+passed over, and a block's last line counts. The file is also the lock: flock is the truth, which
+ends with its process; the writer's line is there to be told to others.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ class Entry:
     Attributes:
         sums: CRC-32 by layer.
         seconds: of writing the store until then.
+        halved_to: padded tokens that batches had been halved to when it was computed; 0 where they
+            had not.
     """
 
     split: str
     block: int
     sums: list[int]
     seconds: float
+    halved_to: int = 0
 
 
 class Journal:
@@ -76,8 +79,7 @@ class Journal:
     @property
     def halved_to(self) -> int:
         """Padded tokens that batches were halved to; 0 where they were not."""
-        found = [line.get("halved_to") for line in self._lines if isinstance(line, dict)]
-        return min((n for n in found if isinstance(n, int) and n > 0), default=0)
+        return min((e.halved_to for e in self.entries if e.halved_to), default=0)
 
     @property
     def entries(self) -> list[Entry]:
@@ -85,9 +87,11 @@ class Journal:
         found: dict[tuple[str, int], Entry] = {}
         for line in self._lines:
             match line:
-                case [str(split), int(block), list(sums), int() | float() as seconds]:
-                    if block >= 0 and all(isinstance(n, int) for n in sums):
-                        found[split, block] = Entry(split, block, sums, float(seconds))
+                case [str(split), int(block), list(sums), int() | float() as seconds, *rest]:
+                    numbers = [*sums, *rest]
+                    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in numbers)
+                    if block >= 0 and whole and len(rest) < 2 and min(rest, default=0) >= 0:
+                        found[split, block] = Entry(split, block, sums, float(seconds), *rest)
         return list(found.values())
 
     def clear(self) -> None:
@@ -100,13 +104,10 @@ class Journal:
         """What comes now are blocks of `plan`."""
         self._write({"plan": plan})
 
-    def add_halving(self, tokens: int) -> None:
-        """Notes that from now on batches have at most so many padded tokens."""
-        self._write({"halved_to": tokens})
-
     def add(self, entry: Entry) -> None:
         """Notes a block that is on disk."""
-        self._write([entry.split, entry.block, entry.sums, round(entry.seconds, 3)])
+        halved = [entry.halved_to] if entry.halved_to else []
+        self._write([entry.split, entry.block, entry.sums, round(entry.seconds, 3), *halved])
 
     def remove(self) -> None:
         """Takes the journal away, and with it the lock."""

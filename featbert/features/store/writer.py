@@ -102,11 +102,12 @@ class StoreWriter:
         """Seconds of writing: since it was opened, and before an interruption."""
         return self._seconds_before + time.perf_counter() - self._opened
 
-    def write(self, split: str, block: int, states: NDArray[Any]) -> None:
+    def write(self, split: str, block: int, states: NDArray[Any], halved_to: int = 0) -> None:
         """Writes the hidden states of one block, flushes, and notes it in the journal.
 
         Args:
             states: (layers, words of the block, H) in the store's dtype.
+            halved_to: padded tokens that batches had been halved to when it was computed.
 
         Raises:
             StoreWriteError: the disk is full or fails; what was finished is kept.
@@ -120,19 +121,8 @@ class StoreWriter:
                 )
                 sums.append(checksum(rows))
             self._file.flush()
-            self._journal.add(Entry(split, block, sums, self.seconds))
+            self._journal.add(Entry(split, block, sums, self.seconds, halved_to))
         self.finished[split, block] = sums
-
-    def note_halved(self, tokens: int) -> None:
-        """Notes that batches were halved, for whoever goes on; once.
-
-        Raises:
-            StoreWriteError: the disk is full or fails; what was finished is kept.
-        """
-        if tokens != self.halved_to:
-            with self._told(self._kept()):
-                self._journal.add_halving(tokens)
-            self.halved_to = tokens
 
     def finish(self, manifest: Manifest) -> FeatureStore:
         """Completes the store under its final name.
