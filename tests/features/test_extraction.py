@@ -389,7 +389,6 @@ def test_a_halving_counts_from_the_block_that_it_came_in(
     def small(encoder, batch, layers=None):
         sizes.append(batch.ids.numel())
         if len(sizes) > first_block and batch.ids.numel() > 42:
-            begun.set()
             raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
         return plain(encoder, batch, layers)
 
@@ -397,7 +396,7 @@ def test_a_halving_counts_from_the_block_that_it_came_in(
 
     def waiting(writer, name, k, *rest):
         if (name, k) == ("train", 0):
-            assert begun.wait(20)  # the next block has halved its batches by now
+            assert begun.wait(20)  # the next block has halved the batches by now
         write(writer, name, k, *rest)
 
     first_block = 10**9
@@ -420,7 +419,7 @@ def test_a_halving_counts_from_the_block_that_it_came_in(
     sizes.clear()
     begun.clear()
     monkeypatch.setattr(extraction, "_write", waiting)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, noticed_by(lambda _: begun.set()):
         interrupt_after(patch, 1)
         with pytest.raises(Interrupted):
             run(corpus, folder, tmp_path / "cache", token_budget=84)
