@@ -1,10 +1,11 @@
-"""The records behind the README's second table: kept here, so that every number can be traced.
+"""The records behind tables of the READMEs: kept here, so that every number can be traced.
 
     featbert run experiments/layers.toml --set data=corpora/wikigold
     python -m benchmarks.readme --experiment layers --runs experiments/runs
 
 copies the records of an experiment's rows to `benchmarks/readme/<experiment>/`, without the folder
-that the corpus was read from; a test compares the README with them.
+that the corpus was read from; tests compare the project's README ("layers") and that of the
+benchmarks ("precision") with them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from featbert.comparison.experiment_record import read_experiment_record
 from featbert.report import render
 
 KEPT = Path(__file__).parent / "readme"
-COLUMNS = (*("approach", "seeds", "dev F1", "test F1", "Δ dev", "Δ test", "trained", "store"),)
+COLUMNS = {
+    "layers": ("approach", "seeds", "dev F1", "test F1", "Δ dev", "Δ test", "trained", "store"),
+    "precision": ("approach", "seeds", "dev F1", "test F1"),
+}
 
 
 def keep(experiment: str, runs_dir: Path) -> int:
@@ -43,14 +47,14 @@ def kept(experiment: str) -> Comparison:
 
 
 def table(experiment: str) -> list[str]:
-    """The lines of the README's table."""
+    """The lines of a README's table."""
     (lines,) = markdown_tables(render([kept(experiment)], "markdown"))
-    return with_columns(lines, COLUMNS)
+    return with_columns(lines, COLUMNS[experiment])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--experiment", required=True)
+    parser.add_argument("--experiment", required=True, choices=COLUMNS)
     parser.add_argument("--runs", type=Path, default=Path("experiments/runs"))
     options = parser.parse_args()
     print(f"{keep(options.experiment, options.runs)} records kept")

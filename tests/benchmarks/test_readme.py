@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.readme import kept, table
 from benchmarks.record import Spread, figure
+from featbert.comparison import Comparison, Run
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 README = (BENCHMARKS / "README.md").read_text("utf-8")
@@ -25,6 +27,17 @@ def test_ratios_shares_and_commands_are_the_records(path) -> None:
             assert f"| {figure(row['share_of_matmul_rate'])} |" in README
     if record["benchmark"] != "tolerance":  # that one is told in docs/reliability.md
         assert record["command"].split()[2] in README
+
+
+def test_f1_by_precision_is_that_of_the_records() -> None:
+    assert "\n".join(table("precision")) in README
+    comparison = kept("precision")
+    found = {(r.record.signature.training_precision, r.record.seed) for r in runs_of(comparison)}
+    assert found == {(precision, seed) for precision in ("fp32", "bf16") for seed in (1, 2, 3)}
+
+
+def runs_of(comparison: Comparison) -> list[Run]:
+    return [run for row in comparison.rows for run in row.runs]
 
 
 def test_tolerances_are_the_record_s() -> None:
