@@ -219,36 +219,27 @@ def test_run_waits_for_the_store_that_another_process_extracts(
 def test_run_waits_for_the_encoder_that_another_process_adapts(
     workspace: Workspace, file: Path
 ) -> None:
-    file.write_text(file.read_text("utf-8") + "[adapt]\nepochs = 1\nmax_length = 32\n", "utf-8")
+    head = f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\nseeds = [1]\n"
+    arms = (
+        "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
+    )
+    file.write_text(head + arms, "utf-8")
     told = workspace.call(*run_words(workspace, file), "--dry-run").stdout
     (folder,) = re.findall(r"adapt +to train +(\S+)", told)
-    end = workspace.folder / "end"
-    words = list(map(str, run_words(workspace, file)))
-    with (
-        second_process(OWNER, folder, end) as owner,
-        subprocess.Popen(
-            [sys.executable, "-m", "featbert", *words],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-            cwd=ROOT,
-        ) as done,
-    ):
-        try:
-            assert done.stderr is not None
-            lines = [""]
-            while not lines[-1].startswith("waiting: "):
-                lines.append(done.stderr.readline())
-                assert lines[-1], lines
-            assert f"is being trained by process {owner.pid} on " in lines[-1]
-            end.touch()
-            rest = done.communicate(timeout=120)[1]
-        finally:
-            done.kill()
-    assert done.returncode == 0, rest
-    # Its owner ended without an encoder, so it was trained here.
+    (plain,) = re.findall(r"run +to train +(\S+)", told)
+    with second_process(OWNER, folder, workspace.runs / plain / "record.json") as owner:
+        done = workspace.call(*run_words(workspace, file))
+    assert done.exit_code == 0, done.output
+    lines = done.stderr.splitlines()
+    waiting = next(i for i, line in enumerate(lines) if line.startswith("waiting: "))
+    assert f"is being trained by process {owner.pid} on " in lines[waiting]
+    # Its owner ended without an encoder, so that it was trained here, after what could be before.
+    trained = [n for n, line in enumerate(lines) if line.startswith("training ")]
+    adapted = [n for n in trained if lines[n].endswith("as a language model")]
+    assert (len(trained), len(adapted)) == (3, 1)
+    assert trained[0] < waiting < adapted[0]
     assert (Path(folder) / "adaptation.json").is_file()
-    assert len(find_runs(workspace.runs).runs) == 4
+    assert len(find_runs(workspace.runs).runs) == 2
     assert hidden(Path(folder).parent) == hidden(workspace.runs) == []
 
 

