@@ -1,4 +1,6 @@
-"""One process at a time does a piece of work, whichever command or machine it belongs to.
+"""One process at a time makes a folder, whichever command or machine it belongs to.
+
+    .<folder>.lock        beside it: which process makes it, and on which machine
 
 The lock is the system's (`locks.py`) and ends with its process, however that ends: a file that a
 killed process left holds nobody up. Who is done takes the file away.
@@ -9,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -19,16 +21,17 @@ from featbert.locks import LockedError, take_lock
 
 
 @contextlib.contextmanager
-def owning(path: Path, busy: Callable[[str], FeatbertError]) -> Iterator[None]:
-    """Within the block this process alone has the lock at `path`, whose folder is made.
+def owning(folder: Path, busy: type[FeatbertError]) -> Iterator[None]:
+    """Within the block no other process makes `folder`.
 
-    Args:
-        busy: the error for who else has it, such as "process 4711 on host".
+    The folder above is made, and not left behind where nothing comes into it.
 
     Raises:
-        FeatbertError: `busy`; or the file cannot be written.
+        FeatbertError: `busy`, with who else makes it; or the lock cannot be written.
     """
-    file = _taken(path, busy)
+    path = lock_beside(folder)
+    made = not path.parent.exists()
+    file = _taken(path, folder, busy)
     try:
         yield
     finally:
@@ -36,19 +39,24 @@ def owning(path: Path, busy: Callable[[str], FeatbertError]) -> Iterator[None]:
             path.unlink()
         with contextlib.suppress(OSError):  # a full disk: who has it was not written
             file.close()
+        if made:
+            with contextlib.suppress(OSError):
+                path.parent.rmdir()
 
 
 def lock_beside(folder: Path) -> Path:
-    """The lock of who makes a folder: a hidden file beside it."""
+    """The lock of who makes a folder."""
     return folder.with_name(f".{folder.name}.lock")
 
 
-def _taken(path: Path, busy: Callable[[str], FeatbertError]) -> TextIO:
+def _taken(path: Path, folder: Path, busy: type[FeatbertError]) -> TextIO:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = take_lock(path)
+        file = _opened(path)
     except LockedError as error:
-        raise busy(error.text[:300].strip() or "another process") from None
+        who = error.text[:300].strip() or "another process"
+        raise busy(
+            f"{folder} is being trained by {who}; wait for its end, then give the command again"
+        ) from None
     except OSError as error:
         raise FeatbertError(cannot_write(path, error)) from None
     with contextlib.suppress(OSError):
@@ -56,3 +64,12 @@ def _taken(path: Path, busy: Callable[[str], FeatbertError]) -> TextIO:
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
     return file
+
+
+def _opened(path: Path) -> TextIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return take_lock(path)
+    except FileNotFoundError:  # who had made the folder above took it away between the two
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return take_lock(path)

@@ -25,10 +25,4 @@ def owned(folder: Path) -> AbstractContextManager[None]:
         RunBusyError: another one does; says which.
         FeatbertError: the runs directory cannot be written to.
     """
-    return owning(
-        lock_path(folder),
-        lambda who: RunBusyError(
-            f"{folder} is being trained by {who}; wait for its end, the same command then finds it "
-            "finished"
-        ),
-    )
+    return owning(folder, RunBusyError)

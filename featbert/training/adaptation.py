@@ -112,25 +112,11 @@ def run_adaptation(
     Raises:
         AdaptationBusyError: another process makes it.
     """
-    with _owned(plan.folder):
+    with owned(plan.folder):
         # Of a process that was killed while it put its encoder in the place of the one before.
         recovered = recover(plan.folder)
         done = finished_adaptation(plan, source, anew=plan.overwrite and not recovered)
         return done or _train(plan, corpus, source, on_step, on_epoch)
-
-
-@contextlib.contextmanager
-def _owned(folder: Path) -> Iterator[None]:
-    """`owned`; the folder above is not left behind where nothing came into it."""
-    above = folder.parent
-    made = not above.exists()
-    try:
-        with owned(folder):
-            yield
-    finally:
-        if made:
-            with contextlib.suppress(OSError):
-                above.rmdir()
 
 
 def _train(

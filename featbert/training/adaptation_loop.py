@@ -27,7 +27,7 @@ from featbert.features.memory import freed_memory_kept
 from featbert.stages import stage
 from featbert.training.adaptation_plan import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
-from featbert.training.checkpoint import Checkpoint, Kept, Progress
+from featbert.training.checkpoint import Checkpoint, Learner, Progress
 from featbert.training.gradients import GradientWatch, Wrong
 from featbert.training.language_model import LanguageBatch, LanguageModel
 from featbert.training.masking import MaskedText, mask_text
@@ -118,15 +118,11 @@ def fit_language_model(
     dev_text = epoch_text(model, dev, settings, where, DEV)
     history: list[AdaptEpoch] = []
     step, started = 0, time.perf_counter()
-    kept = None if checkpoint is None else checkpoint.load()
-    if kept is not None:
-        model.load_state_dict(dict(kept.weights))
-        optimizer.load_state_dict(kept.optimizer)
-        schedule.load_state_dict(kept.schedule)
-        scaler.load_state_dict(kept.scaler)
-        history, step = kept.progress.history, kept.progress.step
-        started -= kept.seconds
-        kept = None  # a second copy of the weights
+    learner = Learner(model, optimizer, schedule, scaler)
+    resumed = None if checkpoint is None else checkpoint.resume(learner)
+    if resumed is not None:
+        (history, _, step, _, _), seconds = resumed
+        started -= seconds
         if on_epoch is not None:
             for row in history:
                 on_epoch(row)
@@ -168,16 +164,8 @@ def fit_language_model(
             raise _not_finite(wrong, epoch)
         close(epoch, _means(sums, read), began)
         if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
-            checkpoint.save(
-                Kept(
-                    model.state_dict(),
-                    optimizer.state_dict(),
-                    schedule.state_dict(),
-                    scaler.state_dict(),
-                    Progress(history, None, step, 0.0, {}),
-                    time.perf_counter() - started,
-                )
-            )
+            progress = Progress(history, None, step, 0.0, {})
+            checkpoint.keep(learner, progress, time.perf_counter() - started)
     model.eval()
     return history
 

@@ -51,12 +51,7 @@ def owned(folder: Path) -> AbstractContextManager[None]:
         AdaptationBusyError: another one does; says which.
         FeatbertError: the folder above cannot be written to.
     """
-    return owning(
-        lock_beside(folder),
-        lambda who: AdaptationBusyError(
-            f"{folder} is being trained by {who}; wait for its end, then give the command again"
-        ),
-    )
+    return owning(folder, AdaptationBusyError)
 
 
 def checkpoint_path(folder: Path) -> Path:

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError
@@ -71,6 +73,21 @@ class Kept(Generic[Row]):
     seconds: float
 
 
+@dataclass(frozen=True)
+class Learner:
+    """What steps change.
+
+    Attributes:
+        module: what is trained.
+        optimizer, schedule, scaler: as torch has them.
+    """
+
+    module: nn.Module
+    optimizer: Optimizer
+    schedule: LRScheduler
+    scaler: torch.amp.GradScaler
+
+
 class Checkpoint(Generic[Row]):
     """The checkpoint of one training: a file that its owner names.
 
@@ -100,6 +117,34 @@ class Checkpoint(Generic[Row]):
         self._read_row, self._budgets = read_row, dict(budgets or {})
         self._took = 0.0
         self._last = time.perf_counter()
+
+    def resume(self, learner: Learner) -> tuple[Progress[Row], float] | None:
+        """Sets the learner to what was kept, if anything was (see `load`).
+
+        Returns:
+            How far the training is, and its seconds so far.
+        """
+        kept = self.load()
+        if kept is None:
+            return None
+        learner.module.load_state_dict(dict(kept.weights))
+        learner.optimizer.load_state_dict(kept.optimizer)
+        learner.schedule.load_state_dict(kept.schedule)
+        learner.scaler.load_state_dict(kept.scaler)
+        return kept.progress, kept.seconds
+
+    def keep(self, learner: Learner, progress: Progress[Row], seconds: float) -> None:
+        """Writes how far the training is; see `save`."""
+        self.save(
+            Kept(
+                learner.module.state_dict(),
+                learner.optimizer.state_dict(),
+                learner.schedule.state_dict(),
+                learner.scaler.state_dict(),
+                progress,
+                seconds,
+            )
+        )
 
     def load(self) -> Kept[Row] | None:
         """What was kept, with random states and budgets as they were; None where there is nothing

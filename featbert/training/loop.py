@@ -23,7 +23,7 @@ from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
 from featbert.features.ranges import ranges
 from featbert.stages import stage
-from featbert.training.checkpoint import Checkpoint, Kept, Progress
+from featbert.training.checkpoint import Checkpoint, Learner, Progress
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.gradients import GradientWatch, Wrong
 from featbert.training.history import Epoch
@@ -127,15 +127,11 @@ def fit(
     trained: dict[str, int] = {}  # sizes of parameters that some epoch trained
     step = 0
     started = time.perf_counter()
-    kept = None if checkpoint is None else checkpoint.load()
-    if kept is not None:
-        tagger.load_state_dict(dict(kept.weights))
-        optimizer.load_state_dict(kept.optimizer)
-        schedule.load_state_dict(kept.schedule)
-        scaler.load_state_dict(kept.scaler)
-        history, best, step, flops, trained = kept.progress
-        started -= kept.seconds
-        kept = None  # a second copy of the weights
+    learner = Learner(tagger, optimizer, schedule, scaler)
+    resumed = None if checkpoint is None else checkpoint.resume(learner)
+    if resumed is not None:
+        (history, best, step, flops, trained), seconds = resumed
+        started -= seconds
         if on_epoch is not None:
             for row in history:
                 on_epoch(row)
@@ -191,16 +187,8 @@ def fit(
         if dev is not None and (best is None or dev.f1 > best[0]):
             best = (dev.f1, epoch, {n: t.clone() for n, t in tagger.state_dict().items()})
         if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
-            checkpoint.save(
-                Kept(
-                    tagger.state_dict(),
-                    optimizer.state_dict(),
-                    schedule.state_dict(),
-                    scaler.state_dict(),
-                    Progress(history, best, step, flops, trained),
-                    time.perf_counter() - started,
-                )
-            )
+            progress = Progress(history, best, step, flops, trained)
+            checkpoint.keep(learner, progress, time.perf_counter() - started)
     if best is not None:
         tagger.load_state_dict(dict(best[2]))
     tagger.eval()

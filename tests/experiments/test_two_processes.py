@@ -151,7 +151,7 @@ def test_train_and_finetune_say_who_trains_the_run(workspace: Workspace) -> None
     with second_process(OWNER, workspace.runs / run.name) as owner:
         told = error_of(workspace.finetune("--quiet"))
         assert f"{run.name} is being trained by process {owner.pid} on " in told
-        assert "the same command then finds it finished" in told
+        assert "wait for its end, then give the command again" in told
         assert find_runs(workspace.runs).runs == ()
         # Another seed is another run.
         assert workspace.finetune("--quiet", "--seeds", "2").exit_code == 0
