@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.workspace import Workspace, write_corpus
 
@@ -16,6 +17,11 @@ from tests.workspace import Workspace, write_corpus
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+# The same inputs each time, whoever runs the suite; new ones are a soak's (`tests/hostile/budget`).
+# No deadline: machines are shared.
+settings.register_profile("suite", derandomize=True, database=None, deadline=None)
+settings.load_profile("suite")
 
 
 # What commands import when they first need it.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from featbert.comparison.checked import RecordError
 from featbert.evaluation.scores import PRF, SplitScores
-from featbert.training.settings import DEFAULTS, TrainingSettings
+from featbert.training.settings import DEFAULTS, SettingsError, TrainingSettings
 from featbert.wording import counted, on_one_line
 
 if TYPE_CHECKING:
@@ -94,9 +94,17 @@ def _check_settings(record: RunRecord, where: str) -> None:
     """Settings that a run can have; names other than those of today are left alone."""
     known = {f.name for f in dataclasses.fields(TrainingSettings)}
     given = {name: value for name, value in record.settings.items() if name in known}
+    default = DEFAULTS[record.approach]
+    for name, value in given.items():
+        try:
+            dataclasses.replace(default, **{name: value})
+        except TypeError:  # a number expected, text or nothing found
+            _refuse(f"settings.{name} that a run can have", repr(value)[:200], where)
+        except SettingsError:  # told below, with those it depends on
+            pass
     try:
-        dataclasses.replace(DEFAULTS[record.approach], **given)
-    except (TypeError, ValueError) as error:
+        dataclasses.replace(default, **given)
+    except SettingsError as error:
         _refuse("settings that a run can have", str(error)[:200], where)
 
 

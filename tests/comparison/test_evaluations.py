@@ -33,7 +33,6 @@ IDENTITY = SplitIdentity("t" * 64, "g" * 64, 10, 100)
 
 
 @settings(
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(records)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from featbert.data import Sentence, read_conll, write_conll
@@ -39,7 +39,6 @@ def read_back(path, **options):
     return [Sentence(s.words, s.tags, s.document) for s in read_conll(path, **options).sentences]
 
 
-@settings(deadline=None)  # the machine is shared
 @given(texts())
 @example([Sentence(("\ufeffa",), ("O",))])
 @example([Sentence(("\ufeff", "#"), ("O", "O"), 0)])
@@ -51,7 +50,6 @@ def test_round_trip(sentences):
         assert read_back(path) == sentences
 
 
-@settings(deadline=None)  # the machine is shared
 @given(texts())
 def test_round_trip_of_predictions(sentences):
     predicted = [["B-X"] * len(s) for s in sentences]
@@ -62,7 +60,6 @@ def test_round_trip_of_predictions(sentences):
         assert [list(s.tags) for s in read_back(path, tag_column=3)] == predicted
 
 
-@settings(deadline=None)  # the machine is shared
 @given(texts())
 def test_round_trip_of_words_alone(sentences):
     bare = [

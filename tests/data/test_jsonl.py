@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data import Sentence, read_jsonl, write_jsonl
@@ -102,7 +102,6 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r\0"), min
 )
 
 
-@settings(deadline=None)  # the machine is shared
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4), st.booleans())
 def test_round_trip(tmp_path_factory, rows, documents):
     path = tmp_path_factory.mktemp("jsonl") / "out.jsonl"

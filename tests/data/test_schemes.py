@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data import (
@@ -64,26 +64,22 @@ def well_formed_bio(draw: st.DrawFn) -> list[str]:
     return tags
 
 
-@settings(deadline=None)  # the machine is shared
 @given(tags_of("BIES"))
 def test_spans_are_those_of_conlleval(tags):
     assert spans(tags, "bioes") == conlleval_chunks(tags)
 
 
-@settings(deadline=None)  # the machine is shared
 @given(tags_of("BI"), st.sampled_from(["bio", "iob1", "io", "bioes"]))
 def test_entities_of_b_and_i_do_not_depend_on_the_scheme(tags, scheme):
     bio, _ = to_bio(tags, scheme)
     assert spans(bio) == conlleval_chunks(tags)
 
 
-@settings(deadline=None)  # the machine is shared
 @given(well_formed_bio(), st.sampled_from(["bio", "iob1", "bioes"]))
 def test_round_trip_needs_no_repair(bio, scheme):
     assert to_bio(from_bio(bio, scheme), scheme) == (tuple(bio), 0)
 
 
-@settings(deadline=None)  # the machine is shared
 @given(well_formed_bio())
 def test_io_round_trip_or_refusal_of_neighbours(bio):
     entities = conlleval_chunks(bio)
@@ -95,7 +91,6 @@ def test_io_round_trip_or_refusal_of_neighbours(bio):
         assert to_bio(from_bio(bio, "io"), "io") == (tuple(bio), 0)
 
 
-@settings(deadline=None)  # the machine is shared
 @given(tags_of("BIES"))
 def test_repairing_twice_repairs_nothing(tags):
     bio, _ = to_bio(tags, "bioes")
@@ -167,13 +162,11 @@ def test_detection(rows, scheme):
     assert detect_scheme(row.split(" ") for row in rows) == scheme
 
 
-@settings(deadline=None)  # the machine is shared
 @given(st.lists(well_formed_bio(), max_size=4))
 def test_well_formed_bio_is_detected(rows):
     assert detect_scheme(rows) == "BIO"
 
 
-@settings(deadline=None)  # the machine is shared
 @given(st.lists(well_formed_bio(), max_size=4).filter(lambda r: any(map(conlleval_chunks, r))))
 def test_well_formed_iob1_is_detected(rows):
     assert detect_scheme(from_bio(row, "iob1") for row in rows) == "IOB1"

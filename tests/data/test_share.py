@@ -26,7 +26,7 @@ shares = st.fractions(Fraction(1, 500), 1, max_denominator=500)
 seeds = st.integers(0, 2**31)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(sizes, shares, seeds, st.booleans())
 def test_a_share_is_a_shortest_prefix_of_whole_units(sizes, share, seed, documents):
     split = split_of(sizes, documents=documents)
@@ -47,7 +47,7 @@ def _units(split: Split) -> list[set[int]]:
     return list(found.values())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(sizes, st.lists(shares, min_size=2, max_size=4), seeds)
 def test_smaller_shares_lie_inside_larger_ones(sizes, some, seed):
     split = split_of(sizes)

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
@@ -29,7 +29,6 @@ def counts(figures):
     return figures.correct, figures.predicted, figures.gold
 
 
-@settings(deadline=None)
 @given(tagged())
 def test_entities_are_those_of_conlleval(pair):
     expected = conlleval(*pair)
@@ -38,7 +37,6 @@ def test_entities_are_those_of_conlleval(pair):
     assert counts(scores.entity) == tuple(sum(c[i] for c in expected.values()) for i in range(3))
 
 
-@settings(deadline=None)
 @given(tagged())
 def test_figures_are_those_of_seqeval(pair):
     gold, predicted = pair
@@ -56,7 +54,6 @@ def test_figures_are_those_of_seqeval(pair):
             assert getattr(figures, name) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(tagged())
 def test_sentence_counts_sum_to_the_totals(pair):
     by_sentence = entity_counts(*pair)
@@ -67,7 +64,6 @@ def test_sentence_counts_sum_to_the_totals(pair):
         assert tuple(row) == counts(score([gold], [predicted]).entity)
 
 
-@settings(deadline=None)
 @given(tagged())
 def test_words_by_brute_force(pair):
     words = [(g, p) for gs, ps in zip(*pair, strict=True) for g, p in zip(gs, ps, strict=True)]

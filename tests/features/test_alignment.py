@@ -42,7 +42,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(rows=TEXTS, context=st.sampled_from(["sentence", "document"]), positions=st.integers(3, 40))
 def test_all_of_it_against_loops(wordpieces, rows, context, positions):
     numbers = np.cumsum([new for _, new in rows]).tolist()

@@ -107,7 +107,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(texts=TEXTS, dtype=st.sampled_from(["float16", "float32"]), budget=st.integers(8, 300))
 @example(texts=[list(ODD_WORDS) * 4, ["\u200b"], ["x"]], dtype="float16", budget=64)
 def test_no_word_is_lost(folder, plain, texts, dtype, budget):
@@ -118,7 +118,7 @@ def test_no_word_is_lost(folder, plain, texts, dtype, budget):
         assert store.verify() == []
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(texts=TEXTS, family=st.sampled_from([f for f in FAMILIES if f != "bert"]))
 def test_every_family_gives_one_finite_vector_a_word(encoder_folder, texts, family):
     corpus = corpus_of(train=texts)

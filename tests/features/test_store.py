@@ -45,7 +45,7 @@ LENGTHS = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     lengths=LENGTHS,
     block=st.integers(1, 20),
@@ -333,7 +333,7 @@ def fuzzed(tmp_path_factory):
     return path, path.read_bytes()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
     path, intact = fuzzed

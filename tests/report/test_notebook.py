@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.comparison import compare, find_runs, with_costs, with_scorers, write_record
@@ -136,7 +136,6 @@ def test_found_runs_show_state_scores_and_time(tmp_path: Path) -> None:
     assert "no runs" in Page(find_runs(tmp_path / "going-1")._repr_html_()).text
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()), st.sampled_from(["corpus", "model", "context", "scorer"]))
 def test_no_name_becomes_markup(name, field) -> None:
     run = make_run("a", layers=f"<script>{name}", signature={field: f"</td><b>{name}"})

@@ -2,7 +2,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.comparison.compare import compare
@@ -50,7 +50,6 @@ def test_scores_are_shown_in_the_tables_for_people_and_are_elsewhere_anyway():
             render(comparisons, name, show=["recal"])
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()), st.text(st.characters()), st.booleans())
 def test_no_name_breaks_a_format(name, setting, varied):
     vary = ["model", "context"] if varied else []

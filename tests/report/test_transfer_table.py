@@ -286,7 +286,6 @@ def test_an_unknown_format_is_refused():
 
 
 @settings(
-    deadline=None,
     max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

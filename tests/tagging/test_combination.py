@@ -49,7 +49,7 @@ def test_only_weighted_combinations_have_parameters():
         assert sizes == ({"mix.scores": (4,), "mix.scale": ()} if "weighted" in spec else {})
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-6, 6, width=32), min_size=1, max_size=13), st.floats(-3, 3, width=32))
 def test_the_formula_of_the_scalar_mix(scores, scale):
     """gamma * sum_j softmax(s)_j h_j (Peters et al. 2018, equation 1)"""

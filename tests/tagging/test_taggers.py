@@ -217,7 +217,7 @@ def test_gradients_are_those_of_the_ordinary_way(layers, spec):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(1, 3))
 def test_the_recurrence_in_float64_is_torch_s_forwards_and_in_its_gradients(lengths, layers):
     torch.manual_seed(0)
@@ -317,7 +317,7 @@ def test_one_layer_has_no_dropout_between_layers():
     assert feature_case(lstm_layers=2).tagger.lstm.dropout == 0.5
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=15))
 def test_packing_is_that_of_torch(lengths):
     lengths = np.array(lengths)

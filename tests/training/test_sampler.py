@@ -16,7 +16,7 @@ def batches(lengths, size=4, seed=1, epoch=1) -> list[list[int]]:
     return [b.tolist() for b in epoch_batches(np.array(lengths), size, seed=seed, epoch=epoch)]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(LENGTHS, st.integers(1, 20), st.integers(0, 2**31), st.integers(1, 9))
 def test_every_sentence_once_an_epoch(lengths, size, seed, epoch):
     found = batches(lengths, size, seed, epoch)
@@ -27,7 +27,7 @@ def test_every_sentence_once_an_epoch(lengths, size, seed, epoch):
     assert sum(len(batch) < size for batch in found) <= 1
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(LENGTHS, st.integers(1, 20), st.integers(0, 2**31), st.integers(1, 9))
 def test_the_same_for_the_same_seed_whatever_else_was_drawn(lengths, size, seed, epoch):
     first = batches(lengths, size, seed, epoch)
@@ -70,7 +70,7 @@ DOCUMENTS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(DOCUMENTS, st.integers(1, 20), st.integers(0, 2**31))
 def test_by_document_every_sentence_once_in_runs_of_neighbours(documents, size, seed):
     lengths = np.ones(len(documents), dtype=np.int64)
