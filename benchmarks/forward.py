@@ -21,6 +21,7 @@ from featbert.features.batching import length_batches
 from featbert.features.block_states import block_edges
 from featbert.features.device import DTYPES, Device, Precision
 from featbert.features.encoder import Encoder, PieceBatch, load_encoder
+from featbert.features.memory import freed_memory_kept, reset_peak_memory
 from featbert.features.source import find_encoder
 from featbert.features.store import Manifest
 
@@ -34,11 +35,14 @@ class Forward:
     pieces: int
 
 
+@freed_memory_kept()
 def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device) -> Forward:
     """The batches that an extraction with this manifest computes, without their states kept."""
     started = time.perf_counter()
     source = find_encoder(model)
-    _ = source.weights_hash  # an extraction asks for it before it begins
+    # An extraction asks for it before it begins, and collects garbage.
+    _ = source.weights_hash
+    reset_peak_memory(device)
     encoder = load_encoder(source, dtype=DTYPES[cast(Precision, manifest.precision)])
     encoder = encoder.to(device.torch)
     alignments = [

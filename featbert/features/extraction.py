@@ -35,7 +35,12 @@ from featbert.features.extraction_plan import (
 from featbert.features.finiteness import find_not_finite, told
 from featbert.features.fitting import TokenBudget
 from featbert.features.flops import encoder_flops
-from featbert.features.memory import check_memory, peak_memory, reset_peak_memory
+from featbert.features.memory import (
+    check_memory,
+    freed_memory_kept,
+    peak_memory,
+    reset_peak_memory,
+)
 from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import (
     FeatureStore,
@@ -108,6 +113,7 @@ def extract(
     return run_extraction(plan, corpus, source, where, on_progress=on_progress)
 
 
+@freed_memory_kept()
 def run_extraction(
     plan: ExtractionPlan,
     corpus: Corpus,

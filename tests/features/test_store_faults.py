@@ -93,6 +93,7 @@ WHILE_WRITING = {
     "vectors": failing(h5py.Dataset, "write_direct", hdf5_error(errno.ENOSPC)),
     "flush": failing(h5py.File, "flush", hdf5_error(errno.ENOSPC)),
     "quota": failing(h5py.File, "flush", hdf5_error(errno.EDQUOT)),
+    "disk": failing(writing, "flush", FULL),
     "journal": torn,
 }
 AT_THE_END = {
@@ -148,7 +149,8 @@ def test_a_disk_that_is_full_while_blocks_are_written(plan, path, monkeypatch, p
 @pytest.mark.parametrize("place", AT_THE_END)
 def test_a_disk_that_is_full_at_the_end(plan, path, monkeypatch, place):
     with monkeypatch.context() as patch:
-        AT_THE_END[place](patch, 0)
+        # Each of the six blocks has waited for the disk before.
+        AT_THE_END[place](patch, 6 if place == "fsync" else 0)
         with pytest.raises(StoreWriteError, match=r"No space left .*; 6 finished blocks are kept"):
             carried_out(plan, path)
     assert {p.suffix for p in path.parent.iterdir()} == {".journal", ".partial"}

@@ -103,7 +103,7 @@ class StoreWriter:
         return self._seconds_before + time.perf_counter() - self._opened
 
     def write(self, split: str, block: int, states: NDArray[Any], halved_to: int = 0) -> None:
-        """Writes the hidden states of one block, flushes, and notes it in the journal.
+        """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
 
         Args:
             states: (layers, words of the block, H) in the store's dtype.
@@ -121,6 +121,7 @@ class StoreWriter:
                 )
                 sums.append(checksum(rows))
             self._file.flush()
+            flush(self.partial)
             self._journal.add(Entry(split, block, sums, self.seconds, halved_to))
         self.finished[split, block] = sums
 
