@@ -161,7 +161,7 @@ def _train(
     evaluated = evaluated_splits(plan, corpus)
     budgets = {
         "training": TokenBudget(settings.token_budget),
-        "prediction": prediction_budget(settings, device),
+        "prediction": prediction_budget(tagger, settings, device),
     }
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = working_folder(plan.folder)

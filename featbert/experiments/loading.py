@@ -80,7 +80,7 @@ class LoadedTagger:
     @cached_property
     def budget(self) -> TokenBudget:
         """Of a batch that the tagger reads; halved where one does not fit."""
-        return prediction_budget(self.usable.settings, self.device)
+        return prediction_budget(self.tagger, self.usable.settings, self.device)
 
     @cached_property
     def encoding_budget(self) -> TokenBudget:

@@ -23,6 +23,7 @@ from featbert.features.fitting import TokenBudget
 from featbert.features.memory import freed_memory_kept
 from featbert.features.ranges import ranges
 from featbert.stages import stage
+from featbert.tagging.finetuned import FineTuneTagger
 from featbert.training.checkpoint import Checkpoint, Learner, Progress
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.gradients import GradientWatch, Wrong
@@ -41,8 +42,12 @@ from featbert.training.settings import TrainingSettings
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 # Padded tokens of a batch of prediction over those of training. A GPU has room, since no gradients
-# are kept; a processor's caches have none: what takes more memory takes more time, too.
-PREDICTION_FACTOR = {"cpu": 0.25, "cuda": 4}
+# are kept. On a processor a BiLSTM's time steps want rows, as many as take no more memory than a
+# step of training; an encoder is fastest where its caches hold the states.
+PREDICTION_FACTOR: dict[str, dict[str, float]] = {
+    "cpu": {"bilstm": 0.5, "encoder": 0.25},
+    "cuda": {"bilstm": 4, "encoder": 4},
+}
 
 
 class TrainingError(InputError):
@@ -246,7 +251,7 @@ def predict(
     def take(words: Tensor, logits: Tensor) -> None:
         found[words] = logits.argmax(1)
 
-    budget = budget or prediction_budget(settings, device)
+    budget = budget or prediction_budget(tagger, settings, device)
     _read_logits(tagger, inputs, budget, take, device=device, precision=precision)
     result: Ints = found.cpu().numpy()
     return result
@@ -277,21 +282,23 @@ def predict_probabilities(
         found[words] = logits.argmax(1)
         shares[words] = logits.float().softmax(1)
 
-    budget = budget or prediction_budget(settings, device)
+    budget = budget or prediction_budget(tagger, settings, device)
     _read_logits(tagger, inputs, budget, take, device=device, precision=precision)
     return found.cpu().numpy(), shares.cpu().numpy()
 
 
-def prediction_budget(settings: TrainingSettings, device: Device) -> TokenBudget:
+def prediction_budget(tagger: nn.Module, settings: TrainingSettings, device: Device) -> TokenBudget:
     """Padded tokens of a batch of prediction."""
-    return TokenBudget(max(1, int(settings.token_budget * PREDICTION_FACTOR[device.kind])))
+    kind = "encoder" if isinstance(tagger, FineTuneTagger) else "bilstm"
+    factor = PREDICTION_FACTOR[device.kind][kind]
+    return TokenBudget(max(1, int(settings.token_budget * factor)))
 
 
 def prediction_flops(
     tagger: nn.Module, inputs: Inputs, settings: TrainingSettings, device: Device
 ) -> float:
     """Operations of `predict` over the whole text, estimated from shapes."""
-    parts = _prediction_parts(inputs, prediction_budget(settings, device))
+    parts = _prediction_parts(inputs, prediction_budget(tagger, settings, device))
     return sum(inputs.flops(tagger, ids, training=False) for ids in parts)
 
 

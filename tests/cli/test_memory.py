@@ -65,7 +65,7 @@ def test_a_halved_batch_is_told_and_recorded(
         return plain(encoder, batch)
 
     monkeypatch.setattr(Encoder, "forward", small)
-    monkeypatch.setitem(loop.PREDICTION_FACTOR, "cpu", 1)
+    monkeypatch.setitem(loop.PREDICTION_FACTOR["cpu"], "encoder", 1)
     result = workspace.finetune("--epochs", "1", "--token-budget", "100")
     assert result.exit_code == 0, result.output
     assert result.stderr.count("padded tokens does not fit (out of memory, 2.00 GiB more") == 2
