@@ -14,6 +14,11 @@ MISUSED = {
     "extract --layes 3": (
         "an option of featbert extract expected, found '--layes' (did you mean '--layers'?)"
     ),
+    "extract sample": (
+        "an option of featbert extract expected, found 'sample' "
+        "(a corpus is named by --data sample)"
+    ),
+    "runs show a b": "an option of featbert runs show expected, found 'b'",
     "extrct": "a command expected, found 'extrct' (did you mean 'extract'?)",
     "runs shwo": "a command expected, found 'shwo' (did you mean 'show'?)",
     "--versoin": "an option of featbert expected, found '--versoin' (did you mean '--version'?)",
