@@ -84,7 +84,8 @@ def _mistake(error: Any, context: Any, path: str) -> str:
         return _invalid(error, invalid[1], invalid[2])
     if extra := re.match(r"Got unexpected extra argument\S* \((.*)\)$", message):
         known = [name for param in context.command.params for name in param.opts]
-        hint = f" (a corpus is named by --data {extra[1].partition(' ')[0]})" if "--data" in known else ""
+        first = extra[1].partition(" ")[0]
+        hint = f" (a corpus is named by --data {first})" if first and "--data" in known else ""
         return f"an option of {path} expected, found {extra[1]!r}{hint}"
     return message.rstrip(".")
 
