@@ -137,6 +137,7 @@ def fit(
     if resumed is not None:
         (history, best, step, flops, trained), seconds = resumed
         started -= seconds
+        resumed = None  # else the best weights of then stay in memory
         if on_epoch is not None:
             for row in history:
                 on_epoch(row)
