@@ -95,17 +95,18 @@ def _check_settings(record: RunRecord, where: str) -> None:
     known = {f.name for f in dataclasses.fields(TrainingSettings)}
     given = {name: value for name, value in record.settings.items() if name in known}
     default = DEFAULTS[record.approach]
-    for name, value in given.items():
-        try:
-            dataclasses.replace(default, **{name: value})
-        except TypeError:  # a number expected, text or nothing found
-            _refuse(f"settings.{name} that a run can have", repr(value)[:200], where)
-        except SettingsError:  # told below, with those it depends on
-            pass
     try:
         dataclasses.replace(default, **given)
     except SettingsError as error:
         _refuse("settings that a run can have", str(error)[:200], where)
+    except TypeError:  # of one of them, which is looked for
+        for name, value in given.items():
+            try:
+                dataclasses.replace(default, **{name: value})
+            except TypeError:
+                _refuse(f"settings.{name} that a run can have", repr(value)[:200], where)
+            except SettingsError:
+                continue
 
 
 def _check_epochs(record: RunRecord, where: str) -> None:
