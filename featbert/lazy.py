@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +28,22 @@ def attach(
         return sorted({*vars(importlib.import_module(package)), *homes})
 
     return get, names
+
+
+def load_for_good(module: str) -> None:
+    """Imports a module of many parts into a process of its own, not into one that others share.
+
+    Garbage collection rests meanwhile, since all that a module makes stays, and later collections
+    leave out what is there then. Torch has half a million objects to look through.
+    """
+    if module in sys.modules:
+        return
+    gc.disable()
+    try:
+        importlib.import_module(module)
+    finally:
+        gc.enable()
+    gc.freeze()
 
 
 def late(module: str, name: str) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
-import signal
 import sys
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli import failures
+from featbert.cli.interrupts import Terminated, interruptible
 from featbert.cli.progress import Meter, clear_display
 from featbert.cli.text import printable
 from featbert.errors import FeatbertError, memory_lack, out_of_memory
@@ -28,10 +28,6 @@ USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 HELP_SHOWN = "NoArgsIsHelpError"
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: ends a command as Ctrl-C does."""
 
 
 class Watched(TyperCommand):
@@ -83,11 +79,16 @@ class OneLineErrors(TyperGroup):
 
 def stop(error: KeyboardInterrupt, told: str) -> NoReturn:
     """Ends a command that was interrupted, with a line that says what is left of it."""
+    raise typer.Exit(_interrupted(error, told)) from None
+
+
+def _interrupted(error: KeyboardInterrupt, told: str) -> int:
+    """Says what is left of a command that was interrupted; gives its exit code."""
     # The terminal has shown ^C where the cursor was.
     start = "\n" if sys.stderr.isatty() else ""
     how = "terminated" if isinstance(error, Terminated) else "interrupted"
     sys.stderr.write(f"{start}{how}; {told}\n")
-    raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 def _refuse(ctx: Any, error: BaseException, message: str) -> NoReturn:
@@ -140,17 +141,13 @@ def featbert(
 def main() -> None:
     """Entry point of the `featbert` command."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        app()
+        with interruptible():
+            app()
+    except KeyboardInterrupt as error:  # before a command had begun
+        sys.exit(_interrupted(error, "nothing had begun"))
     finally:
-        # All is done and told: while Python ends, a signal ends the process without a traceback.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _terminate(_: int, __: FrameType | None) -> NoReturn:
-    raise Terminated
+        gc.freeze()  # as Python ends it would look through all that is there, for a second
 
 
 # Commands register themselves when their modules are imported; `--help` keeps this order.

@@ -6,7 +6,6 @@ left. Elsewhere, as in a batch job's log, a plain line after half a minute and t
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from featbert.cli.lines import EMPTY, FULL, Line
 from featbert.cli.text import printable
+from featbert.lazy import load_for_good
 from featbert.stages import Tell
 from featbert.wording import counted
 
@@ -60,7 +60,7 @@ class Meter:
     def load_torch(self) -> None:
         """Imports torch, which takes seconds, and shows that it does."""
         with self.measure("loading torch", ""):
-            importlib.import_module("torch")
+            load_for_good("torch")
 
     @contextmanager
     def measure(self, what: str, unit: str, total: int | None = None) -> Iterator[Bar]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import multiprocessing
 import os
 import signal
@@ -250,11 +251,13 @@ def _work(pipe: Connection, threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    gc.freeze()  # what is imported stays
     resources = Resources()
     while True:
         try:
             order: Order = pipe.recv()
         except EOFError:
+            gc.freeze()  # as Python ends it would look through all that is there, for a second
             return
         try:
             find_device(order.arm.device)  # sets what fp32 means on a GPU, here as elsewhere

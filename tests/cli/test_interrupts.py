@@ -1,0 +1,162 @@
+"""Signals that come at bad moments: in a callback, in the code of a lock, before a command begins."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from featbert.cli.interrupts import Terminated, interruptible
+
+PATIENCE = 30
+NUMBERS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+
+@pytest.fixture(params=NUMBERS, ids=lambda number: number.name)
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal; how it and the timer are handled is as before afterwards."""
+    before = {n: signal.getsignal(n) for n in (*NUMBERS, signal.SIGALRM)}
+    yield request.param
+    for n, handler in before.items():
+        signal.signal(n, handler)
+
+
+def send(number: signal.Signals) -> None:
+    """A signal to this process; its handler runs within this function's frame."""
+    os.kill(os.getpid(), number)
+    for _ in range(1000):
+        pass
+
+
+def wait_for_it() -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        time.sleep(0.001)
+
+
+class Thing:
+    """What a weak reference or a finaliser is about."""
+
+
+class Noisy:
+    """Sends a signal when it goes."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        send(self.number)
+
+
+def test_it_raises_at_once(number: signal.Signals) -> None:
+    with pytest.raises(NUMBERS[number]) as raised, interruptible():
+        send(number)
+        pytest.fail("an exception expected")
+    assert raised.type is NUMBERS[number]
+
+
+def test_what_a_callback_swallows_is_raised_after_it(
+    number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
+    thing = Thing()
+    reference = weakref.ref(thing, lambda _: send(number))
+    with pytest.raises(NUMBERS[number]) as raised, interruptible():
+        del thing
+        assert reference() is None
+        wait_for_it()
+    assert raised.type is NUMBERS[number]
+    assert capfd.readouterr().err == ""
+
+
+def test_what_a_finaliser_swallows_is_raised_after_it(number: signal.Signals) -> None:
+    with pytest.raises(NUMBERS[number]), interruptible():
+        noisy = Noisy(number)
+        del noisy
+        wait_for_it()
+
+
+class Loud:
+    """A lock in whose taking a signal comes."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._lock = threading.Lock()
+        self._number = number
+        self.locked = self._lock.locked
+        self.acquire = self._lock.acquire
+        self.release = self._lock.release
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        send(self._number)
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_a_lock_is_not_left_locked(number: signal.Signals) -> None:
+    loud = Loud(number)
+    condition = threading.Condition(loud)  # type: ignore[arg-type]  # it has what a lock has
+    entered = []
+    with pytest.raises(NUMBERS[number]), interruptible():
+        with condition:
+            entered.append(loud.locked())
+        wait_for_it()
+    assert entered == [True]
+    assert not loud.locked()
+
+
+def test_waiting_for_another_thread_is_left(number: signal.Signals) -> None:
+    """Which is in the code of a lock too, but stays there."""
+    never = threading.Event()
+    timer = threading.Timer(0.05, send, [number])
+    with pytest.raises(NUMBERS[number]), interruptible():
+        timer.start()
+        never.wait(PATIENCE)
+        pytest.fail("an exception expected")
+    timer.join()
+    with never._cond:  # the lock of the event is free
+        pass
+
+
+def test_others_are_thrown_away_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("no matter")
+
+    before, told = sys.unraisablehook, []
+    sys.unraisablehook = lambda what: told.append(what.exc_type)
+    try:
+        with interruptible():
+            broken = Broken()
+            del broken
+            gc.collect()
+    finally:
+        sys.unraisablehook = before
+    assert told == [ValueError]
+
+
+def test_before_a_command_begins_it_is_a_line_too() -> None:
+    code = (
+        "import os, signal, sys, typer.main\n"
+        "from featbert.cli import main\n"
+        "plain = typer.main.get_command\n"
+        "def get_command(app):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return plain(app)\n"
+        "typer.main.get_command = get_command\n"
+        "sys.argv = ['featbert', 'check', 'sample']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stdout) == (143, "")
+    assert done.stderr == "terminated; nothing had begun\n"
