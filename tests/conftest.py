@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import os
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tests.workspace import Workspace, write_corpus
@@ -23,6 +25,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
 settings.load_profile("suite")
 
+# Typer makes all commands from their functions' annotations; they are the same ones each time.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # What commands import when they first need it.
 LATE = (
@@ -34,6 +38,9 @@ LATE = (
 )
 # Tests of a session from which on nearly all of that is imported sooner or later.
 MANY = 200
+# Tests after which what they left is frozen.
+FROZEN_EVERY = 50
+_finished = 0
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -46,6 +53,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """What tests have left by now stays too, such as their reports and what modules keep."""
+    global _finished
+    _finished += 1
+    if _finished % FROZEN_EVERY == 0:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """SIGINT and SIGTERM as exceptions, raised where they end the command and leave nothing locked.
 
-The exception of a signal comes between any two steps of Python. In the code of a lock the lock would
-stay taken, and whoever waits for it wait for ever; there it is put off for a moment. In a weak
-reference's callback or a `__del__` Python throws it away and goes on; there it is raised once more.
+The exception of a signal comes between any two steps of Python. In the code of a lock the lock
+would stay taken, and who waits for it would wait for ever: there it is put off for a moment. In a
+weak reference's callback or a `__del__` Python throws it away and goes on: it is raised once more.
 https://docs.python.org/3/library/signal.html#note-on-signal-handlers-and-exceptions
 """
 

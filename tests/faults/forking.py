@@ -1,24 +1,41 @@
 """A process that has imported what commands need, and forks one for each command it is told.
 
-    python -m tests.faults.forking CODE
+    python -m tests.faults.forking
 
-CODE is run once, before anything else. Then each line of stdin is a JSON object with words (of the
-command line), cwd, stdout and stderr (files). Its answer is two lines: the process id, and when the
-process has ended its exit code, or the signal that ended it as a negative number, and its highest
-memory in kilobytes.
+Each line of stdin is a JSON object with words (of the command line), cwd, stdout and stderr
+(files), env (what is added to it) and prepare: code that the new process carries out before it is
+the command. Its answer is two lines: the process id, and when the process has ended its exit code,
+or the signal that ended it as a negative number, and its highest memory in kilobytes.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
 import sys
 from typing import Any
 
+IMPORTS = (
+    *("torch", "torch._dynamo", "transformers.models.bert.modeling_bert"),
+    *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
+    *("seqeval.scheme", "seqeval.metrics.sequence_labeling"),
+    *("featbert.cli", "featbert.cli.compare", "featbert.cli.showing"),
+    *("featbert.comparison.significance", "featbert.evaluation.resampling"),
+    *("featbert.experiments.execution", "featbert.experiments.carrying_out"),
+    *("featbert.features.extraction", "featbert.features.encoder"),
+    *("featbert.report.rendering", "featbert.training.adaptation_loop"),
+    "featbert.training.language_model",
+)
+
 
 def main() -> None:
     """Serves until stdin ends; in a forked process, is the command."""
-    exec(sys.argv[1], {})
+    for name in IMPORTS:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         process = os.fork()
@@ -43,6 +60,8 @@ def _become(order: dict[str, Any]) -> None:
         opened = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY)
         os.dup2(opened, number)
         os.close(opened)
+    os.environ.update(order["env"])
+    exec(order["prepare"], {})
     sys.argv = ["featbert", *order["words"]]
     command()  # raises SystemExit, as it does in a process of its own
 

@@ -1,10 +1,10 @@
 """Commands that are killed at random moments, and carried out again until they end by themselves.
 
-    with Commands("import torch") as commands:
-        tries = commands.killed_through(words, cwd=folder, kills=6, seed=1, ready="extracting")
+    commands = Commands(forks, "print('a command begins')")
+    tries = commands.killed_through(words, cwd=folder, kills=6, seed=1, ready="extracting")
 
-Every command is a process of its own, forked from one that has done the slow imports: a kill while
-torch is imported would show nothing, and would cost seconds.
+Every command is a process of its own, forked from one that has done the slow imports (the fixture
+`forks`): a kill while torch is imported would show nothing, and would cost seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,29 +65,27 @@ class Try:
         return self.sent is not None and self.exit_code in (CODES[self.sent], -self.sent)
 
 
-class Commands:
-    """Starts `featbert` commands, and sends them signals."""
+class Forks:
+    """The process that commands are forked from, one at a time; use it as a context.
 
-    def __init__(self, prepare: str = "", *, patience: float = PATIENCE) -> None:
-        """Starts the process that commands are forked from.
+    Attributes:
+        folder: for what a command writes.
+        process: id of the command that runs; None where none does.
+    """
 
-        Args:
-            prepare: code that it runs first: slow imports, or what makes blocks small.
-            patience: seconds that no command takes.
-        """
-        self._patience = patience
+    def __init__(self) -> None:
         self._files = tempfile.TemporaryDirectory()
-        self._folder = Path(self._files.name)
-        self._process: int | None = None
+        self.folder = Path(self._files.name)
+        self.process: int | None = None
         self._parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.forking", f"import featbert.cli\n{prepare}"],
+            [sys.executable, "-m", "tests.faults.forking"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
             cwd=ROOT,
         )
 
-    def __enter__(self) -> Commands:
+    def __enter__(self) -> Forks:
         return self
 
     def __exit__(
@@ -98,13 +96,58 @@ class Commands:
     ) -> None:
         assert self._parent.stdin is not None
         assert self._parent.stdout is not None
-        if self._process is not None:  # a test failed while its command ran
-            with suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
+        self.settle()
         self._parent.stdin.close()
         self._parent.wait(PATIENCE)
         self._parent.stdout.close()
         self._files.cleanup()
+
+    def settle(self) -> None:
+        """Ends the command that a test left running, as it does when it fails."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+            self.answer(PATIENCE)
+            self.process = None
+
+    def tell(self, order: dict[str, object]) -> None:
+        """Orders a command."""
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(json.dumps(order).encode() + b"\n")
+
+    def has_answer(self, seconds: float) -> bool:
+        """Whether there is an answer within some seconds."""
+        return bool(select.select([self._parent.stdout], [], [], seconds)[0])
+
+    def answer(self, seconds: float) -> str:
+        """The next line of an answer, which must come within some seconds."""
+        assert self._parent.stdout is not None
+        assert self.has_answer(seconds), "the command goes on and on"
+        return self._parent.stdout.readline().decode()
+
+
+class Commands:
+    """Starts `featbert` commands, and sends them signals."""
+
+    def __init__(
+        self,
+        forks: Forks,
+        prepare: str = "",
+        *,
+        env: Mapping[str, str] | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """How all commands are started.
+
+        Args:
+            prepare: code that each process runs first, such as what makes blocks small.
+            env: what is added to the environment.
+            patience: seconds that no command takes.
+        """
+        self._forks = forks
+        self._prepare = prepare
+        self._env = dict(env or {})
+        self._patience = patience
 
     def run(self, words: Sequence[object], *, cwd: Path) -> Try:
         """Carries out a command to its end."""
@@ -127,7 +170,7 @@ class Commands:
             ready: what it says on stderr when its work begins.
         """
         process = self.started(words, cwd=cwd, ready=ready if after is not None else "")
-        if after is None or self._has_answer(after):
+        if after is None or self._forks.has_answer(after):
             return self.ended()
         with suppress(ProcessLookupError):  # it ended this very moment
             os.kill(process, by)
@@ -135,12 +178,14 @@ class Commands:
 
     def started(self, words: Sequence[object], *, cwd: Path, ready: str = "") -> int:
         """Starts a command and returns its process id when it is ready; `ended` must follow."""
-        (self._folder / "stderr").write_bytes(b"")
-        places = {"stdout": f"{self._folder}/stdout", "stderr": f"{self._folder}/stderr"}
-        self._tell({"words": [*map(str, words)], "cwd": str(cwd), **places})
-        process = self._process = int(self._answer())
+        self._forks.settle()
+        (self._forks.folder / "stderr").write_bytes(b"")
+        places = {name: str(self._forks.folder / name) for name in ("stdout", "stderr")}
+        first = {"env": self._env, "prepare": self._prepare}
+        self._forks.tell({"words": [*map(str, words)], "cwd": str(cwd), **places, **first})
+        process = self._forks.process = int(self._forks.answer(self._patience))
         give_up = time.monotonic() + self._patience
-        while ready not in self._written("stderr") and not self._has_answer(POLL):
+        while ready not in self._written("stderr") and not self._forks.has_answer(POLL):
             assert time.monotonic() < give_up, self._written("stderr")
         return process
 
@@ -150,8 +195,8 @@ class Commands:
         Args:
             sent: the signal that it was sent.
         """
-        code, kilobytes = map(int, self._answer().split())
-        self._process = None
+        code, kilobytes = map(int, self._forks.answer(self._patience).split())
+        self._forks.process = None
         written = (self._written("stdout"), self._written("stderr"))
         return Try(code, *written, sent, kilobytes * 1024)
 
@@ -183,16 +228,4 @@ class Commands:
         return [*tries, self.run(words, cwd=cwd)]
 
     def _written(self, name: str) -> str:
-        return (self._folder / name).read_text("utf-8", errors="replace")
-
-    def _tell(self, order: dict[str, object]) -> None:
-        assert self._parent.stdin is not None
-        self._parent.stdin.write(json.dumps(order).encode() + b"\n")
-
-    def _has_answer(self, seconds: float) -> bool:
-        return bool(select.select([self._parent.stdout], [], [], seconds)[0])
-
-    def _answer(self) -> str:
-        assert self._parent.stdout is not None
-        assert self._has_answer(self._patience), "the command goes on and on"
-        return self._parent.stdout.readline().decode()
+        return (self._forks.folder / name).read_text("utf-8", errors="replace")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,12 @@ import pytest
 from safetensors import safe_open
 
 from featbert.training.adapted_folder import CHECKPOINT
-from tests.faults.killing import SIGNALS, Commands, soak_kills
+from tests.faults.killing import SIGNALS, Commands, Forks, soak_kills
 from tests.workspace import write_corpus
 
 PREPARE = """
 import sys
-import torch, torch._dynamo, transformers.models.bert.modeling_bert
-import transformers.models.auto.modeling_auto, transformers.models.auto.tokenization_auto
-from featbert.training import adaptation_loop, language_model
+from featbert.training import adaptation_loop
 
 plain = adaptation_loop.fit_language_model
 
@@ -45,9 +43,8 @@ EPOCHS = 30
 
 
 @pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    with Commands(PREPARE) as started:
-        yield started
+def commands(forks: Forks) -> Commands:
+    return Commands(forks, PREPARE)
 
 
 def test_killed_adaptations_end_with_the_same_encoder(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from featbert.features.store import FeatureStore
 from featbert.features.store.journal import Journal
-from tests.faults.killing import CODES, SIGNALS, Commands, Try, soak_kills
+from tests.faults.killing import CODES, SIGNALS, Commands, Forks, Try, soak_kills
 from tests.features.stores import datasets
 from tests.workspace import write_corpus
 
@@ -20,8 +19,6 @@ from tests.workspace import write_corpus
 SLOW = """
 import sys
 import time
-import torch, transformers.models.bert.modeling_bert
-import featbert.features.extraction
 from featbert.features import block_states
 from featbert.features.store import StoreWriter
 
@@ -42,9 +39,8 @@ LONGEST = 0.3  # seconds from when it is ready
 
 
 @pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    with Commands(SLOW) as commands:
-        yield commands
+def commands(forks: Forks) -> Commands:
+    return Commands(forks, SLOW)
 
 
 @pytest.fixture(scope="module")

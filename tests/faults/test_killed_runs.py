@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,20 +18,14 @@ from safetensors import safe_open
 
 from featbert.comparison import find_runs, read_record
 from featbert.comparison.record import RunRecord
-from tests.faults.killing import SIGNALS, Commands, Try, soak_kills
+from tests.faults.killing import SIGNALS, Commands, Forks, Try, soak_kills
 from tests.workspace import Workspace
 
 # Kills of one round: the command is killed so often, then ends by itself and is compared.
 KILLS = 2
 MARK = "FEATBERT_TEST_COMMANDS"
 PREPARE = """
-import os, torch, torch._dynamo, seqeval.scheme, seqeval.metrics.sequence_labeling
-from featbert.experiments import execution, finetune
-from featbert.features import block_states, encoder, extraction
-from featbert.cli import compare, showing
-from featbert.comparison import significance
-from featbert.evaluation import resampling
-from featbert.report import rendering
+import os
 # Two runs at a time have a core each, as one has alone: threads are part of what a run is.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
 """
@@ -49,14 +42,14 @@ epochs = 8
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Commands that all have a mark in their environment, their workers included."""
-    os.environ[MARK] = str(tmp_path_factory.mktemp("mark"))
-    try:
-        with Commands(PREPARE) as started:
-            yield started
-    finally:
-        del os.environ[MARK]
+def mark(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the workers of these commands alone have in their environment."""
+    return str(tmp_path_factory.mktemp("mark"))
+
+
+@pytest.fixture(scope="module")
+def commands(forks: Forks, mark: str) -> Commands:
+    return Commands(forks, PREPARE, env={MARK: mark})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +107,11 @@ def killed(request: pytest.FixtureRequest, space: Workspace, commands: Commands)
 
 
 def test_killed_runs_reach_the_numbers_of_undisturbed_ones(
-    killed: Killed, space: Workspace, commands: Commands, record_property: Callable[..., None]
+    killed: Killed,
+    space: Workspace,
+    commands: Commands,
+    mark: str,
+    record_property: Callable[..., None],
 ) -> None:
     moments = random.Random(6)
     rounds = max(1, soak_kills(KILLS) // KILLS)
@@ -136,7 +133,7 @@ def test_killed_runs_reach_the_numbers_of_undisturbed_ones(
         assert done.exit_code == 0, done.stderr
         check_finished(runs, killed.expected)
         assert names(runs) == names(killed.expected)
-        assert no_process_is_left()
+        assert no_worker_is_left(mark)
         shutil.rmtree(runs)
     record_property("kills", kills)
     record_property("epochs kept at kills", kept)
@@ -219,17 +216,17 @@ def names(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def no_process_is_left() -> bool:
-    """Whether but one process has the mark, the one that commands are forked from."""
+def no_worker_is_left(mark: str) -> bool:
+    """Whether no process has the mark any more, or soon."""
     for _ in range(200):
-        if len(marked()) == 1:
+        if not marked(mark):
             return True
         time.sleep(0.05)
     return False
 
 
-def marked() -> list[int]:
-    wanted = f"{MARK}={os.environ[MARK]}".encode()
+def marked(mark: str) -> list[int]:
+    wanted = f"{MARK}={mark}".encode()
     found = []
     for folder in Path("/proc").iterdir():
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from featbert.data.corpus import Corpus, Split
 from featbert.features import extract
 from featbert.features.store import FeatureStore
 from tests.encoders import write_encoder
-from tests.faults.killing import SIGNALS, Commands
+from tests.faults.killing import SIGNALS, Commands, Forks
 from tests.hostile.budget import SOAK
 
 SENTENCES = int(os.environ.get("FEATBERT_SOAK_SENTENCES", "200000"))
@@ -33,10 +33,6 @@ EXTRACTION_BYTES = 600e6
 READY = "writing"
 PREPARE = """
 import sys
-import torch, torch._dynamo, transformers.models.bert.modeling_bert
-import seqeval.scheme, seqeval.metrics.sequence_labeling
-import featbert.features.extraction
-from featbert.experiments import finetune
 from featbert.features.store import StoreWriter
 
 plain = StoreWriter.write
@@ -68,9 +64,8 @@ def place(tmp_path_factory: pytest.TempPathFactory, text: Corpus) -> Path:
 
 
 @pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    with Commands(PREPARE, patience=3000) as started:
-        yield started
+def commands(forks: Forks) -> Commands:
+    return Commands(forks, PREPARE, patience=3000)
 
 
 def killed_through(
