@@ -169,7 +169,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_nobody(
 
 
 def test_a_worker_that_dies_takes_one_run_with_it(experiment, where, monkeypatch):
-    trial = experiment(seeds=[1, 2, 3], finetune={"epochs": 1})
+    trial = experiment(seeds=[1, 2, 3], features={"layers": ["last"], "epochs": 1, "lstm_size": 4})
     killed = []
 
     def kill_once(self, job, listeners, plain=workers._Worker.give):

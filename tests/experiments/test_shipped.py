@@ -47,11 +47,15 @@ SMALL = {
     "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
     "layers": QUICK,
     "learning-curves": (*QUICK, "train_sizes.shares=[0.25,1]"),
-    "mbert-english-german": (*QUICK, "grid.finetune={batch_size=[16,32]}"),
+    "mbert-english-german": (
+        *QUICK,
+        "grid.finetune={batch_size=[16,32]}",
+        'features.layers=["last","concat_last4"]',
+    ),
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "warmup": (*QUICK, "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
-    "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]', "seeds=[1,2]"),
+    "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
 }  # fmt: skip
 
 
