@@ -12,6 +12,7 @@ import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.comparison.rows import Row, Statistic
@@ -57,7 +58,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         InputError: a facet that nobody knows.
     """
     check_facets(facets)
-    reader = _Reader()
+    reader = _Reader([*dict.fromkeys(facets)])  # type: ignore[list-item]
     found: list[Breakdown] = []
     notes: list[str] = []
     for facet in dict.fromkeys(facets):
@@ -129,19 +130,38 @@ def _learned(row: Row) -> str:
 
 
 class _Reader:
-    """Scores of runs by bucket; a training text is read once."""
+    """Scores of runs by bucket; a training text is read once, and a run's predictions are."""
 
-    def __init__(self) -> None:
+    def __init__(self, facets: Sequence[Facet]) -> None:
+        self._facets = facets
+        self._scores: dict[tuple[Path, str], dict[Facet, dict[str, PRF] | FeatbertError]] = {}
         self._corpora: dict[str, Corpus] = {}
         self._trained: dict[tuple[object, ...], set[Surface]] = {}
 
     def scores(self, facet: Facet, split: str, run: Run) -> dict[str, PRF]:
         """By bucket."""
-        from featbert.evaluation.breakdown import breakdown
+        key = (run.folder, split)
+        if key not in self._scores:
+            self._scores[key] = self._read_scores(split, run)
+        found = self._scores[key][facet]
+        if isinstance(found, FeatbertError):
+            raise found
+        return found
 
-        found = run.predictions(split)
-        train = self._surfaces(run) if facet == "seen" else ()
-        return breakdown(facet, found.words, found.gold, found.predicted, train=train)
+    def _read_scores(self, split: str, run: Run) -> dict[Facet, dict[str, PRF] | FeatbertError]:
+        """By facet and bucket, or why there are none of the facet."""
+        from featbert.evaluation.breakdown import breakdowns
+
+        kept = run.predictions(split)
+        lacking: dict[Facet, FeatbertError] = {}
+        train: set[Surface] = set()
+        if "seen" in self._facets:
+            try:
+                train = self._surfaces(run)
+            except FeatbertError as error:
+                lacking["seen"] = error
+        facets = [facet for facet in self._facets if facet not in lacking]
+        return {**breakdowns(facets, kept.words, kept.gold, kept.predicted, train=train), **lacking}
 
     def _surfaces(self, run: Run) -> set[Surface]:
         """Entities that the run learned from."""

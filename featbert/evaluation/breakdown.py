@@ -28,15 +28,15 @@ _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (None, "41 an
 _SEEN = ("seen", "unseen")
 
 
-def breakdown(
-    facet: Facet,
+def breakdowns(
+    facets: Sequence[Facet],
     words: Words,
     gold: Tags,
     predicted: Tags,
     *,
     train: Collection[Surface] = (),
-) -> dict[str, PRF]:
-    """Scores by bucket, in the order of buckets; buckets without an entity are left out.
+) -> dict[Facet, dict[str, PRF]]:
+    """Scores by bucket, in the order of buckets, of each facet; no bucket is without an entity.
 
     Args:
         words: S sentences.
@@ -46,15 +46,17 @@ def breakdown(
         TagError: as `score`.
     """
     check_tags(gold, predicted)
-    name_of = _namer(facet, train)
-    counts: dict[str, list[int]] = {}
-    for row, gold_set, predicted_set in zip(
-        words, entities(gold), entities(predicted), strict=True
-    ):
-        for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
-            for entity in found:
-                counts.setdefault(name_of(row, entity), [0, 0, 0])[column] += 1
-    return {name: prf(*counts[name]) for name in _order(facet, counts)}
+    pairs = list(zip(words, entities(gold), entities(predicted), strict=True))
+    told: dict[Facet, dict[str, PRF]] = {}
+    for facet in facets:
+        name_of = _namer(facet, train)
+        counts: dict[str, list[int]] = {}
+        for row, gold_set, predicted_set in pairs:
+            for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
+                for entity in found:
+                    counts.setdefault(name_of(row, entity), [0, 0, 0])[column] += 1
+        told[facet] = {name: prf(*counts[name]) for name in _order(facet, counts)}
+    return told
 
 
 def surfaces(words: Words, gold: Tags) -> set[Surface]:

@@ -12,7 +12,7 @@ from featbert.comparison.rows import Statistic
 from featbert.data import load_corpus
 from featbert.data.share import drawn_part
 from featbert.errors import InputError
-from featbert.evaluation.breakdown import breakdown
+from featbert.evaluation.breakdown import FACETS, breakdowns
 from featbert.report import render
 from tests.comparison.test_significance import both
 
@@ -30,7 +30,8 @@ def test_rows_have_their_seeds_scores_in_each_bucket(tmp_path) -> None:
 
     def f1(run: Run) -> float:
         kept = run.predictions("dev")
-        return breakdown("length", kept.words, kept.gold, kept.predicted)["2"].f1
+        found = breakdowns(["length"], kept.words, kept.gold, kept.predicted)
+        return found["length"]["2"].f1
 
     assert found.rows["concat_last4"]["2"] == Statistic.of([f1(run) for run in runs[3:]])
     assert found.rows["fine-tuning"]["2"] == Statistic.of([f1(run) for run in runs[:3]])
@@ -41,6 +42,19 @@ def test_each_facet_once_in_the_order_asked(tmp_path) -> None:
     assert [one.facet for one in found] == ["sentence", "type"]
     with pytest.raises(InputError, match=r"found 'typ' .did you mean 'type'"):
         parted(both(tmp_path / "other"), "typ")
+
+
+def test_predictions_are_read_once_for_all_facets(tmp_path, monkeypatch) -> None:
+    runs = both(tmp_path)
+    read = []
+    plain = Run.predictions
+    monkeypatch.setattr(
+        Run, "predictions", lambda run, split: read.append(run.name) or plain(run, split)
+    )
+    found = parted(runs, *FACETS)
+    assert [one.facet for one in found.breakdowns] == ["type", "length", "sentence"]
+    assert any("no scores by seen" in note for note in found.notes)
+    assert sorted(read) == sorted(run.name for run in runs)
 
 
 def trained_on(runs: list[Run], source: str, *, text: str | None = None) -> list[Run]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from featbert.evaluation.breakdown import FACETS, breakdown, surfaces
+from featbert.evaluation.breakdown import FACETS, breakdowns, surfaces
 from featbert.evaluation.scorer import TagError, score
 
 WORDS = [
@@ -24,13 +24,13 @@ PREDICTED = [
 
 
 def counts(facet, **options) -> dict:
-    found = breakdown(facet, WORDS, GOLD, PREDICTED, **options)
+    found = breakdowns([facet], WORDS, GOLD, PREDICTED, **options)[facet]
     return {name: (p.correct, p.predicted, p.gold) for name, p in found.items()}
 
 
 def test_by_type() -> None:
     assert counts("type") == {"LOC": (1, 2, 2), "ORG": (0, 0, 1), "PER": (1, 2, 1)}
-    assert breakdown("type", WORDS, GOLD, PREDICTED) == score(GOLD, PREDICTED).by_type
+    assert breakdowns(["type"], WORDS, GOLD, PREDICTED)["type"] == score(GOLD, PREDICTED).by_type
 
 
 def test_by_length_a_prediction_counts_where_it_belongs() -> None:
@@ -59,7 +59,7 @@ def test_buckets_add_up(facet) -> None:
     words = [[f"w{random.integers(9)}" for _ in range(n)] for n in sizes]
     gold, predicted = ([list(random.choice(tags, n)) for n in sizes] for _ in range(2))
     train = surfaces(words[:10], gold[:10])
-    found = breakdown(facet, words, gold, predicted, train=train)
+    found = breakdowns([facet], words, gold, predicted, train=train)[facet]
     whole = score(gold, predicted).entity
     assert sum(p.correct for p in found.values()) == whole.correct
     assert sum(p.predicted for p in found.values()) == whole.predicted
@@ -67,6 +67,16 @@ def test_buckets_add_up(facet) -> None:
     assert len(found) > 1
 
 
+def test_several_facets_are_each_as_alone() -> None:
+    train = surfaces(WORDS[:1], GOLD[:1])
+    found = breakdowns([*FACETS], WORDS, GOLD, PREDICTED, train=train)
+    assert list(found) == [*FACETS]
+    for facet in FACETS:
+        alone = breakdowns([facet], WORDS, GOLD, PREDICTED, train=train)
+        assert list(alone[facet].items()) == list(found[facet].items())
+    assert breakdowns([], WORDS, GOLD, PREDICTED) == {}
+
+
 def test_tags_that_do_not_fit_are_refused() -> None:
     with pytest.raises(TagError, match="sentence 2"):
-        breakdown("type", WORDS, GOLD, [PREDICTED[0], ["O"], PREDICTED[2]])
+        breakdowns(["type"], WORDS, GOLD, [PREDICTED[0], ["O"], PREDICTED[2]])
