@@ -2,19 +2,22 @@
 
     python -m tests.faults.forking
 
-Each line of stdin is a JSON object with words (of the command line), cwd, stdout and stderr
-(files), env (what is added to it) and prepare: code that the new process carries out before it is
-the command. Its answer is two lines: the process id, and when the process has ended its exit code,
-or the signal that ended it as a negative number, and its highest memory in kilobytes.
+Each line of stdin is a JSON object: words (of the command line), cwd, stdout and stderr (files),
+env (what is added to it), prepare (code that the new process carries out before it is the command)
+and patience (seconds after which it tells on stderr where it is). The answer is two lines: the
+process id, and when the process has ended its exit code, or the signal that ended it as a negative
+number, and its highest memory in kilobytes.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 IMPORTS = (
@@ -34,6 +37,9 @@ def main() -> None:
     """Serves until stdin ends; in a forked process, is the command."""
     for name in IMPORTS:
         importlib.import_module(name)
+    # A thread would not be forked, and the locks that it holds would be.
+    tasks = Path("/proc/self/task")
+    assert not tasks.exists() or len(list(tasks.iterdir())) == 1, "one thread expected"
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
@@ -60,6 +66,7 @@ def _become(order: dict[str, Any]) -> None:
         opened = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY)
         os.dup2(opened, number)
         os.close(opened)
+    faulthandler.dump_traceback_later(order["patience"])
     os.environ.update(order["env"])
     exec(order["prepare"], {})
     sys.argv = ["featbert", *order["words"]]

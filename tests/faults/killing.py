@@ -32,6 +32,8 @@ CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 # Seconds that no command of the suite takes.
 PATIENCE = 120.0
 POLL = 0.002
+# Of the process that others are forked from: pandas loads pyarrow, whose allocator has a thread.
+SINGLE = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 def soak_kills(usual: int) -> int:
@@ -83,6 +85,7 @@ class Forks:
             stdout=subprocess.PIPE,
             bufsize=0,
             cwd=ROOT,
+            env=os.environ | SINGLE,
         )
 
     def __enter__(self) -> Forks:
@@ -122,7 +125,9 @@ class Forks:
     def answer(self, seconds: float) -> str:
         """The next line of an answer, which must come within some seconds."""
         assert self._parent.stdout is not None
-        assert self.has_answer(seconds), "the command goes on and on"
+        if not self.has_answer(seconds):
+            said = (self.folder / "stderr").read_text("utf-8", errors="replace")
+            raise AssertionError(f"the command goes on and on; it said\n{said}")
         return self._parent.stdout.readline().decode()
 
 
@@ -181,7 +186,7 @@ class Commands:
         self._forks.settle()
         (self._forks.folder / "stderr").write_bytes(b"")
         places = {name: str(self._forks.folder / name) for name in ("stdout", "stderr")}
-        first = {"env": self._env, "prepare": self._prepare}
+        first = {"env": self._env, "prepare": self._prepare, "patience": 0.8 * self._patience}
         self._forks.tell({"words": [*map(str, words)], "cwd": str(cwd), **places, **first})
         process = self._forks.process = int(self._forks.answer(self._patience))
         give_up = time.monotonic() + self._patience
