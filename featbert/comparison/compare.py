@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from featbert.comparison.baselines import best_by_dev
 from featbert.comparison.grouping import (
     EVALUATED,
+    by_value,
     check_comparable,
     comparable_key,
     freed_keys,
@@ -256,7 +257,8 @@ def _place(row: Row, *, by_layer: bool) -> tuple[object, ...]:
     # Nothing frozen comes before what is.
     told = "none" not in row.differing.values()
     place = (not single, order, natural(name), varied, told, row.train_share)
-    return (row.approach == "finetune", *place, natural(row.label))
+    settings = [by_value(value) for value in row.differing.values()]
+    return (row.approach == "finetune", *place, settings, natural(row.label))
 
 
 def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:

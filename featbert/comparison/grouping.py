@@ -8,6 +8,7 @@ Settings (learning rate, layers, seeds) are free to differ anyway: they make row
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -154,6 +155,15 @@ def natural(text: str) -> list[tuple[int, str]]:
         (-1, piece) if number is None else (len(number), number)
         for piece, number in zip(pieces, digits, strict=True)
     ]
+
+
+def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
+    """Sort key of a setting as it is told: numbers by what they are, before all else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    return (math.inf if math.isnan(number) else number, natural(text))
 
 
 def shown(part: str, run: Run, value: str) -> str:

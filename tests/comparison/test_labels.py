@@ -21,9 +21,20 @@ def test_rows_of_one_name_say_which_settings_differ():
     )
     assert rows == [
         "last",
-        "concat_last4 (learning_rate=0.001, scheme=x, crf=unset)",
         "concat_last4 (learning_rate=3e-05, scheme=y, crf=true)",
         "concat_last4 (learning_rate=3e-05, scheme=y, crf=unset)",
+        "concat_last4 (learning_rate=0.001, scheme=x, crf=unset)",
+    ]
+
+
+def test_rows_come_in_the_order_of_the_numbers_that_differ():
+    rates = [0.01, 2e-5, 1e-4, 5e-3, 1e-5]
+    assert labels(
+        *(make_run(f"r{r}", settings={"learning_rate": r, "epochs": 4}) for r in rates)
+    ) == [f"concat_last4 (learning_rate={r})" for r in ("1e-05", "2e-05", "0.0001", 0.005, 0.01)]
+    shares = [0.5, 0.05, 1.0, 0.25]
+    assert labels(*(make_run(f"d{d}", settings={"dropout": d}) for d in shares)) == [
+        f"concat_last4 (dropout={d})" for d in (0.05, 0.25, 0.5, 1)
     ]
 
 
