@@ -17,20 +17,18 @@ from typing import TYPE_CHECKING
 from featbert.comparison.baselines import best_by_dev
 from featbert.comparison.grouping import (
     EVALUATED,
-    by_value,
     check_comparable,
     comparable_key,
     freed_keys,
     group_comparable,
-    natural,
     unknown_vary,
 )
 from featbert.comparison.labels import Naming, name_rows, row_key
 from featbert.comparison.learning import lead_line, leads, learning_points
+from featbert.comparison.ordering import natural, place_of_row
 from featbert.comparison.rows import Row, build_row, same_task
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, MissingError, nearest
-from featbert.features.layers import NAMES
 from featbert.lazy import late
 from featbert.wording import counted, in_percent
 
@@ -210,7 +208,9 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
         key = comparable_key(group[0].record)
         rows.append(_row(group, naming, {part: key[part] for part in key if part in freed}))
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
-    rows = _with_differences(sorted(rows, key=lambda row: _place(row, by_layer=by_layer)), baseline)
+    rows = _with_differences(
+        sorted(rows, key=lambda row: place_of_row(row, by_layer=by_layer)), baseline
+    )
     first = comparable_key(runs[0].record)
     splits = tuple(s for s in EVALUATED if any(s in run.record.scores for run in runs))
     shared_texts = [s for s in splits if _agree(runs, f"{s}.text")]
@@ -242,23 +242,6 @@ def _agree(runs: Sequence[Run], part: str) -> bool:
 def _names(names: Iterable[str]) -> str:
     """Each name once, the most frequent first."""
     return ", ".join(name for name, _ in Counter(names).most_common())
-
-
-def _place(row: Row, *, by_layer: bool) -> tuple[object, ...]:
-    """Where a row stands: features before fine-tuning, known combinations before others.
-
-    Where rows are of single layers by number, all single layers stand first, in their order.
-    """
-    name = row.layers or ""
-    indices = row.runs[0].record.layer_indices or []
-    single = by_layer and len(indices) == 1
-    order = indices[0] if single else NAMES.index(name) if name in NAMES else len(NAMES)
-    varied = [natural(value) for value in row.varied.values()]
-    # Nothing frozen comes before what is.
-    told = "none" not in row.differing.values()
-    place = (not single, order, natural(name), varied, told, row.train_share)
-    settings = [by_value(value) for value in row.differing.values()]
-    return (row.approach == "finetune", *place, settings, natural(row.label))
 
 
 def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:

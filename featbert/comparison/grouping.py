@@ -8,10 +8,9 @@ Settings (learning rate, layers, seeds) are free to differ anyway: they make row
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Sequence
 
+from featbert.comparison.ordering import natural
 from featbert.comparison.record import RunRecord
 from featbert.comparison.runs import Run
 from featbert.errors import InputError, nearest
@@ -145,25 +144,6 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
             f"comparable runs expected, these differ in {told}; {_advice(list(differing))}"
         )
     return freed
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Sort key by which `layer:7` comes before `layer:10`: shorter numbers before longer ones."""
-    pieces = [piece for piece in re.split("([0-9]+)", text) if piece]
-    digits = [piece.lstrip("0") if piece[0] in "0123456789" else None for piece in pieces]
-    return [
-        (-1, piece) if number is None else (len(number), number)
-        for piece, number in zip(pieces, digits, strict=True)
-    ]
-
-
-def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
-    """Sort key of a setting as it is told: numbers by what they are, before all else."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.inf
-    return (math.inf if math.isnan(number) else number, natural(text))
 
 
 def shown(part: str, run: Run, value: str) -> str:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from featbert.comparison.grouping import CONDITIONS, comparable_key, freed_keys, natural
+from featbert.comparison.grouping import CONDITIONS, comparable_key, freed_keys
 from featbert.comparison.labels import Naming, name_rows, row_key
+from featbert.comparison.ordering import by_value, natural
 from featbert.comparison.record import Approach
 from featbert.comparison.rows import Row, build_row
 from featbert.comparison.runs import Run
@@ -184,7 +185,8 @@ def _place_of_way(group: Sequence[ScoredRun], naming: Naming) -> tuple[object, .
     record = group[0].run.record
     name = record.layers or ""
     order = NAMES.index(name) if name in NAMES else len(NAMES)
-    return record.approach == "finetune", order, natural(name), natural(naming.label)
+    settings = [by_value(value) for value in naming.differing.values()]
+    return record.approach == "finetune", order, natural(name), settings, natural(naming.label)
 
 
 def _matrix(

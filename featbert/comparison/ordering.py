@@ -1,0 +1,48 @@
+"""In which order rows and runs are shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from featbert.features.layers import NAMES
+
+if TYPE_CHECKING:
+    from featbert.comparison.rows import Row
+
+
+def place_of_row(row: Row, *, by_layer: bool) -> tuple[object, ...]:
+    """Where a row stands: features before fine-tuning, known combinations before others.
+
+    Where rows are of single layers by number, all single layers stand first, in their order.
+    """
+    name = row.layers or ""
+    indices = row.runs[0].record.layer_indices or []
+    single = by_layer and len(indices) == 1
+    order = indices[0] if single else NAMES.index(name) if name in NAMES else len(NAMES)
+    varied = [natural(value) for value in row.varied.values()]
+    # Nothing frozen comes before what is.
+    told = "none" not in row.differing.values()
+    first = (not single, order, natural(name), varied, told, row.train_share)
+    settings = [by_value(value) for value in row.differing.values()]
+    return (row.approach == "finetune", *first, settings, natural(row.label))
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """Sort key by which `layer:7` comes before `layer:10`: shorter numbers before longer ones."""
+    pieces = [piece for piece in re.split("([0-9]+)", text) if piece]
+    digits = [piece.lstrip("0") if piece[0] in "0123456789" else None for piece in pieces]
+    return [
+        (-1, piece) if number is None else (len(number), number)
+        for piece, number in zip(pieces, digits, strict=True)
+    ]
+
+
+def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
+    """Sort key of a setting as it is told: numbers by what they are, before all else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    return (math.inf if math.isnan(number) else number, natural(text))
