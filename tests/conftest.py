@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from tests.workspace import Workspace, write_corpus
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+# Where the tests run in a shell's background, the commands that they start are not there.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same inputs each time, whoever runs the suite; new ones are a soak's (`tests/hostile/budget`).
 # No deadline: machines are shared.

@@ -61,7 +61,7 @@ class OneLineErrors(TyperGroup):
         except FeatbertError as error:
             _refuse(ctx, error, str(error))
         except KeyboardInterrupt as error:
-            stop(error, "nothing had begun")
+            stop(error, "no command was under way")
         except (typer.Exit, typer.Abort):
             raise
         except USAGE_ERROR as error:
@@ -144,8 +144,8 @@ def main() -> None:
     try:
         with interruptible():
             app()
-    except KeyboardInterrupt as error:  # before a command had begun
-        sys.exit(_interrupted(error, "nothing had begun"))
+    except KeyboardInterrupt as error:
+        sys.exit(_interrupted(error, "no command was under way"))
     finally:
         gc.freeze()  # as Python ends it would look through all that is there, for a second
 

@@ -45,45 +45,54 @@ class Terminated(KeyboardInterrupt):
 def interruptible() -> Iterator[None]:
     """Within the block SIGINT raises KeyboardInterrupt and SIGTERM `Terminated`.
 
-    After it both end the process at once: all is done and told, and nobody wants a traceback while
-    Python ends.
+    A SIGINT that is ignored, as in a shell's background, stays so. After the block both end the
+    process at once: all is done and told, and nobody wants a traceback while Python ends.
     """
     interrupts = _Interrupts()
     before = sys.unraisablehook
-    numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if _CAN_WAIT else [])]
+    numbers = [signal.SIGTERM, *([signal.SIGALRM] if _CAN_WAIT else [])]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        numbers.append(signal.SIGINT)
     for number in numbers:
         signal.signal(number, interrupts.hear)
     sys.unraisablehook = interrupts.lost
     try:
         yield
     finally:
+        interrupts.over = True
+        sys.unraisablehook = before
         if _CAN_WAIT:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
-        sys.unraisablehook = before
 
 
 class _Interrupts:
-    """What was heard, and how often it has been put off."""
+    """What was heard, and how often it has been put off.
+
+    Attributes:
+        over: nothing is raised any more.
+    """
 
     def __init__(self) -> None:
+        self.over = False
         self._error: type[KeyboardInterrupt] | None = None
         self._tries = 0
         self._told = sys.unraisablehook
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """The handler: of a signal, or of the timer that brings one back."""
-        if number in (signal.SIGINT, signal.SIGTERM):
-            self._error = Terminated if number == signal.SIGTERM else KeyboardInterrupt
-            self._tries = 0
-        if self._error is None:
+        if number == signal.SIGTERM:
+            self._error = Terminated
+        elif number == signal.SIGINT and self._error is None:
+            self._error = KeyboardInterrupt
+        if self._error is None or self.over:
             return
         if _CAN_WAIT and self._tries < TRIES and _is_locking(frame):
             self._tries += 1
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
-        error, self._error = self._error, None
+        error, self._error, self._tries = self._error, None, 0
         raise error
 
     def lost(self, what: UnraisableHookArgs) -> None:

@@ -134,8 +134,8 @@ class _Reader:
 
     def __init__(self, facets: Sequence[Facet]) -> None:
         self._facets = facets
-        self._scores: dict[tuple[Path, str], dict[Facet, dict[str, PRF] | FeatbertError]] = {}
-        self._corpora: dict[str, Corpus] = {}
+        self._scores: dict[tuple[Path, str], dict[Facet, dict[str, PRF] | str]] = {}
+        self._corpora: dict[str, Corpus | str] = {}
         self._trained: dict[tuple[object, ...], set[Surface]] = {}
 
     def scores(self, facet: Facet, split: str, run: Run) -> dict[str, PRF]:
@@ -144,22 +144,22 @@ class _Reader:
         if key not in self._scores:
             self._scores[key] = self._read_scores(split, run)
         found = self._scores[key][facet]
-        if isinstance(found, FeatbertError):
-            raise found
+        if isinstance(found, str):
+            raise MissingError(found)
         return found
 
-    def _read_scores(self, split: str, run: Run) -> dict[Facet, dict[str, PRF] | FeatbertError]:
+    def _read_scores(self, split: str, run: Run) -> dict[Facet, dict[str, PRF] | str]:
         """By facet and bucket, or why there are none of the facet."""
         from featbert.evaluation.breakdown import breakdowns
 
         kept = run.predictions(split)
-        lacking: dict[Facet, FeatbertError] = {}
+        lacking: dict[Facet, str] = {}
         train: set[Surface] = set()
         if "seen" in self._facets:
             try:
                 train = self._surfaces(run)
             except FeatbertError as error:
-                lacking["seen"] = error
+                lacking["seen"] = str(error)
         facets = [facet for facet in self._facets if facet not in lacking]
         return {**breakdowns(facets, kept.words, kept.gold, kept.predicted, train=train), **lacking}
 
@@ -194,8 +194,11 @@ class _Reader:
             try:
                 self._corpora[key] = load_corpus(signature.source, **reading)
             except FeatbertError as error:
-                raise MissingError(f"{told}: {error}") from None
-        split = self._corpora[key].splits.get(name)
+                self._corpora[key] = str(error)
+        corpus = self._corpora[key]
+        if isinstance(corpus, str):
+            raise MissingError(f"{told}: {corpus}")
+        split = corpus.splits.get(name)
         if split is None or split.text_fingerprint != signature.splits[name].text:
             raise MissingError(f"{told}, which holds other words now")
         return split

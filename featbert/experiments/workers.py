@@ -232,12 +232,15 @@ class _Worker:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Within the block SIGINT waits, and processes that are started never get it."""
+    """Within the block SIGINT waits, and processes that are started never get it.
+
+    So does the alarm by which the command line brings one back that came before.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # starting it would let SIGINT through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGALRM})
     try:
         yield
     finally:

@@ -20,13 +20,19 @@ PATIENCE = 30
 NUMBERS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
 
 
-@pytest.fixture(params=NUMBERS, ids=lambda number: number.name)
-def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
-    """A signal; how it and the timer are handled is as before afterwards."""
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """How signals are handled is as before afterwards."""
     before = {n: signal.getsignal(n) for n in (*NUMBERS, signal.SIGALRM)}
-    yield request.param
+    yield
     for n, handler in before.items():
         signal.signal(n, handler)
+
+
+@pytest.fixture(params=NUMBERS, ids=lambda number: number.name)
+def number(request: pytest.FixtureRequest) -> signal.Signals:
+    found: signal.Signals = request.param
+    return found
 
 
 def send(number: signal.Signals) -> None:
@@ -150,6 +156,68 @@ def test_waiting_for_another_thread_is_left(number: signal.Signals) -> None:
     never.set()  # its lock is free
 
 
+def test_waiting_is_left_though_signals_keep_coming(number: signal.Signals) -> None:
+    """As they do while Ctrl-C is held down."""
+    never, enough = threading.Event(), threading.Event()
+
+    def keep_sending() -> None:
+        end = time.monotonic() + PATIENCE
+        while not enough.is_set() and time.monotonic() < end:
+            os.kill(os.getpid(), number)
+            time.sleep(0.03)
+
+    sending = threading.Thread(target=keep_sending)
+
+    def work() -> None:
+        sending.start()
+        try:
+            assert never.wait(2 * PATIENCE)
+        finally:
+            enough.set()
+            sending.join()
+
+    begun = time.monotonic()
+    assert interrupted(work) is NUMBERS[number]
+    assert time.monotonic() - begun < PATIENCE
+
+
+def test_an_end_asked_for_is_told_as_one_though_ctrl_c_follows() -> None:
+    def work() -> None:
+        with threading.Condition(Loud(signal.SIGTERM)):
+            send(signal.SIGINT)
+        wait_for_it()
+
+    assert interrupted(work) is Terminated
+
+
+def test_what_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            send(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_as_the_block_ends_nothing_is_raised(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, sent = signal.setitimer, []
+
+    def setitimer(*words: float) -> tuple[float, float]:
+        sent.append(number)
+        send(number)
+        return plain(*words)
+
+    monkeypatch.setattr(signal, "setitimer", setitimer)
+    with interruptible():
+        pass
+    assert sent == [number]
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
 def test_others_are_thrown_away_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
     class Broken:
         def __del__(self) -> None:
@@ -183,4 +251,4 @@ def test_before_a_command_begins_it_is_a_line_too() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stdout) == (143, "")
-    assert done.stderr == "terminated; nothing had begun\n"
+    assert done.stderr == "terminated; no command was under way\n"

@@ -57,6 +57,22 @@ def test_predictions_are_read_once_for_all_facets(tmp_path, monkeypatch) -> None
     assert sorted(read) == sorted(run.name for run in runs)
 
 
+def test_a_training_text_that_cannot_be_read_is_tried_once(tmp_path, monkeypatch) -> None:
+    runs = trained_on(both(tmp_path), "sample")
+    tried = []
+
+    def load_corpus(source, **options):
+        tried.append(source)
+        raise InputError("no such text")
+
+    monkeypatch.setattr("featbert.data.folder.load_corpus", load_corpus)
+    found = parted(runs, "seen", "type")
+    assert [one.facet for one in found.breakdowns] == ["type"]
+    (note,) = (note for note in found.notes if "no scores by seen" in note)
+    assert note.endswith("expected in sample: no such text")
+    assert tried == ["sample"]
+
+
 def trained_on(runs: list[Run], source: str, *, text: str | None = None) -> list[Run]:
     """The runs with a training text that lies in `source`."""
     corpus = load_corpus(source)

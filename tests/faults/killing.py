@@ -32,8 +32,13 @@ CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 # Seconds that no command of the suite takes.
 PATIENCE = 120.0
 POLL = 0.002
-# Of the process that others are forked from: pandas loads pyarrow, whose allocator has a thread.
-SINGLE = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+# Of the process that others are forked from: without the threads of OpenBLAS, and of the allocator
+# of pyarrow, which pandas loads.
+SINGLE = {
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 def soak_kills(usual: int) -> int:
@@ -128,7 +133,9 @@ class Forks:
         if not self.has_answer(seconds):
             said = (self.folder / "stderr").read_text("utf-8", errors="replace")
             raise AssertionError(f"the command goes on and on; it said\n{said}")
-        return self._parent.stdout.readline().decode()
+        line = self._parent.stdout.readline().decode()
+        assert line, "the process that commands are forked from has ended; its stderr says why"
+        return line
 
 
 class Commands:
