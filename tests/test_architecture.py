@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +27,13 @@ ORDER = (
 MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE)
 
 
-def imports(path: Path, *, types: bool = True) -> Iterator[str]:
+@functools.cache
+def imports(path: Path, *, types: bool = True) -> frozenset[str]:
     """Modules that a file imports; those for type checkers, which load nothing, if asked for."""
+    return frozenset(_imports(path, types))
+
+
+def _imports(path: Path, types: bool) -> Iterator[str]:
     tree = ast.parse(path.read_text("utf-8"))
     unloaded = set() if types else {n for block in map(typing_block, ast.walk(tree)) for n in block}
     for node in ast.walk(tree):
