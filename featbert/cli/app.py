@@ -139,7 +139,7 @@ def featbert(
 
 
 def main() -> None:
-    """Entry point of the `featbert` command."""
+    """What the `featbert` command does."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
         with interruptible():

@@ -252,3 +252,20 @@ def test_before_a_command_begins_it_is_a_line_too() -> None:
     )
     assert (done.returncode, done.stdout) == (143, "")
     assert done.stderr == "terminated; no command was under way\n"
+
+
+def test_while_commands_are_imported_the_process_ends_without_a_traceback() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'featbert.cli':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from featbert.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
