@@ -80,6 +80,8 @@ def _mistake(error: Any, context: Any, path: str) -> str:
         return f"a command expected, found {unknown[1]!r}{nearest(unknown[1], known)}"
     if missing := re.match(r"Missing (argument|option) '(.*?)'", message):
         return f"{missing[2]} expected, found none"
+    if bare := re.match(r"Option '(.*?)' requires an argument", message):
+        return f"a value expected for {bare[1]}, found none"
     if invalid := re.match(r"Invalid value for '(.*?)'(?: / '.*?')*: (.*)", message, re.DOTALL):
         return _invalid(error, invalid[1], invalid[2])
     if extra := re.match(r"Got unexpected extra argument\S* \((.*)\)$", message):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -48,8 +48,8 @@ def interruptible() -> Iterator[None]:
     A SIGINT that is ignored, as in a shell's background, stays so. After the block both end the
     process at once: all is done and told, and nobody wants a traceback while Python ends.
     """
-    interrupts = _Interrupts()
     before = sys.unraisablehook
+    interrupts = _Interrupts(before)
     numbers = [signal.SIGTERM, *([signal.SIGALRM] if _CAN_WAIT else [])]
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         numbers.append(signal.SIGINT)
@@ -74,11 +74,12 @@ class _Interrupts:
         over: nothing is raised any more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[UnraisableHookArgs], object]) -> None:
+        """`told` hears of what Python throws away and is no interrupt."""
         self.over = False
         self._error: type[KeyboardInterrupt] | None = None
         self._tries = 0
-        self._told = sys.unraisablehook
+        self._told = told
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """The handler: of a signal, or of the timer that brings one back."""

@@ -40,6 +40,7 @@ MISUSED = {
     ),
     "predict": "RUN expected, found none",
     "evaluate RUN": "--data expected, found none",
+    "compare --report": "a value expected for --report, found none",
 }
 
 

@@ -235,6 +235,14 @@ def test_others_are_thrown_away_as_ever(capfd: pytest.CaptureFixture[str]) -> No
     assert told == [ValueError]
 
 
+def ended(code: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a process that carries out code."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_before_a_command_begins_it_is_a_line_too() -> None:
     code = (
         "import os, signal, sys, typer.main\n"
@@ -247,11 +255,7 @@ def test_before_a_command_begins_it_is_a_line_too() -> None:
         "sys.argv = ['featbert', 'check', 'sample']\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert (done.returncode, done.stdout) == (143, "")
-    assert done.stderr == "terminated; no command was under way\n"
+    assert ended(code) == (143, "", "terminated; no command was under way\n")
 
 
 def test_while_commands_are_imported_the_process_ends_without_a_traceback() -> None:
@@ -265,7 +269,4 @@ def test_while_commands_are_imported_the_process_ends_without_a_traceback() -> N
         "from featbert.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    assert ended(code) == (-signal.SIGINT, "", "")

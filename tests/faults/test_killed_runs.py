@@ -58,14 +58,11 @@ class Killed:
 
     Attributes:
         words: of the command, with a runs directory.
-        last: what is added to them where it is not to be killed: with one run at a time nothing has
-            to be imported anew.
         seconds: that it trained.
         first: the first signal that it gets.
     """
 
     words: Callable[[Path], list[object]]
-    last: list[object]
     expected: Path
     seconds: float
     first: int
@@ -102,12 +99,12 @@ def killed(request: pytest.FixtureRequest, space: Workspace, commands: Commands)
         return [*by_name[request.param], "--runs-dir", runs]
 
     expected = space.folder / f"{request.param}-undisturbed"
-    last: list[object] = ["--jobs", 1] if request.param == "run" else []
-    done = commands.run([*words(expected), *last], cwd=space.folder)
+    alone = [*words(expected), *(["--jobs", 1] if request.param == "run" else [])]
+    done = commands.run(alone, cwd=space.folder)
     assert done.exit_code == 0, done.stderr
     seconds = sum(run.record.cost.training_seconds for run in find_runs(expected))
     first = [*by_name].index(request.param)
-    return Killed(words, last, expected, seconds / (2 if request.param == "run" else 1), first)
+    return Killed(words, expected, seconds / (2 if request.param == "run" else 1), first)
 
 
 def test_killed_runs_reach_the_numbers_of_undisturbed_ones(
@@ -133,7 +130,7 @@ def test_killed_runs_reach_the_numbers_of_undisturbed_ones(
             kept += kept_epochs(runs)
             check_finished(runs, killed.expected)
             check_told(tried)
-        done = commands.run([*killed.words(runs), *killed.last], cwd=space.folder)
+        done = commands.run(killed.words(runs), cwd=space.folder)
         assert done.exit_code == 0, done.stderr
         check_finished(runs, killed.expected)
         assert names(runs) == names(killed.expected)
