@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmarks.record import Record, as_json, as_text
+from featbert.encoders.source import DEFAULT_MODEL
 from featbert.errors import FeatbertError
-from featbert.features.source import DEFAULT_MODEL
 
 Options = argparse.Namespace
 # Options that say where files lie; they change nothing that is measured.

@@ -18,7 +18,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from featbert.comparison import RunRecord, record_from_json, record_to_json
+from featbert.runs.record import RunRecord, record_from_json, record_to_json
 
 RECORDS = Path(__file__).parent / "defaults"
 LEARNING_RATES = {
@@ -67,7 +67,7 @@ def settings_to_try(approach: str) -> Iterator[Setting]:
 def search(data: Path, runs: Path, cache: Path, approach: str, seeds: list[int]) -> None:
     """Trains the runs whose records are not kept yet, and keeps them."""
     from featbert import extract, finetune, load_corpus, train
-    from featbert.training import DEFAULTS
+    from featbert.training.settings import DEFAULTS
 
     corpus = load_corpus(data)
     for _, rate, epochs in settings_to_try(approach):

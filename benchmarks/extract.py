@@ -26,10 +26,10 @@ from benchmarks.ours import extract_once
 from benchmarks.products import of_extraction
 from benchmarks.record import Record, Spread, spread
 from benchmarks.rounds import Work, in_turn, ratio
-from featbert.data import Corpus
-from featbert.features.device import Device, find_device
-from featbert.features.source import find_encoder
-from featbert.features.store import Manifest
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import Device, find_device
+from featbert.encoders.source import find_encoder
+from featbert.features.store.manifest import Manifest
 
 BASELINE, FEATBERT, ALONE = "transformers loop fp32", "featbert", "forward alone"
 

@@ -21,9 +21,9 @@ from benchmarks.machine import facts, matmul_rate, precisions
 from benchmarks.ours import Learned, finetune_encoder
 from benchmarks.products import of_finetuning
 from benchmarks.record import Record
-from featbert.data import Corpus
-from featbert.features.device import find_device
-from featbert.features.source import find_encoder
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.encoders.source import find_encoder
 from featbert.training.settings import DEFAULTS, TrainingSettings, used_settings
 
 BASELINE = "transformers loop fp32"

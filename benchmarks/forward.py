@@ -15,15 +15,15 @@ import numpy as np
 import torch
 
 from benchmarks.machine import synchronize
-from featbert.data import Corpus
-from featbert.features.alignment import Alignment, align
-from featbert.features.batching import length_batches
+from featbert.data.corpus import Corpus
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batching import length_batches
+from featbert.encoders.device import DTYPES, Device, Precision
+from featbert.encoders.encoder import Encoder, PieceBatch, load_encoder
+from featbert.encoders.memory import freed_memory_kept, reset_peak_memory
+from featbert.encoders.source import find_encoder
 from featbert.features.block_states import block_edges
-from featbert.features.device import DTYPES, Device, Precision
-from featbert.features.encoder import Encoder, PieceBatch, load_encoder
-from featbert.features.memory import freed_memory_kept, reset_peak_memory
-from featbert.features.source import find_encoder
-from featbert.features.store import Manifest
+from featbert.features.store.manifest import Manifest
 
 
 @dataclass(frozen=True)

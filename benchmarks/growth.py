@@ -34,10 +34,10 @@ from benchmarks.ours import extract_once, train_bilstm
 from benchmarks.record import Record, spread
 from benchmarks.rounds import in_turn
 from benchmarks.text import Size, generated_corpus
-from featbert.data import Corpus
-from featbert.features.device import find_device
-from featbert.features.source import DEFAULT_MODEL
-from featbert.report.figures import save_figure
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.encoders.source import DEFAULT_MODEL
+from featbert.report.figures.saving import save_figure
 from featbert.training.settings import DEFAULTS
 
 LAYERS = "concat_last4"

@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from featbert.report.figures import COLUMN_WIDTH
-from featbert.report.figures.style import COLORS, FAINT, MARKERS, SMALL, new_frame, settle, styled
+from featbert.report.figures.style import (
+    COLORS,
+    COLUMN_WIDTH,
+    FAINT,
+    MARKERS,
+    SMALL,
+    new_frame,
+    settle,
+    styled,
+)
 
 ROOM, LEFT, BOTTOM, RIGHT, TOP = 2.3, 0.55, 0.45, 0.15, 0.1  # inches
 

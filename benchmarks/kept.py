@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from featbert.comparison import record_to_json
-from featbert.comparison.record import read_record
+from featbert.runs.record import read_record, record_to_json
 
 
 def record_text(folder: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch.nn import functional
 
-from featbert.features.device import (
+from featbert.encoders.device import (
     DTYPES,
     Device,
     Precision,

@@ -24,12 +24,12 @@ from benchmarks.record import Record
 from benchmarks.resident import in_own_process, peak_of
 from benchmarks.stores import write_random_store
 from benchmarks.text import Size, generated_corpus
-from featbert.data import Corpus
-from featbert.features.device import DTYPES, find_device, find_precision
-from featbert.features.encoder import load_encoder
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import DTYPES, find_device, find_precision
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import DEFAULT_MODEL, find_encoder
 from featbert.features.extraction import extract
-from featbert.features.layers import parse_layers
-from featbert.features.source import DEFAULT_MODEL, find_encoder
 from featbert.training.settings import DEFAULTS
 
 LAYERS = "concat_last4"

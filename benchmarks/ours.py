@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from featbert.data import Corpus
-from featbert.evaluation.scorer import entity_counts, prf
-from featbert.evaluation.scores import PRF
-from featbert.experiments.labels import label_ids, tags_by_sentence
-from featbert.experiments.planning import (
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import Device, Precision
+from featbert.encoders.source import find_encoder
+from featbert.features.extraction import extract
+from featbert.features.store.reader import FeatureStore
+from featbert.runs.labels import label_ids, tags_by_sentence
+from featbert.runs.planning import (
     PlannedRun,
     RunOptions,
     plan_features_run,
     plan_finetune_run,
 )
-from featbert.experiments.preparing import Prepared, prepare_features, prepare_finetune
-from featbert.features.device import Device, Precision
-from featbert.features.extraction import extract
-from featbert.features.source import find_encoder
-from featbert.features.store import FeatureStore
+from featbert.runs.preparing import Prepared, prepare_features, prepare_finetune
+from featbert.tasks.scorer import entity_counts, prf
+from featbert.tasks.scores import PRF
 from featbert.training.loop import fit, predict, prediction_flops
 from featbert.training.settings import TrainingSettings
 

@@ -22,8 +22,8 @@ from benchmarks.corpora import corpus_of, described
 from benchmarks.machine import facts
 from benchmarks.ours import extract_once
 from benchmarks.record import Record
-from featbert.features.device import find_device
-from featbert.features.store import FeatureStore
+from featbert.encoders.device import find_device
+from featbert.features.store.reader import FeatureStore
 
 Floats = NDArray[Any]
 EXACT = ("fp32", "float32")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.machine import Product
-from featbert.features.store import Manifest
+from featbert.features.store.manifest import Manifest
 from featbert.training.settings import TrainingSettings
 
 # Of a sentence of news, specials included.

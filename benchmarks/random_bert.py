@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from featbert.data import Corpus
+from featbert.data.corpus import Corpus
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # A word that stands for at least one in so many is a piece of its own. With parts of three letters

@@ -14,9 +14,11 @@ import argparse
 from pathlib import Path
 
 from benchmarks.kept import markdown_tables, record_text, with_columns
-from featbert.comparison import Comparison, Run, compare_runs, record_from_json
-from featbert.comparison.experiment_record import read_experiment_record
-from featbert.report import render
+from featbert.analysis.compare import Comparison, compare_runs
+from featbert.report.rendering import render
+from featbert.runs.experiment_record import read_experiment_record
+from featbert.runs.record import record_from_json
+from featbert.runs.run import Run
 
 KEPT = Path(__file__).parent / "readme"
 COLUMNS = {

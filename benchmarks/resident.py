@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from featbert.encoders.device import Device
+from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.errors import InputError
-from featbert.features.device import Device
-from featbert.features.memory import peak_memory, reset_peak_memory
 
 STATUS = Path("/proc/self/status")
 P = ParamSpec("P")

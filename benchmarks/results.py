@@ -20,18 +20,15 @@ import shutil
 from pathlib import Path
 
 from benchmarks.kept import markdown_tables, record_text, without_columns
+from featbert.analysis.compare import Comparison, compare_runs
+from featbert.analysis.transfer import TransferMatrix, transfer_matrices
 from featbert.cli.showing import reproductions_of
-from featbert.comparison import (
-    Comparison,
-    Run,
-    TransferMatrix,
-    compare_runs,
-    read_record,
-    transfer_matrices,
-)
-from featbert.comparison.evaluations import FOLDER as EVALUATIONS
-from featbert.comparison.experiment_record import experiment_path, read_experiment_record
-from featbert.report import render, render_transfer
+from featbert.report.rendering import render
+from featbert.report.transfer_rendering import render_transfer
+from featbert.runs.evaluations import FOLDER as EVALUATIONS
+from featbert.runs.experiment_record import experiment_path, read_experiment_record
+from featbert.runs.record import read_record
+from featbert.runs.run import Run
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 # Figures that the README shows, of those that `featbert compare --figures` draws.
@@ -86,8 +83,8 @@ def tables(experiment: str, kept_dir: Path = RESULTS) -> list[str]:
 
 def draw(experiment: str, kept_dir: Path = RESULTS) -> list[Path]:
     """The experiment's figures for the README: `figures/<experiment>--<figure>.png`."""
-    from featbert.report.figures import save_figure
     from featbert.report.figures.choosing import figures_of
+    from featbert.report.figures.saving import save_figure
 
     drawn = dict(figures_of(*kept(experiment, kept_dir)))
     return [

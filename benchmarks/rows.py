@@ -18,9 +18,9 @@ from benchmarks.corpora import WARM_UP, corpus_of, described, head
 from benchmarks.machine import facts
 from benchmarks.ours import Extracted, extract_once, train_bilstm
 from benchmarks.record import Record, spread
-from featbert.data import Corpus
-from featbert.features.device import find_device
-from featbert.features.layers import NAMES
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.encoders.layers import NAMES
 from featbert.training.settings import DEFAULTS, used_settings
 
 

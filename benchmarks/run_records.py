@@ -6,8 +6,7 @@ import dataclasses
 from itertools import cycle, islice
 from pathlib import Path
 
-from featbert.comparison import record_from_json, record_to_json
-from featbert.comparison.record import RECORD_NAME
+from featbert.runs.record import RECORD_NAME, record_from_json, record_to_json
 
 KEPT = Path(__file__).parent / "defaults"
 

@@ -20,7 +20,7 @@ from benchmarks.record import Record, spread
 from benchmarks.rounds import Work, in_turn
 from benchmarks.stores import write_random_store
 from benchmarks.text import MEAN, Size, generated_corpus
-from featbert.features.store import FeatureStore
+from featbert.features.store.reader import FeatureStore
 
 CHUNK = 4 << 20
 WHOLE = "whole file"

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from featbert.data import Corpus
-from featbert.features.store import FeatureStore, Manifest, StoredSplit, StoreWriter
+from featbert.data.corpus import Corpus
+from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.features.store.reader import FeatureStore
+from featbert.features.store.writer import StoreWriter
 
 BLOCK_WORDS = 4096
 MODEL = "random"

@@ -31,13 +31,13 @@ from benchmarks.record import Record
 from benchmarks.rounds import Work, in_turn, ratio
 from benchmarks.stores import write_random_store
 from benchmarks.text import Size, generated_corpus
-from featbert.data import Corpus
-from featbert.experiments.labels import label_ids
-from featbert.experiments.planning import RunOptions, plan_features_run
-from featbert.experiments.preparing import prepare_features
-from featbert.features.device import find_device
-from featbert.features.store import FeatureStore
-from featbert.tagging.bilstm import FeatureBatch
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.features.store.reader import FeatureStore
+from featbert.models.bilstm import FeatureBatch
+from featbert.runs.labels import label_ids
+from featbert.runs.planning import RunOptions, plan_features_run
+from featbert.runs.preparing import prepare_features
 from featbert.training.inputs import FeatureInputs, Inputs
 from featbert.training.loop import fit
 from featbert.training.settings import DEFAULTS, TrainingSettings, used_settings

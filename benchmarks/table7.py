@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from featbert.comparison import Run, find_runs
 from featbert.errors import FeatbertError
+from featbert.runs.run import Run, find_runs
 
 ROOT = Path(__file__).parents[1]
 # Devlin et al. 2019, table 7; weighted_all is the paper's "all 12 layers".

@@ -16,7 +16,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from featbert.data import Corpus, Sentence, Split, load_corpus
+from featbert.data.corpus import Corpus, Split
+from featbert.data.folder import load_corpus
+from featbert.data.sentence import Sentence
 
 MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
 DOCUMENT = 15  # sentences

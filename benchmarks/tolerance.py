@@ -24,10 +24,10 @@ from benchmarks.machine import facts
 from benchmarks.ours import extract_once
 from benchmarks.precision import relative_errors
 from benchmarks.record import Record
-from featbert.data import Corpus, Split
-from featbert.features.device import find_device
-from featbert.features.ranges import ranges
-from featbert.features.store import FeatureStore
+from featbert.data.corpus import Corpus, Split
+from featbert.encoders.device import find_device
+from featbert.encoders.ranges import ranges
+from featbert.features.store.reader import FeatureStore
 
 Ints = NDArray[np.int64]
 PLAIN = "the same again"

@@ -22,10 +22,10 @@ from benchmarks.machine import facts, matmul_rate, precisions
 from benchmarks.ours import Learned, extract_once, train_bilstm
 from benchmarks.products import of_projection, of_time_step
 from benchmarks.record import Record
-from featbert.data import Corpus
-from featbert.features.device import find_device
-from featbert.features.layers import parse_layers
-from featbert.features.source import find_encoder
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
 from featbert.training.settings import DEFAULTS, TrainingSettings, used_settings
 
 LAYERS = "concat_last4"

@@ -1,75 +1,49 @@
 """featbert: fine-tune BERT, or train a small model on its frozen features?
 
 The steps of the command line as Python: `load_corpus`, `extract`, `FeatureStore`, `train`,
-`finetune`, `find_runs`, `compare`. Names are loaded when they are used, so that importing
-featbert costs nothing.
+`finetune`, `find_runs`, `compare`. Names are imported when they are first used, so that importing
+featbert is quick.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import Any
 
-from featbert.lazy import attach
-
-if TYPE_CHECKING:
-    from featbert.comparison import Comparison, Run, compare, compare_runs, find_runs
-    from featbert.data import Corpus, Sentence, check_corpus, load_corpus
-    from featbert.errors import FeatbertError
-    from featbert.experiments import evaluate, finetune, load_tagger, run_experiment, train
-    from featbert.features import FeatureStore, extract, parse_layers
-    from featbert.report import render
-    from featbert.training import AdaptSettings, TrainingSettings, adapt
-
-__all__ = [
-    "AdaptSettings",
-    "Comparison",
-    "Corpus",
-    "FeatbertError",
-    "FeatureStore",
-    "Run",
-    "Sentence",
-    "TrainingSettings",
-    "__version__",
-    "adapt",
-    "check_corpus",
-    "compare",
-    "compare_runs",
-    "evaluate",
-    "extract",
-    "find_runs",
-    "finetune",
-    "load_corpus",
-    "load_tagger",
-    "parse_layers",
-    "render",
-    "run_experiment",
-    "train",
-]
 __version__ = "0.1.0"
-__getattr__, __dir__ = attach(
-    __name__,
-    {
-        "AdaptSettings": "featbert.training",
-        "Comparison": "featbert.comparison",
-        "Corpus": "featbert.data",
-        "FeatbertError": "featbert.errors",
-        "FeatureStore": "featbert.features",
-        "Run": "featbert.comparison",
-        "Sentence": "featbert.data",
-        "TrainingSettings": "featbert.training",
-        "adapt": "featbert.training",
-        "check_corpus": "featbert.data",
-        "compare": "featbert.comparison",
-        "compare_runs": "featbert.comparison",
-        "evaluate": "featbert.experiments",
-        "extract": "featbert.features",
-        "find_runs": "featbert.comparison",
-        "finetune": "featbert.experiments",
-        "load_corpus": "featbert.data",
-        "load_tagger": "featbert.experiments",
-        "parse_layers": "featbert.features",
-        "render": "featbert.report",
-        "run_experiment": "featbert.experiments",
-        "train": "featbert.experiments",
-    },
-)
+# Public names by the module that defines them.
+_HOMES = {
+    "AdaptSettings": "featbert.training.adaptation_settings",
+    "Comparison": "featbert.analysis.compare",
+    "Corpus": "featbert.data.corpus",
+    "FeatbertError": "featbert.errors",
+    "FeatureStore": "featbert.features.store.reader",
+    "Run": "featbert.runs.run",
+    "Sentence": "featbert.data.sentence",
+    "TrainingSettings": "featbert.training.settings",
+    "adapt": "featbert.training.adaptation",
+    "check_corpus": "featbert.data.check",
+    "compare": "featbert.analysis.compare",
+    "compare_runs": "featbert.analysis.compare",
+    "evaluate": "featbert.runs.evaluating",
+    "extract": "featbert.features.extraction",
+    "find_runs": "featbert.runs.run",
+    "finetune": "featbert.runs.running",
+    "load_corpus": "featbert.data.folder",
+    "load_tagger": "featbert.runs.loading",
+    "parse_layers": "featbert.encoders.layers",
+    "render": "featbert.report.rendering",
+    "run_experiment": "featbert.analysis.outcome",
+    "train": "featbert.runs.running",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

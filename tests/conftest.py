@@ -18,6 +18,7 @@ from tests.workspace import Workspace, write_corpus
 
 # Tiny models are fastest on one thread, and the tests themselves run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -72,7 +73,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A 4-layer cased BERT of 16 dimensions and 40 positions with random weights."""
-    from tests.encoders import write_encoder
+    from tests.tiny_encoders import write_encoder
 
     return write_encoder(tmp_path_factory.mktemp("encoders") / "tiny-bert", layers=4)
 
@@ -80,7 +81,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a 3-layer random encoder of a family, written once a session."""
-    from tests.encoders import write_encoder
+    from tests.tiny_encoders import write_encoder
 
     root = tmp_path_factory.mktemp("families")
 

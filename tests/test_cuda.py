@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from featbert import extract, finetune, load_corpus, train
-from featbert.training import TrainingSettings
+from featbert.training.settings import TrainingSettings
 from tests.workspace import write_corpus
 
 pytestmark = [

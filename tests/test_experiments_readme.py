@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import RESULTS, tables
-from featbert.comparison import find_runs
-from featbert.comparison.experiment_record import SUFFIX, read_experiment_record
+from featbert.runs.experiment_record import SUFFIX, read_experiment_record
+from featbert.runs.run import find_runs
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "experiments" / "README.md").read_text("utf-8")

@@ -7,7 +7,7 @@ import fcntl
 
 import pytest
 
-from featbert.locks import LockedError, is_locked, take_lock
+from featbert.io import LockedError, is_locked, take_lock
 
 
 def test_one_has_it_until_it_closes_the_file(tmp_path):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from featbert.experiments.carrying_out import Listeners
-from featbert.experiments.workers import Report, _pass_on
-from featbert.notices import notice, noticed_by
+from featbert.progress import notice, noticed_by
+from featbert.runs.carrying_out import Listeners
+from featbert.runs.workers import Report, _pass_on
 
 
 def test_the_innermost_reader_hears_it():

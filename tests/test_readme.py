@@ -14,7 +14,7 @@ from benchmarks.kept import markdown_tables, with_columns
 from benchmarks.readme import table
 from featbert import compare, find_runs, render
 from featbert.cli import app
-from featbert.experiments.file import read_experiment
+from featbert.runs.file import read_experiment
 
 ROOT = Path(__file__).parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial-runs"
@@ -32,14 +32,15 @@ def test_the_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.chdir(tmp_path)
     # The sample cut to a few sentences: the steps are the README's, the waiting is not.
     import featbert
-    from featbert.data import Corpus, Split, load_corpus
+    from featbert.data.corpus import Corpus, Split
+    from featbert.data.folder import load_corpus
 
     def small(*_: object) -> Corpus:
         corpus = load_corpus("sample")
         splits = {n: Split(n, s.sentences[:24]) for n, s in corpus.splits.items()}
         folder = tmp_path / "small"
         folder.mkdir()
-        from featbert.data import write_conll
+        from featbert.data.conll_write import write_conll
 
         for name, split in splits.items():
             write_conll(folder / f"{name}.conll", split.sentences)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data import check_corpus, load_corpus
-from featbert.stages import Tell, heard_by, stage, staged, told
+from featbert.data.check import check_corpus
+from featbert.data.folder import load_corpus
+from featbert.progress import Tell, heard_by, stage, told, track
 from tests.workspace import Workspace
 
 
@@ -48,7 +49,7 @@ def test_who_listens_hears_and_afterwards_nobody() -> None:
 def test_items_pass_through_and_all_of_them_are_told(items: int) -> None:
     ear = Ear()
     with heard_by(ear):
-        assert list(staged(range(items), "passing", "items")) == list(range(items))
+        assert list(track(range(items), "passing", "items")) == list(range(items))
     unit, total, heard = ear.heard["passing"]
     assert (unit, total, sum(heard)) == ("items", items, items)
     assert len(heard) <= 200
@@ -63,7 +64,8 @@ def test_what_takes_long_is_told_to_its_end(workspace: Workspace, tmp_path: Path
     with heard_by(ear):
         corpus = load_corpus(workspace.corpus)
         check_corpus(corpus)
-        from featbert.features import extract, find_encoder
+        from featbert.encoders.source import find_encoder
+        from featbert.features.extraction import extract
 
         store = extract(
             corpus, find_encoder(str(workspace.model)), cache_dir=tmp_path, device="cpu"

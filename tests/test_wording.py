@@ -1,6 +1,6 @@
 import pytest
 
-from featbert.wording import called, counted, in_percent, unusual
+from featbert.text import called, counted, in_percent, unusual
 
 
 @pytest.mark.parametrize(

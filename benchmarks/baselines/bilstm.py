@@ -17,8 +17,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.baselines.loop import IGNORED, Batch, label_numbers, train_plainly
-from featbert.data import Corpus, Split
-from featbert.features.store import FeatureStore
+from featbert.data.corpus import Corpus, Split
+from featbert.features.store.reader import FeatureStore
 from featbert.training.settings import TrainingSettings
 
 Item = tuple[Tensor, Tensor]  # (T, D) vectors, (T,) labels

@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from benchmarks.baselines.quiet import be_quiet
-from featbert.data import Corpus
+from featbert.data.corpus import Corpus
 
 BATCH = 32
 

@@ -19,7 +19,7 @@ from transformers import (
 
 from benchmarks.baselines.loop import IGNORED, label_numbers, train_plainly
 from benchmarks.baselines.quiet import be_quiet
-from featbert.data import Corpus, Split
+from featbert.data.corpus import Corpus, Split
 from featbert.training.settings import TrainingSettings
 
 Feature = dict[str, list[int]]

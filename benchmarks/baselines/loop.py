@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import get_linear_schedule_with_warmup
 
-from featbert.data import Corpus
-from featbert.evaluation.scorer import entity_counts, prf
+from featbert.data.corpus import Corpus
+from featbert.tasks.scorer import entity_counts, prf
 from featbert.training.settings import TrainingSettings
 
 IGNORED = -100  # label of what is no word: padding, specials, further pieces

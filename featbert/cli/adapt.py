@@ -14,7 +14,7 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
 from featbert.cli.text import printable
-from featbert.wording import unusual
+from featbert.text import unusual
 
 if TYPE_CHECKING:
     from featbert.training.adaptation_plan import AdaptEpoch
@@ -135,8 +135,8 @@ def adapt(
     words of the train split. The folder that is written is an encoder: give it to --model.
     """
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
-    from featbert.data import load_corpus
-    from featbert.features.source import find_encoder
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.source import find_encoder
     from featbert.training.adaptation_plan import decide_nsp
     from featbert.training.adaptation_settings import DEFAULT_SETTINGS
 
@@ -159,7 +159,7 @@ def adapt(
     meter = Meter(quiet=quiet)
     meter.load_torch()
 
-    from featbert.features.wordpieces import load_wordpieces
+    from featbert.encoders.wordpieces import load_wordpieces
     from featbert.training.adaptation import adapt as adapt_encoder
 
     if load_wordpieces(source).lowercases:

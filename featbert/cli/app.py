@@ -16,8 +16,7 @@ from featbert.cli.interrupts import Terminated, interruptible
 from featbert.cli.progress import Meter, clear_display
 from featbert.cli.text import printable
 from featbert.errors import FeatbertError, memory_lack, out_of_memory
-from featbert.notices import noticed_by
-from featbert.stages import heard_by
+from featbert.progress import heard_by, noticed_by
 
 # The shell's codes for a program that SIGINT (Ctrl-C) or SIGTERM ended.
 INTERRUPTED, TERMINATED = 130, 143

@@ -14,7 +14,7 @@ from featbert.cli.app import Watched, app
 from featbert.cli.text import count, grid, json_lines, printable, printable_lines, share, shortened
 
 if TYPE_CHECKING:
-    from featbert.data import CorpusReport
+    from featbert.data.check import CorpusReport
 
 # Entity types with a row of their own, and those that are named in one cell; the JSON has all.
 MOST_TYPES, MOST_LISTED = 40, 12
@@ -42,7 +42,8 @@ def check(
     quiet: o.Quiet = False,
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
-    from featbert.data import check_corpus, load_corpus
+    from featbert.data.check import check_corpus
+    from featbert.data.folder import load_corpus
 
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)

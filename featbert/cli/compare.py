@@ -15,10 +15,10 @@ from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.errors import InputError, MissingError
 from featbert.report.searches import search_line
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.comparison.experiment_record import ExperimentRecord
+    from featbert.runs.experiment_record import ExperimentRecord
 
 
 @app.command(
@@ -118,24 +118,21 @@ def compare(
     Without names, one table for each group of comparable runs: same text and tags, encoder,
     context and scorer. Runs that are named must fit together.
     """
-    from featbert.comparison import (
-        Run,
-        check_vary,
-        compare_runs,
-        find_runs,
-        published_matrices,
-        published_table,
-        read_record,
-        reproduce,
-        transfer_matrices,
-    )
-    from featbert.comparison import compare as compare_all
-    from featbert.comparison.breakdowns import check_facets, with_breakdowns
-    from featbert.comparison.cost import with_costs
-    from featbert.comparison.experiment_record import read_experiment_record
-    from featbert.comparison.scorers import with_scorers
-    from featbert.experiments.usable import find_run
-    from featbert.training import TrainingSettings
+    from featbert.analysis.breakdowns import check_facets, with_breakdowns
+    from featbert.analysis.compare import compare as compare_all
+    from featbert.analysis.compare import compare_runs
+    from featbert.analysis.cost import with_costs
+    from featbert.analysis.reproduction import reproduce
+    from featbert.analysis.scorers import with_scorers
+    from featbert.analysis.transfer import transfer_matrices
+    from featbert.analysis.transfer_published import published_matrices
+    from featbert.runs.experiment_record import read_experiment_record
+    from featbert.runs.grouping import check_vary
+    from featbert.runs.published import published_table
+    from featbert.runs.record import read_record
+    from featbert.runs.run import Run, find_runs
+    from featbert.runs.usable import find_run
+    from featbert.training.settings import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
@@ -177,7 +174,7 @@ def compare(
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
     if stats:
-        from featbert.comparison import with_significance
+        from featbert.analysis.significance import with_significance
 
         comparisons = [with_significance(comparison) for comparison in comparisons]
     if cost:

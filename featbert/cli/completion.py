@@ -70,7 +70,7 @@ def stores(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def models(incomplete: str) -> list[str]:
     """Encoders by name: packaged ones, well-known ones, and those that `adapt` made here."""
-    from featbert.features.source import WELL_KNOWN
+    from featbert.encoders.source import WELL_KNOWN
 
     adapted = Path("cache/models")
     return _starting(incomplete, [*WELL_KNOWN, *(str(adapted / n) for n in _names(adapted, "*"))])
@@ -83,21 +83,21 @@ def corpora(incomplete: str) -> list[str]:
 
 def published(incomplete: str) -> list[str]:
     """Published tables."""
-    from featbert.comparison.published import published_tables
+    from featbert.runs.published import published_tables
 
     return _starting(incomplete, (table.id for table in published_tables()))
 
 
 def facets(incomplete: str) -> list[tuple[str, str]]:
     """What scores can be parted by."""
-    from featbert.evaluation.breakdown import FACETS
+    from featbert.tasks.breakdown import FACETS
 
     return [(name, told) for name, told in FACETS.items() if name.startswith(incomplete)]
 
 
 def varyable(incomplete: str) -> list[str]:
     """What runs of one table may differ in."""
-    from featbert.comparison.grouping import VARYABLE
+    from featbert.runs.grouping import VARYABLE
 
     return _starting(incomplete, VARYABLE)
 
@@ -133,7 +133,7 @@ def keys(incomplete: str) -> list[str]:
 
 
 def _keys() -> Iterator[str]:
-    from featbert.experiments.arm import AdaptTable, Arm, FeaturesTable, FinetuneTable
+    from featbert.runs.arm import AdaptTable, Arm, FeaturesTable, FinetuneTable
 
     tables: dict[str, Any] = {
         "features": FeaturesTable,

@@ -13,11 +13,11 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.progress import Meter
 from featbert.cli.text import json_lines, printable_lines
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.comparison.evaluations import EvaluationRecord
-    from featbert.experiments.evaluation_plan import PlannedEvaluation
+    from featbert.runs.evaluation_plan import PlannedEvaluation
+    from featbert.runs.evaluations import EvaluationRecord
 
 RunName = Annotated[
     str,
@@ -84,10 +84,10 @@ def evaluate(
     cache. Scores and predictions are kept in the run's folder, under evaluations.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    from featbert.data import load_corpus
-    from featbert.experiments.evaluation_plan import choose_splits, plan_evaluation
-    from featbert.experiments.type_mapping import parse_mapping
-    from featbert.experiments.usable import check_usable, find_run
+    from featbert.data.folder import load_corpus
+    from featbert.runs.evaluation_plan import choose_splits, plan_evaluation
+    from featbert.runs.type_mapping import parse_mapping
+    from featbert.runs.usable import check_usable, find_run
 
     mapping = parse_mapping(types or [])
     found = find_run(run, runs_dir)
@@ -101,8 +101,8 @@ def evaluate(
     meter = Meter(quiet=quiet)
     if not all(done):
         meter.load_torch()
-        from featbert.experiments.evaluating import carry_out_evaluation
-        from featbert.experiments.loading import load_tagger
+        from featbert.runs.evaluating import carry_out_evaluation
+        from featbert.runs.loading import load_tagger
 
         tagger = load_tagger(usable, device=device)
         for at, plan in enumerate(plans):

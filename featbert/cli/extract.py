@@ -14,7 +14,7 @@ from featbert.cli.progress import Meter
 from featbert.cli.text import count, printable
 from featbert.errors import nearest
 from featbert.report.units import size
-from featbert.wording import unusual
+from featbert.text import unusual
 
 
 @app.command(
@@ -68,12 +68,12 @@ def extract(
     again; an interrupted extraction goes on where it stopped.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    from featbert.data import load_corpus
-    from featbert.features.alignment import check_context
-    from featbert.features.casing import check_casing_of
-    from featbert.features.layers import parse_layers
-    from featbert.features.source import find_encoder
-    from featbert.features.wordpieces import is_uncased
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.alignment import check_context
+    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.layers import parse_layers
+    from featbert.encoders.source import find_encoder
+    from featbert.encoders.wordpieces import is_uncased
 
     _check_layers(layers)
     source = find_encoder(model)
@@ -90,7 +90,7 @@ def extract(
     meter = Meter(quiet=quiet)
     meter.load_torch()
 
-    from featbert.features.device import find_device
+    from featbert.encoders.device import find_device
     from featbert.features.extraction import run_extraction
     from featbert.features.extraction_plan import plan_extraction
 
@@ -151,7 +151,7 @@ def _combination(layers: str) -> str:
 
 def _check_layers(layers: str) -> None:
     """Raises LayerError for what names no hidden states, before an encoder is at hand."""
-    from featbert.features.layers import ALIASES, NAMES, LayerError, parse_layers
+    from featbert.encoders.layers import ALIASES, NAMES, LayerError, parse_layers
 
     if layers == "all":
         return

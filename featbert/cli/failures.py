@@ -101,7 +101,7 @@ def _invalid(error: Any, name: str, reason: str) -> str:
         choices = re.findall(r"'(.*?)'", reason.partition(" not one of ")[2])
         return f"{_or(choices)} expected for {name}, found {found!r}{nearest(found, choices)}"
     if mistakes:
-        from featbert.experiments.mistakes import expectation
+        from featbert.runs.mistakes import expectation
 
         return f"{expectation(mistakes[0])} expected for {name}, found {found!r}"
     return f"{name}: {reason.rstrip('.')}"

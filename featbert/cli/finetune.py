@@ -14,7 +14,7 @@ from featbert.cli.progress import Meter
 from featbert.cli.settings_options import setting
 from featbert.cli.text import run_line
 from featbert.errors import InputError
-from featbert.wording import unusual
+from featbert.text import unusual
 
 
 @app.command(
@@ -63,12 +63,12 @@ def finetune(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data import load_corpus
-    from featbert.experiments.identity import check_trainable, check_trained_splits
-    from featbert.features.alignment import check_context
-    from featbert.features.casing import check_casing_of
-    from featbert.features.source import find_encoder
-    from featbert.features.wordpieces import is_uncased
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.alignment import check_context
+    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.source import find_encoder
+    from featbert.encoders.wordpieces import is_uncased
+    from featbert.runs.identity import check_trainable, check_trained_splits
     from featbert.training.settings import DEFAULTS, check_layers
 
     numbers = o.parse_seeds(seeds)
@@ -103,7 +103,7 @@ def finetune(
     meter.says_log(log_dir)
     meter.load_torch()
 
-    from featbert.experiments import finetune as finetune_run
+    from featbert.runs.running import finetune as finetune_run
 
     if uncased:
         meter.say(f"{source.name} is uncased: words are lowercased before they are read")

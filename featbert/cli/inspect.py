@@ -13,10 +13,10 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.text import count, grid, json_lines, printable_lines
 from featbert.report.units import duration, size
-from featbert.wording import counted, unusual
+from featbert.text import counted, unusual
 
 if TYPE_CHECKING:
-    from featbert.features.store import StoredSplit
+    from featbert.features.store.manifest import StoredSplit
 
 
 @app.command(
@@ -37,7 +37,7 @@ def inspect(
     quiet: o.Quiet = False,
 ) -> None:
     """Show what a feature store holds: manifest, layers, sizes."""
-    from featbert.features.store import FeatureStore, StoreError
+    from featbert.features.store.reader import FeatureStore, StoreError
 
     opened = FeatureStore(store)
     m = opened.manifest

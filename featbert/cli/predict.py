@@ -19,10 +19,10 @@ from featbert.cli.evaluate import RunModel, RunName
 from featbert.cli.progress import Meter
 from featbert.cli.text import harmless_to_terminals
 from featbert.errors import InputError, MissingError, nearest
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.experiments.predicting import TaggedPiece
+    from featbert.runs.predicting import TaggedPiece
 
 STDIN = "-"
 
@@ -79,7 +79,7 @@ def predict(
     _check_out(out, file)
     from featbert.data.files import codec_name
     from featbert.data.streaming import kind_of, read_pieces
-    from featbert.experiments.usable import check_usable, find_run
+    from featbert.runs.usable import check_usable, find_run
 
     codec_name(encoding)
     name = "standard input" if file == STDIN else file
@@ -96,9 +96,9 @@ def predict(
         stream = stack.enter_context(_input(file))
         meter.load_torch()
 
-        from featbert.experiments.loading import load_tagger
-        from featbert.experiments.predicted_rows import written
-        from featbert.experiments.predicting import predict_stream
+        from featbert.runs.loading import load_tagger
+        from featbert.runs.predicted_rows import written
+        from featbert.runs.predicting import predict_stream
 
         tagger = load_tagger(usable, device=device)
         meter.say(f"tagging {name} with {found.name}")

@@ -50,12 +50,13 @@ def probe(
     not a tagger to compare with.
     """
     from featbert.cli.train import choose_store
-    from featbert.data import load_corpus
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.layers import parse_layers
     from featbert.errors import InputError
-    from featbert.evaluation import score, word_level_report
-    from featbert.experiments.identity import check_same_text, check_trainable
-    from featbert.features.layers import parse_layers
-    from featbert.stages import staged
+    from featbert.progress import track
+    from featbert.runs.identity import check_same_text, check_trainable
+    from featbert.tasks.scorer import score
+    from featbert.tasks.word_report import word_level_report
     from featbert.training.probe import fit_probe
 
     store = choose_store(features, cache_dir)
@@ -76,7 +77,7 @@ def probe(
     gold = corpus["dev"].tags
     train_tags = [tag for row in corpus["train"].tags for tag in row]
     offsets = store.offsets("dev")
-    for combination in staged(wanted, "probing", "layers"):
+    for combination in track(wanted, "probing", "layers"):
         meter.say(f"probing {combination.name}")
         found = fit_probe(
             store.read("train", combination.indices)[0],

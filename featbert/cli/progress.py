@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 from featbert.cli.lines import EMPTY, FULL, Line
 from featbert.cli.text import printable
 from featbert.lazy import load_for_good
-from featbert.stages import Tell
-from featbert.wording import counted
+from featbert.progress import Tell
+from featbert.text import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from featbert.experiments import Listeners
-    from featbert.training import Epoch
+    from featbert.runs.carrying_out import Listeners
+    from featbert.training.history import Epoch
 
 # Seconds of work before its line is shown at a terminal.
 SHOWN_AFTER = 1.0
@@ -80,7 +80,7 @@ class Meter:
 
     @contextmanager
     def stage(self, what: str, unit: str, total: int | None) -> Iterator[Tell]:
-        """Listens to the library's stages (`featbert/stages.py`)."""
+        """Listens to the library's stages (`featbert/progress.py`)."""
         with self.measure(what, unit, total) as bar:
             if total is not None:
                 bar.update(0, total)
@@ -93,7 +93,7 @@ class Meter:
     @contextmanager
     def training(self, what: str) -> Iterator[Watch]:
         """Watches one training run: a line over its steps, the last epoch's scores beside it."""
-        from featbert.experiments import Listeners
+        from featbert.runs.carrying_out import Listeners
 
         with self.measure(what, "steps") as bar:
             watch = Watch()

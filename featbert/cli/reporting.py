@@ -11,7 +11,9 @@ from featbert.cli.text import printable
 from featbert.report.units import size
 
 if TYPE_CHECKING:
-    from featbert.comparison import Comparison, PublishedMatrix, TransferMatrix
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.transfer import TransferMatrix
+    from featbert.analysis.transfer_published import PublishedMatrix
 
 
 def check_report(path: Path) -> None:
@@ -32,10 +34,13 @@ def write_html(
     quiet: bool = False,
 ) -> None:
     """Tests, prices and parts the comparisons, and writes the page; says so on stderr."""
-    from featbert.comparison import with_breakdowns, with_costs, with_significance
-    from featbert.comparison.scorers import with_scorers
-    from featbert.evaluation.breakdown import FACETS
-    from featbert.report.html import html_report, write_report
+    from featbert.analysis.breakdowns import with_breakdowns
+    from featbert.analysis.cost import with_costs
+    from featbert.analysis.scorers import with_scorers
+    from featbert.analysis.significance import with_significance
+    from featbert.report.html.page import html_report
+    from featbert.report.html.writing import write_report
+    from featbert.tasks.breakdown import FACETS
 
     told = [
         with_breakdowns(with_scorers(with_costs(with_significance(one))), list(FACETS))

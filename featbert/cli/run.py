@@ -19,12 +19,12 @@ from featbert.cli.watching import ExperimentWatch
 from featbert.errors import InputError
 from featbert.report.searches import search_line
 from featbert.report.units import size
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.comparison import Comparison
-    from featbert.experiments.execution import Outcome
-    from featbert.experiments.plan import ExperimentPlan
+    from featbert.analysis.compare import Comparison
+    from featbert.runs.execution import Outcome
+    from featbert.runs.plan import ExperimentPlan
 
 
 @app.command(
@@ -79,12 +79,12 @@ def run(
         o.check_folder(figures, "--figures")
     if report is not None:
         check_report(report)
-    from featbert.experiments.file import read_experiment
-    from featbert.experiments.identity import check_trainable
-    from featbert.experiments.resources import Resources
-    from featbert.features.alignment import check_context
-    from featbert.features.casing import check_casing_of
-    from featbert.features.layers import parse_layers
+    from featbert.encoders.alignment import check_context
+    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.layers import parse_layers
+    from featbert.runs.file import read_experiment
+    from featbert.runs.identity import check_trainable
+    from featbert.runs.resources import Resources
 
     experiment = read_experiment(file, changes or [])
     resources = Resources()
@@ -99,9 +99,10 @@ def run(
     meter = Meter(quiet=quiet)
     meter.load_torch()
 
-    from featbert.comparison import published_matrices, transfer_matrices
-    from featbert.experiments.execution import carry_out
-    from featbert.experiments.plan import plan_experiment
+    from featbert.analysis.transfer import transfer_matrices
+    from featbert.analysis.transfer_published import published_matrices
+    from featbert.runs.execution import carry_out
+    from featbert.runs.plan import plan_experiment
 
     where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
     plan = plan_experiment(experiment, **where)
@@ -146,9 +147,10 @@ def run(
 
 def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
-    from featbert.experiments.summary import search_record
+    from featbert.analysis.outcome import comparison_of
+    from featbert.runs.summary import search_record
 
-    comparison = outcome.comparison
+    comparison = comparison_of(outcome)
     searches = [search_line(search_record(search)) for search in outcome.plan.searches]
     reproductions, notes = reproductions_of(comparison, outcome.plan.experiment.published)
     return dataclasses.replace(
@@ -172,7 +174,7 @@ def _later(plan: ExperimentPlan) -> str:
 
 def _describe(plan: ExperimentPlan) -> str:
     """The plan as text: the stores and every run with its state."""
-    from featbert.experiments.summary import search_record
+    from featbert.runs.summary import search_record
 
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
     stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}

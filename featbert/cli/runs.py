@@ -14,12 +14,12 @@ from featbert.cli.app import Watched, app
 from featbert.cli.text import grid, json_lines, printable, printable_lines
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.units import size
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.comparison import Problem, Run
-    from featbert.comparison.unfinished import UnfinishedRun
     from featbert.report.cells import Table
+    from featbert.runs.run import Problem, Run
+    from featbert.runs.unfinished import UnfinishedRun
 
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
@@ -49,9 +49,9 @@ def runs(
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
         return
-    from featbert.comparison import find_runs
-    from featbert.comparison.unfinished import unfinished_run
     from featbert.report.runs_table import runs_table
+    from featbert.runs.run import find_runs
+    from featbert.runs.unfinished import unfinished_run
 
     found = find_runs(runs_dir)
     if format == "json":
@@ -84,7 +84,7 @@ def show(
     runs_dir: RunsDirHere = None,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
-    from featbert.experiments.usable import find_run
+    from featbert.runs.usable import find_run
 
     typer.echo(printable_lines(_told(find_run(run, runs_dir or ctx.obj))), nl=False)
 

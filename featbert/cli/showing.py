@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.cli.text import json_lines, printable
 from featbert.errors import InputError
-from featbert.report import render
-from featbert.stages import stage
+from featbert.progress import stage
+from featbert.report.rendering import render
 
 if TYPE_CHECKING:
-    from featbert.comparison import (
-        Comparison,
-        PublishedMatrix,
-        Reproduction,
-        TransferMatrix,
-    )
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.reproduction import Reproduction
+    from featbert.analysis.transfer import TransferMatrix
+    from featbert.analysis.transfer_published import PublishedMatrix
 
 FIGURE_FORMATS = (".png", ".pdf")
 
@@ -39,7 +37,7 @@ def shown(
     """
     if not matrices:
         return render(comparisons, format, notes=notes, show=show, **_terminal(format))
-    from featbert.report import render_transfer
+    from featbert.report.transfer_rendering import render_transfer
 
     if format == "json":
         import json
@@ -65,7 +63,9 @@ def reproductions_of(
 
     Tables by language are passed over: they stand beside the transfer matrices.
     """
-    from featbert.comparison import published_matrices, published_table, reproduce
+    from featbert.analysis.reproduction import reproduce
+    from featbert.analysis.transfer_published import published_matrices
+    from featbert.runs.published import published_table
 
     by_language = {matrix.id for matrix in published_matrices()}
     found, notes = [], []
@@ -89,8 +89,8 @@ def write_figures(
 
     Figures of several comparisons are numbered in the order of their tables.
     """
-    from featbert.report.figures import save_figure
     from featbert.report.figures.choosing import figures_of
+    from featbert.report.figures.saving import save_figure
 
     written = []
     with stage("drawing", "figures") as tell:  # how many there are shows as they are drawn

@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.wording import called
+from featbert.text import called
 
 if TYPE_CHECKING:
-    from featbert.comparison import Run
+    from featbert.runs.run import Run
 
 
 def count(n: int) -> str:

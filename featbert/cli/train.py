@@ -16,10 +16,10 @@ from featbert.cli.progress import Meter
 from featbert.cli.settings_options import setting
 from featbert.cli.text import printable, run_line
 from featbert.errors import InputError, MissingError, nearest_path
-from featbert.wording import unusual
+from featbert.text import unusual
 
 if TYPE_CHECKING:
-    from featbert.features import FeatureStore
+    from featbert.features.store.reader import FeatureStore
 
 
 @app.command(
@@ -93,13 +93,13 @@ def train(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data import load_corpus
-    from featbert.experiments.identity import (
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.layers import parse_layers
+    from featbert.runs.identity import (
         check_same_text,
         check_trainable,
         check_trained_splits,
     )
-    from featbert.features.layers import parse_layers
     from featbert.training.settings import DEFAULTS
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
@@ -135,7 +135,7 @@ def train(
         meter.say(f"{store.manifest.model} is uncased: words were lowercased before they were read")
     meter.load_torch()
 
-    from featbert.experiments import train as train_run
+    from featbert.runs.running import train as train_run
 
     for name in wanted:
         for seed in numbers:
@@ -167,7 +167,7 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
         MissingError: no store.
         InputError: several, and nobody to ask.
     """
-    from featbert.features.store import FeatureStore
+    from featbert.features.store.reader import FeatureStore
 
     if features is not None:
         if features.is_dir():

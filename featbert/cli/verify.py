@@ -15,8 +15,8 @@ from featbert.errors import FeatbertError, InputError
 from featbert.report.units import size
 
 if TYPE_CHECKING:
-    from featbert.features.source import EncoderSource
-    from featbert.features.store import FeatureStore
+    from featbert.encoders.source import EncoderSource
+    from featbert.features.store.reader import FeatureStore
 
 
 @app.command(
@@ -54,8 +54,8 @@ def verify(
 
     Reads each store once and names what is damaged; exit code 1 where anything is.
     """
-    from featbert.features.source import find_encoder
-    from featbert.features.store import FeatureStore
+    from featbert.encoders.source import find_encoder
+    from featbert.features.store.reader import FeatureStore
 
     source = None if model is None else find_encoder(model)
     wrong = 0
@@ -85,7 +85,7 @@ def verify(
 
 def _foreign(store: FeatureStore, data: str | None, source: EncoderSource | None) -> list[str]:
     """What the store is of that was not asked for."""
-    from featbert.data import load_corpus
+    from featbert.data.folder import load_corpus
     from featbert.features.verification import encoder_differences, text_differences
 
     found = []

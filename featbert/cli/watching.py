@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from featbert.cli.progress import Bar, Meter
 from featbert.cli.text import printable, run_line
-from featbert.wording import called
+from featbert.text import called
 
 if TYPE_CHECKING:
-    from featbert.experiments import Listeners
-    from featbert.experiments.execution import Watchers
-    from featbert.experiments.plan import ExperimentPlan, Job
-    from featbert.experiments.workers import Ended
+    from featbert.runs.carrying_out import Listeners
+    from featbert.runs.execution import Watchers
+    from featbert.runs.plan import ExperimentPlan, Job
+    from featbert.runs.workers import Ended
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class ExperimentWatch:
     @property
     def watchers(self) -> Watchers:
         """What `carry_out` tells."""
-        from featbert.experiments.execution import Watchers
+        from featbert.runs.execution import Watchers
 
         return Watchers(
             on_plan=self._plan,
@@ -67,7 +67,7 @@ class ExperimentWatch:
         return f" ({told})" if told else ""
 
     def _plan(self, plan: ExperimentPlan) -> None:
-        from featbert.experiments.job_labels import job_labels
+        from featbert.runs.job_labels import job_labels
 
         self._labels = job_labels(plan.jobs)
         self._close()

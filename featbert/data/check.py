@@ -12,7 +12,7 @@ from typing import Any
 
 from featbert.data.corpus import Corpus, Split
 from featbert.data.schemes import spans
-from featbert.stages import staged
+from featbert.progress import track
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
 # 2003, tables 1 and 2; sentences without the -DOCSTART- lines).
@@ -133,7 +133,7 @@ def _forms(split: Split) -> Counter[tuple[str, tuple[str, ...]]]:
     """How often each (type, words) is an entity."""
     return Counter(
         (span.type, s.words[span.start : span.end])
-        for s in staged(split.sentences, f"counting entities of {split.name}", "sentences")
+        for s in track(split.sentences, f"counting entities of {split.name}", "sentences")
         for span in spans(s.tags or ())
     )
 

@@ -23,7 +23,7 @@ from typing import NoReturn
 from featbert.data.files import codec_name, read_text
 from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_fault
 from featbert.errors import InputError
-from featbert.stages import stage, told
+from featbert.progress import stage, told
 
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")

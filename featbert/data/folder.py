@@ -23,7 +23,7 @@ from featbert.data.schemes import TagError, detect_scheme, scheme_name, to_bio
 from featbert.data.sentence import Sentence
 from featbert.data.split_files import JSON_EXTENSIONS, find_splits, splits_named, stem
 from featbert.errors import InputError, MissingError, nearest
-from featbert.stages import staged
+from featbert.progress import track
 
 SAMPLE = "sample"
 _LANGUAGE = re.compile(r"[a-z]{2}")
@@ -87,7 +87,7 @@ def load_corpus(
         scheme = detect_scheme(
             s.tags or ()
             for split, f in found.raw.items()
-            for s in staged(f.sentences, f"recognising the tag scheme of {split}", "sentences")
+            for s in track(f.sentences, f"recognising the tag scheme of {split}", "sentences")
         )
     splits = _splits(found.raw, scheme if tagged else None, keep_paths=found.keep_paths)
     return Corpus(found.name, splits, language or found.language, found.source)
@@ -199,7 +199,7 @@ def _splits(
     for split, file in raw.items():
         repaired = 0
         sentences = []
-        for sentence in staged(file.sentences, f"reading tags of {split}", "sentences"):
+        for sentence in track(file.sentences, f"reading tags of {split}", "sentences"):
             tags = sentence.tags
             if tags is not None and scheme is not None:
                 try:

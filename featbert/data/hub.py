@@ -25,7 +25,7 @@ from featbert.data.hub_rows import read_rows
 from featbert.data.raw import RawFile
 from featbert.data.split_files import split_called
 from featbert.errors import FeatbertError, InputError, MissingError, MissingPackageError, nearest
-from featbert.stages import stage
+from featbert.progress import stage
 
 PREFIX = "hf:"
 # The branch to which the Hub converts every dataset; a folder a configuration.

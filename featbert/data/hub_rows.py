@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeVar
 
 from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_fault
 from featbert.errors import InputError, nearest
-from featbert.stages import stage
-from featbert.wording import counted
+from featbert.progress import stage
+from featbert.text import counted
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "labels", "ner")

@@ -16,8 +16,8 @@ from featbert.data.files import codec_name, read_text, writing
 from featbert.data.raw import RawFile, RawSentence, excerpt, word_fault
 from featbert.data.sentence import Sentence
 from featbert.errors import InputError
-from featbert.stages import stage, told
-from featbert.wording import counted
+from featbert.progress import stage, told
+from featbert.text import counted
 
 _WORD_KEYS = ("tokens", "words")
 _TAG_KEYS = ("tags", "ner_tags")

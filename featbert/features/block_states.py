@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featbert.features.alignment import Alignment
-from featbert.features.copies import to_device
-from featbert.features.encoder import Encoder
-from featbert.features.fitting import TokenBudget
+from featbert.encoders.alignment import Alignment
+from featbert.encoders.copies import to_device
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.fitting import TokenBudget
 from featbert.features.store.manifest import DTYPE_BYTES
 
 Ints = NDArray[np.int64]

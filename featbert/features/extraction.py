@@ -19,13 +19,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featbert.data import Corpus, load_corpus
-from featbert.features.alignment import Alignment, Context, align
+from featbert.data.corpus import Corpus
+from featbert.data.folder import load_corpus
+from featbert.encoders.alignment import Alignment, Context, align
+from featbert.encoders.casing import Casing, Reading
+from featbert.encoders.copies import Leaving
+from featbert.encoders.device import DTYPES, Device, find_device
+from featbert.encoders.encoder import Encoder, Pooling, load_encoder
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.flops import encoder_flops
+from featbert.encoders.memory import (
+    check_memory,
+    freed_memory_kept,
+    peak_memory,
+    reset_peak_memory,
+)
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.block_states import block_edges, block_states
-from featbert.features.casing import Casing, Reading
-from featbert.features.copies import Leaving
-from featbert.features.device import DTYPES, Device, find_device
-from featbert.features.encoder import Encoder, Pooling, load_encoder
 from featbert.features.extraction_plan import (
     ExtractionError,
     ExtractionPlan,
@@ -33,21 +43,10 @@ from featbert.features.extraction_plan import (
     plan_extraction,
 )
 from featbert.features.finiteness import find_not_finite, told
-from featbert.features.fitting import TokenBudget
-from featbert.features.flops import encoder_flops
-from featbert.features.memory import (
-    check_memory,
-    freed_memory_kept,
-    peak_memory,
-    reset_peak_memory,
-)
-from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.store import (
-    FeatureStore,
-    StoreWriter,
-)
-from featbert.notices import notice
-from featbert.wording import counted, named_sentence
+from featbert.features.store.reader import FeatureStore
+from featbert.features.store.writer import StoreWriter
+from featbert.progress import notice
+from featbert.text import counted, named_sentence
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]

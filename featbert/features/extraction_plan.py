@@ -9,25 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featbert.atomic import cannot_write
 from featbert.data.corpus import Corpus
+from featbert.encoders.alignment import Context, check_context
+from featbert.encoders.casing import Casing, check_casing_of
+from featbert.encoders.device import DTYPES, Device, find_device, find_precision
+from featbert.encoders.encoder import Pooling
+from featbert.encoders.layers import LayerError
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
-from featbert.features.alignment import Context, check_context
 from featbert.features.block_states import TOKEN_BUDGET, block_words
-from featbert.features.casing import Casing, check_casing_of
-from featbert.features.device import DTYPES, Device, find_device, find_precision
-from featbert.features.encoder import Pooling
-from featbert.features.layers import LayerError
-from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.store import (
-    FeatureStore,
-    Manifest,
-    StoredSplit,
-    StoreError,
-    forget_finished,
-    partial_path,
-)
-from featbert.features.store.manifest import DTYPE_BYTES
+from featbert.features.store.journal import forget_finished, partial_path
+from featbert.features.store.manifest import DTYPE_BYTES, Manifest, StoredSplit
+from featbert.features.store.reader import FeatureStore, StoreError
+from featbert.io import cannot_write
 from featbert.versions import library_versions
 
 # Bytes of a store beside its vectors, a generous bound: groups, offsets, checksums, manifest.

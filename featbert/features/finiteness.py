@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featbert.wording import counted
+from featbert.text import counted
 
 FLOAT16_MAX = 65504
 

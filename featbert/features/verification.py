@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from featbert.data.corpus import Corpus
-from featbert.features.source import EncoderSource
-from featbert.features.store import Manifest
-from featbert.wording import counted
+from featbert.encoders.source import EncoderSource
+from featbert.features.store.manifest import Manifest
+from featbert.text import counted
 
 
 def text_differences(manifest: Manifest, corpus: Corpus) -> list[str]:

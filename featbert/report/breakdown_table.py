@@ -8,7 +8,7 @@ from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, share_cell, text_cell
 
 if TYPE_CHECKING:
-    from featbert.comparison.breakdowns import Breakdown
+    from featbert.analysis.breakdowns import Breakdown
 
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from featbert.comparison.rows import Row, Statistic
+from featbert.analysis.rows import Row, Statistic
 from featbert.report import units
 
 Block = Literal["name", "quality", "shown", "cost", "dev", "test", "detail"]

@@ -9,8 +9,8 @@ from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, text_cell
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.cost import CostRow, Price
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.cost import CostRow, Price
 
 NEVER = "never"
 

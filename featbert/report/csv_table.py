@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from featbert.comparison.compare import Comparison
+from featbert.analysis.compare import Comparison
 from featbert.report.table import tables
 
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type

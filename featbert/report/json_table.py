@@ -8,12 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from featbert.comparison.compare import Comparison
-from featbert.comparison.grouping import EVALUATED
-from featbert.comparison.rows import Row
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row
+from featbert.runs.grouping import EVALUATED
 
 if TYPE_CHECKING:
-    from featbert.comparison.reproduction import Figure, ReproducedRow, Reproduction
+    from featbert.analysis.reproduction import Figure, ReproducedRow, Reproduction
 
 
 def json_report(comparisons: Sequence[Comparison], *, notes: Sequence[str] = ()) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from featbert.comparison.compare import Comparison
+from featbert.analysis.compare import Comparison
 from featbert.report.cells import Cell, Table
 from featbert.report.table import tables
 from featbert.report.units import visible

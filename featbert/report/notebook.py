@@ -17,8 +17,8 @@ from featbert.report.table import tables
 from featbert.report.units import visible
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.runs import FoundRuns, Run
+    from featbert.analysis.compare import Comparison
+    from featbert.runs.run import FoundRuns, Run
 
 # Seen on light and on dark ground.
 _RULE = "border-top:1px solid rgba(128,128,128,0.6)"

@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from featbert.comparison.breakdowns import with_breakdowns
-from featbert.comparison.curves import freezing_points, layer_points, mix_points, title_of
-from featbert.comparison.grouping import EVALUATED
-from featbert.comparison.learning import learning_curves
-from featbert.comparison.pareto import pareto_points
-from featbert.comparison.training_curves import training_curves
+from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.curves import freezing_points, layer_points, mix_points, title_of
+from featbert.analysis.learning import learning_curves
+from featbert.analysis.pareto import pareto_points
+from featbert.analysis.training_curves import training_curves
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.figures.choosing import neighbours
 from featbert.report.figures.curve import freezing_curve, layer_curve
@@ -22,12 +21,13 @@ from featbert.report.figures.seeds import seed_dots
 from featbert.report.figures.style import FULL_WIDTH
 from featbert.report.figures.training import training_curve
 from featbert.report.figures.types import type_heatmap
-from featbert.wording import counted
+from featbert.runs.grouping import EVALUATED
+from featbert.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.comparison.compare import Comparison
+    from featbert.analysis.compare import Comparison
 
 
 def plot(

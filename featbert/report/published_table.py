@@ -21,7 +21,7 @@ from featbert.report.cells import (
 )
 
 if TYPE_CHECKING:
-    from featbert.comparison.reproduction import Figure, ReproducedRow, Reproduction
+    from featbert.analysis.reproduction import Figure, ReproducedRow, Reproduction
 
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}
 

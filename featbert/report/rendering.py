@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from featbert.comparison.compare import Comparison
+from featbert.analysis.compare import Comparison
 from featbert.errors import InputError, nearest
 from featbert.report.table import check_show
 

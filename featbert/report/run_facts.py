@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from featbert.report import units
 from featbert.report.cells import Cell, Column, Table, plain_cell, text_cell
-from featbert.wording import called, counted, unusual
+from featbert.text import called, counted, unusual
 
 if TYPE_CHECKING:
-    from featbert.comparison.runs import Run
+    from featbert.runs.run import Run
 
 
 def run_facts(run: Run) -> list[tuple[str, str]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from featbert.comparison.unfinished import UnfinishedRun, unfinished_run
 from featbert.report.cells import Cell, Column, Table, plain_cell, text_cell
 from featbert.report.units import NONE, duration, percent
-from featbert.wording import called, counted
+from featbert.runs.unfinished import UnfinishedRun, unfinished_run
+from featbert.text import called, counted
 
 if TYPE_CHECKING:
-    from featbert.comparison.runs import FoundRuns, Problem, Run
+    from featbert.runs.run import FoundRuns, Problem, Run
 
 HEADS = ("run", "state", "what", "seed", "dev F1", "test F1", "training")
 _NAMES = 3  # of them are names, to the left

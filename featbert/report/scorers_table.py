@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.scorers import SCORERS, scored_on
+from featbert.analysis.scorers import SCORERS, scored_on
 from featbert.report import units
 from featbert.report.cells import (
     Block,
@@ -19,9 +19,9 @@ from featbert.report.cells import (
 )
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.rows import Row
-    from featbert.comparison.scorers import ScorerRow
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
+    from featbert.analysis.scorers import ScorerRow
 
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}
 _SIGNS = {1: "ahead of", 0: "even with", -1: "behind"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from featbert.comparison.experiment_record import SearchRecord
 from featbert.report.units import percent
-from featbert.wording import counted
+from featbert.runs.experiment_record import SearchRecord
+from featbert.text import counted
 
 
 def search_line(search: SearchRecord) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.evaluation.seeds import FEWEST
+from featbert.analysis.seeds import FEWEST
 from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table, plain_cell, text_cell
-from featbert.wording import counted
+from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.significance import Difference
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.significance import Difference
 
 CLEAR = 0.05
 _BLOCKS: dict[str, Block] = {"dev": "dev", "test": "test"}

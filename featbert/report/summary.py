@@ -10,19 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from featbert.comparison.baselines import best_by_dev
-from featbert.comparison.grouping import CONDITIONS
-from featbert.comparison.learning import lead_line, leads, learning_points
-from featbert.evaluation.seeds import FEWEST
+from featbert.analysis.baselines import best_by_dev
+from featbert.analysis.learning import lead_line, leads, learning_points
+from featbert.analysis.seeds import FEWEST
 from featbert.report import units
 from featbert.report.significance_table import CLEAR, p_value
-from featbert.wording import counted, in_percent
+from featbert.runs.grouping import CONDITIONS
+from featbert.text import counted, in_percent
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.cost import CostRow
-    from featbert.comparison.rows import Row
-    from featbert.comparison.significance import Difference
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.cost import CostRow
+    from featbert.analysis.rows import Row
+    from featbert.analysis.significance import Difference
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from featbert.comparison.compare import Comparison
-from featbert.comparison.rows import Row, SplitSummary, Statistic
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row, SplitSummary, Statistic
 from featbert.errors import InputError, nearest
 from featbert.report import units
 from featbert.report.breakdown_table import breakdown_table

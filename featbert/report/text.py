@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from featbert.comparison.compare import Comparison
+from featbert.analysis.compare import Comparison
 from featbert.report.cells import TRAINED_ON, Block, Cell, Table
 from featbert.report.table import tables
 from featbert.report.units import visible

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from featbert.comparison.transfer import TransferMatrix, TransferRow
-from featbert.comparison.transfer_cells import told_mapping
-from featbert.comparison.transfer_published import PublishedMatrix, differences
+from featbert.analysis.transfer import TransferMatrix, TransferRow
+from featbert.analysis.transfer_cells import told_mapping
+from featbert.analysis.transfer_published import PublishedMatrix, differences
 from featbert.report import units
 from featbert.report.csv_table import harmless
 from featbert.report.json_table import finite

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from featbert.comparison.transfer import TransferMatrix
-from featbert.comparison.transfer_published import PublishedMatrix
+from featbert.analysis.transfer import TransferMatrix
+from featbert.analysis.transfer_published import PublishedMatrix
 from featbert.errors import InputError, nearest
 from featbert.report.cells import Table
 from featbert.report.rendering import FORMATS

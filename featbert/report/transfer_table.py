@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from featbert.comparison.transfer import TransferMatrix, TransferRow
-from featbert.comparison.transfer_cells import TransferCell
-from featbert.comparison.transfer_published import PublishedMatrix, beside, differences
+from featbert.analysis.transfer import TransferMatrix, TransferRow
+from featbert.analysis.transfer_cells import TransferCell
+from featbert.analysis.transfer_published import PublishedMatrix, beside, differences
 from featbert.report import units
 from featbert.report.cells import Block, Cell, Column, Table
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from featbert.atomic import cannot_write
 from featbert.data.corpus import Corpus
-from featbert.features.source import DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.io import cannot_write
 from featbert.training.adaptation_plan import (
     AdaptationError,
     AdaptationPlan,
@@ -129,8 +129,8 @@ def _train(
     """Trains and writes the folder, for who owns it."""
     folder, settings, where = plan.folder, plan.settings, plan.device
 
-    from featbert.features.fitting import TokenBudget, halved_budgets
-    from featbert.features.memory import TRAINED_BYTES, check_memory
+    from featbert.encoders.fitting import TokenBudget, halved_budgets
+    from featbert.encoders.memory import TRAINED_BYTES, check_memory
     from featbert.training.adaptation_loop import (
         Surroundings,
         fit_language_model,

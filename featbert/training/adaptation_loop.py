@@ -20,11 +20,11 @@ from torch.nn import functional
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from featbert.features.batching import length_batches, padded_tokens
-from featbert.features.device import Device, Precision, autocast
-from featbert.features.fitting import TokenBudget
-from featbert.features.memory import freed_memory_kept
-from featbert.stages import stage
+from featbert.encoders.batching import length_batches, padded_tokens
+from featbert.encoders.device import Device, Precision, autocast
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.memory import freed_memory_kept
+from featbert.progress import stage
 from featbert.training.adaptation_plan import AdaptationError, AdaptEpoch
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.checkpoint import Checkpoint, Learner, Progress

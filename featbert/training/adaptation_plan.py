@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featbert.data.corpus import Corpus
+from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError
-from featbert.features.source import EncoderSource
 from featbert.training.adaptation_settings import DEFAULT_SETTINGS, MAX_LENGTH, AdaptSettings
 from featbert.training.adapted_folder import finished_record, folder_name, identity_hash
 
 if TYPE_CHECKING:
-    from featbert.features.device import Device, Precision
+    from featbert.encoders.device import Device, Precision
 
 
 class AdaptationError(InputError):
@@ -144,7 +144,7 @@ def plan_adaptation(
     """What `adapt` will do, checked and named; nothing is written. See there."""
     nsp = decide_nsp(corpus, source, settings.nsp)
 
-    from featbert.features.device import find_device, find_precision
+    from featbert.encoders.device import find_device, find_precision
 
     where = find_device(device)
     computed = find_precision(precision, where)

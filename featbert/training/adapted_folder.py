@@ -21,15 +21,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from featbert.atomic import cannot_write, flush, flush_folder
-from featbert.errors import FeatbertError, InputError
-from featbert.features.source import (
+from featbert.encoders.source import (
     ADAPTATION_RECORD,
     TOKENIZER_FILES,
     EncoderSource,
     find_encoder,
 )
-from featbert.owning import lock_beside, owning
+from featbert.errors import FeatbertError, InputError
+from featbert.io import cannot_write, flush, flush_folder, lock_beside, owning
 
 RECORD_NAME = ADAPTATION_RECORD
 CHECKPOINT = "checkpoint.safetensors"
@@ -231,7 +230,7 @@ def abandon(folder: Path) -> None:
 
 def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
     """Copies the base's tokenizer files and reads them once, to see that nothing is lacking."""
-    from featbert.features.wordpieces import load_wordpieces
+    from featbert.encoders.wordpieces import load_wordpieces
 
     names = {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}
     for name in sorted(names):

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from featbert.atomic import cannot_write, replacing
+from featbert.encoders.fitting import TokenBudget, halved_budgets
 from featbert.errors import FeatbertError
-from featbert.features.fitting import TokenBudget, halved_budgets
+from featbert.io import cannot_write, replacing
 
 Row = TypeVar("Row")
 NAME = "checkpoint.safetensors"

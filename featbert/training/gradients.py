@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from featbert.wording import counted
+from featbert.text import counted
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from featbert.features.alignment import Alignment
-from featbert.features.batching import length_batches, padded_tokens
-from featbert.features.copies import to_device
-from featbert.features.encoder import Encoder, PieceBatch
-from featbert.features.flops import encoder_flops, matrix_entries
-from featbert.features.layers import LayerCombination
-from featbert.features.memory import available_memory
-from featbert.features.ranges import ranges
-from featbert.features.store import FeatureStore
+from featbert.encoders.alignment import Alignment
+from featbert.encoders.batching import length_batches, padded_tokens
+from featbert.encoders.copies import to_device
+from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.encoders.flops import encoder_flops, matrix_entries
+from featbert.encoders.layers import LayerCombination
+from featbert.encoders.memory import available_memory
+from featbert.encoders.ranges import ranges
 from featbert.features.store.manifest import DTYPE_BYTES
-from featbert.tagging.bilstm import FeatureBatch
+from featbert.features.store.reader import FeatureStore
+from featbert.models.bilstm import FeatureBatch
 
 Ints = NDArray[np.int64]
 # Share of the memory that is left which vectors may take; larger ones are read from disk.

@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from featbert.encoders.copies import to_device
+from featbert.encoders.encoder import Encoder, EncoderError
+from featbert.encoders.source import EncoderSource
+from featbert.encoders.wordpieces import WordPieces, load_wordpieces
 from featbert.errors import InputError, out_of_memory
-from featbert.features.copies import to_device
-from featbert.features.encoder import Encoder, EncoderError
-from featbert.features.source import EncoderSource
-from featbert.features.wordpieces import WordPieces, load_wordpieces
 from featbert.training.masking import MaskedText, Vocabulary
 from featbert.training.sentence_pairs import PieceText, Sequences
 

@@ -15,15 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from featbert.encoders.copies import to_device
+from featbert.encoders.device import Device, Precision, autocast
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.memory import freed_memory_kept
+from featbert.encoders.ranges import ranges
 from featbert.errors import InputError
-from featbert.evaluation.scores import PRF
-from featbert.features.copies import to_device
-from featbert.features.device import Device, Precision, autocast
-from featbert.features.fitting import TokenBudget
-from featbert.features.memory import freed_memory_kept
-from featbert.features.ranges import ranges
-from featbert.stages import stage
-from featbert.tagging.finetuned import FineTuneTagger
+from featbert.models.finetuned import FineTuneTagger
+from featbert.progress import stage
+from featbert.tasks.scores import PRF
 from featbert.training.checkpoint import Checkpoint, Learner, Progress
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.gradients import GradientWatch, Wrong

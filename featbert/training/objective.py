@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from featbert.features.copies import to_device
-from featbert.features.device import Device, Precision, autocast
-from featbert.features.fitting import TokenBudget
-from featbert.features.ranges import ranges
+from featbert.encoders.copies import to_device
+from featbert.encoders.device import Device, Precision, autocast
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.ranges import ranges
 from featbert.training.inputs import Inputs
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
-from featbert.tagging.combination import ScalarMix
+from featbert.models.combination import ScalarMix
 from featbert.training.bert_adam import BertAdam
 from featbert.training.freezing import as_layered, lowest_trained
 from featbert.training.history import ParameterGroup

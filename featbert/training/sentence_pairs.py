@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.data.sentence import Sentence
-from featbert.features.windows import plan_windows
-from featbert.features.wordpieces import WordPieces
+from featbert.encoders.windows import plan_windows
+from featbert.encoders.wordpieces import WordPieces
 
 Ints = NDArray[np.int64]
 # Next-sentence labels, as pre-trained heads have them; NO_PAIR is no part of the loss.

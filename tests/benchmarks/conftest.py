@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.text import Size, generated_corpus
-from featbert.data import Corpus
+from featbert.data.corpus import Corpus
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def quick_rates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.encoders import write_encoder
+    from tests.tiny_encoders import write_encoder
 
     return write_encoder(tmp_path_factory.mktemp("benchmarks") / "reader", layers=4, positions=512)
 

@@ -13,13 +13,14 @@ from benchmarks.baselines.extraction import extract_plainly
 from benchmarks.baselines.finetuning import encoded
 from benchmarks.baselines.loop import IGNORED, label_numbers
 from featbert import extract, parse_layers
-from featbert.features.alignment import align
-from featbert.features.encoder import load_encoder
-from featbert.features.source import find_encoder
-from featbert.tagging import BiLSTMTagger, FineTuneTagger
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.models.bilstm import BiLSTMTagger
+from featbert.models.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from featbert.training.settings import DEFAULTS
-from tests.encoders import write_encoder
+from tests.tiny_encoders import write_encoder
 
 CPU = torch.device("cpu")
 

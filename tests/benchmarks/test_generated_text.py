@@ -6,7 +6,8 @@ import statistics
 
 from benchmarks.corpora import head
 from benchmarks.text import CONLL2003, LONGEST, Size, generated_corpus
-from featbert.data import detect_scheme, load_corpus
+from featbert.data.folder import load_corpus
+from featbert.data.schemes import detect_scheme
 
 SMALL = {"train": Size(300), "dev": Size(60)}
 

@@ -29,8 +29,8 @@ from benchmarks.run_records import KEPT, write_runs
 from benchmarks.stores import write_random_store
 from benchmarks.text import Size, generated_corpus
 from featbert.cli import app
-from featbert.comparison import find_runs
-from featbert.features.layers import NAMES
+from featbert.encoders.layers import NAMES
+from featbert.runs.run import find_runs
 from featbert.training.inputs import FeatureInputs
 
 RECORD = {"benchmark", "command", "machine", "about", "measured", "ratios", "notes"}

@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.readme import kept, table
 from benchmarks.record import Spread, figure
-from featbert.comparison import Comparison, Run
+from featbert.analysis.compare import Comparison
+from featbert.runs.run import Run
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 README = (BENCHMARKS / "README.md").read_text("utf-8")

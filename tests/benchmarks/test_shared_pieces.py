@@ -17,13 +17,13 @@ from benchmarks.random_bert import SHAPES, Shape, write_random_bert
 from benchmarks.record import Record, as_json, as_text, spread
 from benchmarks.resident import in_own_process
 from benchmarks.rounds import in_turn, ratio
-from featbert.experiments.file import read_experiment
-from featbert.features.alignment import align
-from featbert.features.device import find_device
-from featbert.features.encoder import Encoder, load_encoder
+from featbert.encoders.alignment import align
+from featbert.encoders.device import find_device
+from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.layers import NAMES
+from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract as extract_features
-from featbert.features.layers import NAMES
-from featbert.features.source import find_encoder
+from featbert.runs.file import read_experiment
 
 
 def test_contestants_take_turns() -> None:

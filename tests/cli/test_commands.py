@@ -11,10 +11,10 @@ import sys
 
 import pytest
 
-from featbert.comparison import find_runs
-from featbert.features import FeatureStore
-from tests.encoders import write_encoder
+from featbert.features.store.reader import FeatureStore
+from featbert.runs.run import find_runs
 from tests.processes import fresh_command, sent
+from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, Workspace, error_of
 
 
@@ -61,8 +61,8 @@ def test_a_run_folder_holds_what_it_should(finished: Workspace) -> None:
 
 
 def test_predictions_have_exactly_the_words_and_tags_of_the_gold_file(finished: Workspace) -> None:
-    from featbert.data import load_corpus
-    from featbert.evaluation import score
+    from featbert.data.folder import load_corpus
+    from featbert.tasks.scorer import score
 
     corpus = load_corpus(finished.corpus)
     for run in find_runs(finished.runs):
@@ -319,7 +319,7 @@ def test_all_files_of_a_run_are_readable_alike(finished: Workspace) -> None:
 def test_overwriting_keeps_the_finished_run_until_the_new_one_is_whole(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.experiments import carrying_out
+    from featbert.runs import carrying_out
 
     assert workspace.extract().exit_code == 0
     assert workspace.train("--layers", "last").exit_code == 0
@@ -374,12 +374,14 @@ def test_tags_of_the_same_text_from_another_column(workspace: Workspace) -> None
 def test_a_saved_run_predicts_what_it_predicted(finished: Workspace) -> None:
     from safetensors.torch import load_file
 
-    from featbert.data import load_corpus
-    from featbert.experiments.labels import tags_by_sentence
-    from featbert.features import find_device, parse_layers
-    from featbert.tagging import BiLSTMTagger
-    from featbert.training import DEFAULTS, predict
+    from featbert.data.folder import load_corpus
+    from featbert.encoders.device import find_device
+    from featbert.encoders.layers import parse_layers
+    from featbert.models.bilstm import BiLSTMTagger
+    from featbert.runs.labels import tags_by_sentence
     from featbert.training.inputs import FeatureInputs
+    from featbert.training.loop import predict
+    from featbert.training.settings import DEFAULTS
 
     run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
     store = FeatureStore(next(finished.cache.glob("*.h5")))

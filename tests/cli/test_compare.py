@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import write_record
-from tests.comparison.test_significance import both
+from featbert.runs.run import write_record
+from tests.analysis.test_significance import both
 
 
 @pytest.fixture

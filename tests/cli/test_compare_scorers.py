@@ -7,8 +7,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import write_record
-from tests.comparison.records import make_record
+from featbert.runs.run import write_record
+from tests.analysis.records import make_record
 
 
 def test_scorers_are_set_side_by_side_when_asked_for(tmp_path: Path) -> None:

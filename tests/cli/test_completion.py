@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from featbert.cli import completion
-from featbert.comparison import find_runs
-from featbert.comparison.published import published_tables
-from featbert.evaluation.breakdown import FACETS
-from featbert.features.layers import NAMES
+from featbert.encoders.layers import NAMES
 from featbert.report.table import SHOWABLE
+from featbert.runs.published import published_tables
+from featbert.runs.run import find_runs
+from featbert.tasks.breakdown import FACETS
 from tests.processes import HEAVY
 from tests.workspace import Workspace
 

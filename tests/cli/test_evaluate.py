@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison import Run, find_runs
+from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_command
 from tests.workspace import Workspace, error_of
 

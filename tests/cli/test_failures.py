@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from featbert.cli import app, failures
 from featbert.errors import memory_lack, out_of_memory
-from featbert.experiments.file import ExperimentError, check_experiment
+from featbert.runs.file import ExperimentError, check_experiment
 from tests.workspace import Workspace, error_of
 
 MISUSED = {

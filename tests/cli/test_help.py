@@ -12,7 +12,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import find_runs
+from featbert.runs.run import find_runs
 from featbert.training.adaptation_settings import DEFAULT_SETTINGS
 from tests.workspace import Workspace
 

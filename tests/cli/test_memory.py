@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from featbert.comparison import find_runs
-from featbert.features import memory
-from featbert.features.encoder import Encoder
-from featbert.features.source import find_encoder
+from featbert.encoders import memory
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.source import find_encoder
+from featbert.runs.run import find_runs
 from featbert.training import loop
 from tests.workspace import Workspace
 
@@ -47,7 +47,7 @@ def test_what_is_hopeless_is_refused_before_the_start(
 
 
 def test_parameters_are_counted_without_loading(workspace: Workspace) -> None:
-    from featbert.features.encoder import load_encoder
+    from featbert.encoders.encoder import load_encoder
 
     source = find_encoder(str(workspace.model))
     encoder = load_encoder(source)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from featbert.comparison import find_runs
-from featbert.features import FeatureStore
+from featbert.features.store.reader import FeatureStore
+from featbert.runs.run import find_runs
 from tests.workspace import Workspace
 
 TRAINING = {

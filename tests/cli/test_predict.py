@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import Run, find_runs
-from featbert.data import load_corpus, read_conll, read_jsonl
+from featbert.data.conll import read_conll
+from featbert.data.folder import load_corpus
+from featbert.data.jsonl import read_jsonl
+from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_command
 from tests.workspace import Workspace, error_of
 
@@ -143,7 +145,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(finished: Workspace, tmp_path: 
 def test_an_interruption_is_told_as_it_is(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.experiments import loading
+    from featbert.runs import loading
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -37,7 +37,7 @@ def test_runs_are_told_apart_and_quiet_is_quiet(workspace: Workspace, file: Path
 def test_why_runs_failed_is_told_even_quietly(
     workspace: Workspace, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.experiments import workers
+    from featbert.runs import workers
 
     def failing(*_: object) -> None:
         raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB.")

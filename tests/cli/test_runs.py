@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import find_runs, write_record
-from tests.comparison.records import make_record
+from featbert.runs.run import find_runs, write_record
+from tests.analysis.records import make_record
 
 
 @pytest.fixture

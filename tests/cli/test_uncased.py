@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.encoders import write_encoder
+from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from tests.encoders import write_encoder
+from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, error_of
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data import Corpus, ReadingNotes, Sentence, Split, check_corpus
-from featbert.data.check import CONLL_2003_ENGLISH
+from featbert.data.check import CONLL_2003_ENGLISH, check_corpus
+from featbert.data.corpus import Corpus, ReadingNotes, Split
+from featbert.data.sentence import Sentence
 
 
 def sentence(text: str, document: int | None = None) -> Sentence:

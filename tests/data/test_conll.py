@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from featbert.data import read_conll
+from featbert.data.conll import read_conll
 from featbert.errors import InputError
 
 

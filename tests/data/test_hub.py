@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import datasets
 import pytest
 
-from featbert.data import load_corpus
+from featbert.data.folder import load_corpus
 from featbert.data.hub import CONVERTED, HubName
 from featbert.errors import InputError, MissingError, MissingPackageError
 from tests.data.support import ROWS, made, tags, written

@@ -19,11 +19,10 @@ from typing import Any
 import typer.main
 
 from featbert.cli import app
-from featbert.comparison import experiment_record, record
-from featbert.comparison.evaluations import EvaluationRecord
-from featbert.evaluation.scores import PRF, SplitScores
-from featbert.experiments import arm, checking
 from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.runs import arm, checking, experiment_record, record
+from featbert.runs.evaluations import EvaluationRecord
+from featbert.tasks.scores import PRF, SplitScores
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.history import Epoch, ParameterGroup
 from featbert.training.masking import Masking

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from featbert.cli import app
 from featbert.cli.options import parse_seeds
-from featbert.data import load_corpus
-from featbert.experiments.file import read_experiment
-from featbert.features.layers import NAMES
+from featbert.data.folder import load_corpus
+from featbert.encoders.layers import NAMES
+from featbert.runs.file import read_experiment
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs.pages import ROOT
-from tests.encoders import write_encoder
+from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS
 
 # Layers of the encoders that pages name.

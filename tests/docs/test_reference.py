@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from featbert.cli import app
 from featbert.errors import FeatbertError
-from featbert.experiments.checking import check_experiment
+from featbert.runs.checking import check_experiment
 from featbert.training.settings import DEFAULTS
 from tests.docs.pages import DOCS
 from tests.docs.reference import commands, renewed

@@ -25,9 +25,9 @@ IMPORTS = (
     *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
     *("seqeval.scheme", "seqeval.metrics.sequence_labeling"),
     *("featbert.cli", "featbert.cli.compare", "featbert.cli.showing"),
-    *("featbert.comparison.significance", "featbert.evaluation.resampling"),
-    *("featbert.experiments.execution", "featbert.experiments.carrying_out"),
-    *("featbert.features.extraction", "featbert.features.encoder"),
+    *("featbert.analysis.significance", "featbert.analysis.resampling"),
+    *("featbert.runs.execution", "featbert.runs.carrying_out"),
+    *("featbert.features.extraction", "featbert.encoders.encoder"),
     *("featbert.report.rendering", "featbert.training.adaptation_loop"),
     "featbert.training.language_model",
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from featbert.atomic import replacing
-from featbert.comparison import find_runs
+from featbert.io import replacing
+from featbert.runs.run import find_runs
 from tests.workspace import Workspace, error_of
 
 FILES = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from featbert.features.store import FeatureStore
 from featbert.features.store.journal import Journal
+from featbert.features.store.reader import FeatureStore
 from tests.faults.killing import CODES, SIGNALS, Commands, Forks, Try, soak_kills
 from tests.features.stores import datasets
 from tests.workspace import write_corpus
@@ -20,7 +20,7 @@ SLOW = """
 import sys
 import time
 from featbert.features import block_states
-from featbert.features.store import StoreWriter
+from featbert.features.store.writer import StoreWriter
 
 block_states.BLOCK_WORDS = 40
 plain = StoreWriter.write

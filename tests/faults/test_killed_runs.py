@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from featbert.comparison import find_runs, read_record
-from featbert.comparison.record import RunRecord
+from featbert.runs.record import RunRecord, read_record
+from featbert.runs.run import find_runs
 from tests.faults.killing import SIGNALS, Commands, Forks, Try, soak_kills
 from tests.workspace import Workspace
 

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from benchmarks.text import Size, generated_corpus
-from featbert.comparison import find_runs
 from featbert.data.conll_write import write_conll
 from featbert.data.corpus import Corpus, Split
-from featbert.features import extract
-from featbert.features.store import FeatureStore
-from tests.encoders import write_encoder
+from featbert.features.extraction import extract
+from featbert.features.store.reader import FeatureStore
+from featbert.runs.run import find_runs
 from tests.faults.killing import SIGNALS, Commands, Forks
 from tests.hostile.budget import SOAK
+from tests.tiny_encoders import write_encoder
 
 SENTENCES = int(os.environ.get("FEATBERT_SOAK_SENTENCES", "200000"))
 SPLITS = {"train": 0.98, "dev": 0.01, "test": 0.01}
@@ -33,7 +33,7 @@ EXTRACTION_BYTES = 600e6
 READY = "writing"
 PREPARE = """
 import sys
-from featbert.features.store import StoreWriter
+from featbert.features.store.writer import StoreWriter
 
 plain = StoreWriter.write
 

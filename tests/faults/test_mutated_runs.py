@@ -14,9 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.comparison import find_runs
-from featbert.comparison.runs import PredictionsError
 from featbert.errors import FeatbertError
+from featbert.runs.run import PredictionsError, find_runs
 from tests.faults.killing import soak_kills
 from tests.workspace import Workspace
 
@@ -280,7 +279,7 @@ def test_a_kept_test_that_was_changed_is_done_again(runs: Path) -> None:
 
 
 def test_changed_experiment_records_are_refused(runs: Path) -> None:
-    from featbert.comparison.experiment_record import (
+    from featbert.runs.experiment_record import (
         ExperimentRecord,
         read_experiment_record,
         write_experiment,

@@ -17,26 +17,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from featbert.encoders.alignment import ContextError
+from featbert.encoders.device import find_device
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.layers import LayerError
+from featbert.encoders.source import find_encoder
 from featbert.features import block_states, extraction
-from featbert.features.alignment import ContextError
-from featbert.features.device import find_device
-from featbert.features.encoder import Encoder
 from featbert.features.extraction import extract
 from featbert.features.extraction_plan import ExtractionError, plan_extraction
-from featbert.features.layers import LayerError
-from featbert.features.source import find_encoder
-from featbert.features.store import (
-    FeatureStore,
-    StoreBusyError,
-    StoreError,
-    StoreWriter,
-    journal_path,
-)
-from featbert.features.store.journal import Journal
-from featbert.notices import noticed_by
-from tests.encoders import FAMILIES
+from featbert.features.store.journal import Journal, StoreBusyError, journal_path
+from featbert.features.store.reader import FeatureStore, StoreError
+from featbert.features.store.writer import StoreWriter
+from featbert.progress import noticed_by
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
+from tests.tiny_encoders import FAMILIES
 
 TRAIN = [
     "The quick fox jumps .",

@@ -16,14 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.features.store import (
-    FeatureStore,
-    StoreBusyError,
-    StoredSplit,
-    StoreError,
-    StoreNotFoundError,
-)
-from featbert.features.store.manifest import manifest_from_json, manifest_to_json
+from featbert.features.store.journal import StoreBusyError
+from featbert.features.store.manifest import StoredSplit, manifest_from_json, manifest_to_json
+from featbert.features.store.reader import FeatureStore, StoreError, StoreNotFoundError
 from tests.features.stores import Written, manifest_of
 
 

@@ -19,15 +19,10 @@ import pytest
 from featbert.features import block_states
 from featbert.features.extraction import extract
 from featbert.features.extraction_plan import ExtractionError
-from featbert.features.store import (
-    FeatureStore,
-    StoreBusyError,
-    StoreWriteError,
-    journal_path,
-    partial_path,
-)
 from featbert.features.store import writer as writing
-from featbert.features.store.journal import Journal
+from featbert.features.store.journal import Journal, StoreBusyError, journal_path, partial_path
+from featbert.features.store.reader import FeatureStore
+from featbert.features.store.writer import StoreWriteError
 from tests.features.stores import Written, datasets
 from tests.features.support import corpus_of
 from tests.processes import python
@@ -301,7 +296,7 @@ def test_a_file_in_the_place_of_the_cache(encoder_folder, tmp_path):
 ASK = """
 import sys
 from featbert.features.store.journal import Journal
-from featbert.features.store import StoreBusyError
+from featbert.features.store.journal import StoreBusyError
 from pathlib import Path
 try:
     Journal(Path(sys.argv[1])).close()

@@ -13,8 +13,8 @@ import h5py
 import numpy as np
 import pytest
 
-from featbert.features.store import FeatureStore, StoreError
 from featbert.features.store.layout import frame_checksum
+from featbert.features.store.reader import FeatureStore, StoreError
 from tests.features.stores import Written
 
 LENGTHS = {"train": [3, 1, 7, 2, 9], "dev": [4, 2], "test": [5]}

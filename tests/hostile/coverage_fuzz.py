@@ -19,13 +19,6 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["featbert"]):
-    import featbert.comparison.record
-    import featbert.data.conll
-    import featbert.data.folder
-    import featbert.data.jsonl
-    import featbert.data.schemes
-    import featbert.experiments.file
-    import featbert.features.layers  # noqa: F401
     from tests.hostile import targets
     from tests.hostile.strategies import EXPERIMENTS, RECORD, ROOT
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from featbert.comparison.record import record_to_json
-from featbert.experiments.arm import Arm, FeaturesTable, FinetuneTable
-from featbert.experiments.checking import FileTable
-from featbert.features.layers import ALIASES, FORMS, MODES, NAMES
-from tests.comparison.records import make_record
+from featbert.encoders.layers import ALIASES, FORMS, MODES, NAMES
+from featbert.runs.arm import Arm, FeaturesTable, FinetuneTable
+from featbert.runs.checking import FileTable
+from featbert.runs.record import record_to_json
+from tests.analysis.records import make_record
 
 ROOT = Path(__file__).parents[2]
 # Escape sequences, bidirectional and zero-width characters, separators that are no line ends,

@@ -14,17 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from featbert.comparison import Run, compare, find_runs, record_from_json
-from featbert.comparison.unfinished import unfinished_run
-from featbert.data import load_corpus
+from featbert.analysis.compare import compare
 from featbert.data.conll import read_conll
 from featbert.data.conll_write import write_conll
+from featbert.data.folder import load_corpus
 from featbert.data.jsonl import read_jsonl
 from featbert.data.schemes import SCHEMES, TagError, from_bio, spans, to_bio
+from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
-from featbert.experiments.file import check_experiment, read_experiment
-from featbert.features.layers import parse_layers
-from featbert.report import render
+from featbert.report.rendering import render
+from featbert.runs.file import check_experiment, read_experiment
+from featbert.runs.record import record_from_json
+from featbert.runs.run import Run, find_runs
+from featbert.runs.unfinished import unfinished_run
 from tests.hostile.budget import tried
 
 # Longer ones are no line that anybody reads; excerpts and lists are cut.

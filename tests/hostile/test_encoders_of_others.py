@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from featbert.features.store import FeatureStore
+from featbert.features.store.reader import FeatureStore
 from tests.workspace import Workspace, error_of
 
 

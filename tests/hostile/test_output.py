@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from featbert.analysis.compare import compare
 from featbert.cli import predict
 from featbert.cli.text import harmless_to_terminals, json_lines, printable
-from featbert.comparison import compare
-from featbert.report import latex, markdown, render
+from featbert.report import latex, markdown
 from featbert.report.csv_table import harmless
-from tests.comparison.records import make_run
+from featbert.report.rendering import render
+from tests.analysis.records import make_run
 from tests.hostile.budget import inputs
 from tests.hostile.strategies import STRANGE, texts
 from tests.workspace import Workspace

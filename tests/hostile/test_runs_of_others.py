@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from featbert.comparison import find_runs
-from featbert.comparison.evaluations import evaluation_path
-from featbert.comparison.experiment_record import experiment_path
-from featbert.comparison.record import RECORD_NAME, SplitIdentity
-from featbert.comparison.runs import PredictionsError, Run
+from featbert.runs.evaluations import evaluation_path
+from featbert.runs.experiment_record import experiment_path
+from featbert.runs.record import RECORD_NAME, SplitIdentity
+from featbert.runs.run import PredictionsError, Run, find_runs
 from tests.hostile.budget import inputs
 from tests.hostile.strategies import texts
 from tests.workspace import Workspace, error_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison import find_runs
-from featbert.features.store import FeatureStore
+from featbert.features.store.reader import FeatureStore
+from featbert.runs.run import find_runs
 from tests.hostile.budget import SOAK
 from tests.hostile.test_corpora import STRANGE
 from tests.workspace import Workspace, error_of

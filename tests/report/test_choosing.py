@@ -4,15 +4,15 @@ import dataclasses
 
 import pytest
 
-from featbert.comparison.breakdowns import Breakdown
-from featbert.comparison.compare import compare
-from featbert.comparison.published import PublishedRow, PublishedTable
-from featbert.comparison.reproduction import reproduce
-from featbert.comparison.rows import Statistic
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH
+from featbert.analysis.breakdowns import Breakdown
+from featbert.analysis.compare import compare
+from featbert.analysis.reproduction import reproduce
+from featbert.analysis.rows import Statistic
 from featbert.report.figures.choosing import figures_of
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.runs.published import PublishedRow, PublishedTable
 from featbert.training.history import Epoch
-from tests.comparison.records import make_run, usual_runs
+from tests.analysis.records import make_run, usual_runs
 
 SIMPLE = {"seeds-dev", "seeds-test", "pareto-test"}
 

@@ -3,10 +3,10 @@ import io
 
 import pytest
 
-from featbert.comparison.compare import compare
+from featbert.analysis.compare import compare
 from featbert.report.csv_table import csv_report, harmless
 from featbert.report.text import text_report
-from tests.comparison.records import make_run, usual_runs
+from tests.analysis.records import make_run, usual_runs
 
 
 def read(text):

@@ -6,26 +6,21 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-import featbert.report.figures as figures
-from featbert.comparison.compare import compare
-from featbert.comparison.curves import freezing_points, layer_points, mix_points
-from featbert.comparison.record import Mix
-from featbert.comparison.transfer import transfer_matrices
-from featbert.comparison.transfer_published import beside, published_matrices
-from featbert.errors import FeatbertError, InputError, MissingError
-from featbert.report.figures import (
-    COLUMN_WIDTH,
-    FULL_WIDTH,
-    freezing_curve,
-    layer_curve,
-    mix_weights,
-    save_figure,
-    style,
-    transfer_heatmap,
-)
+from featbert.analysis.compare import compare
+from featbert.analysis.curves import freezing_points, layer_points, mix_points
+from featbert.analysis.transfer import transfer_matrices
+from featbert.analysis.transfer_published import beside, published_matrices
+from featbert.errors import FeatbertError, InputError
+from featbert.report.figures import style
 from featbert.report.figures.choosing import figures_of
-from tests.comparison.evaluation_records import evaluate, language_run, transfer_runs
-from tests.comparison.records import make_run, make_seeds
+from featbert.report.figures.curve import freezing_curve, layer_curve
+from featbert.report.figures.heatmap import transfer_heatmap
+from featbert.report.figures.mix import mix_weights
+from featbert.report.figures.saving import save_figure
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.runs.record import Mix
+from tests.analysis.evaluation_records import evaluate, language_run, transfer_runs
+from tests.analysis.records import make_run, make_seeds
 from tests.processes import python
 from tests.report.reading_figures import cell_texts, check_readable, panels, texts
 
@@ -482,21 +477,6 @@ def test_a_figure_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(FeatbertError, match="cannot be written"):
         save_figure(figure, tmp_path / "folder.png")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.png"]
-
-
-def test_without_matplotlib_it_says_how_to_get_it():
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "import featbert.report.figures as figures\n"
-        "for name in figures.__all__:\n"
-        "    try:\n"
-        "        getattr(figures, name)\n"
-        "    except FileNotFoundError as error:\n"
-        "        print(type(error).__name__, error)\n"
-    )
-    told = "matplotlib expected to draw figures, it is not installed; install it with: "
-    line = f"{MissingError.__name__} {told}pip install matplotlib\n"
-    assert python(code) == line * len(figures.__all__)
 
 
 def test_places_are_spread_as_little_as_needed():

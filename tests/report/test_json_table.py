@@ -3,9 +3,9 @@ import math
 import statistics
 from pathlib import Path
 
-from featbert.comparison.compare import compare
+from featbert.analysis.compare import compare
 from featbert.report.json_table import json_report
-from tests.comparison.records import make_run, make_seeds, usual_runs
+from tests.analysis.records import make_run, make_seeds, usual_runs
 
 GOLDEN = Path(__file__).parent / "golden" / "comparison.json"
 

@@ -1,8 +1,8 @@
 import re
 
-from featbert.comparison.compare import compare
+from featbert.analysis.compare import compare
 from featbert.report.latex import escape, latex_report
-from tests.comparison.records import make_run, usual_runs
+from tests.analysis.records import make_run, usual_runs
 
 
 def test_a_table_with_booktabs():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from featbert.comparison import compare, learning_curves
+from featbert.analysis.compare import compare
+from featbert.analysis.learning import learning_curves
 from featbert.errors import InputError
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH, learning_curve, style
-from tests.comparison.records import make_run
-from tests.comparison.test_learning import FEATURES, TUNED, crossing, learned
+from featbert.report.figures import style
+from featbert.report.figures.learning import learning_curve
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from tests.analysis.records import make_run
+from tests.analysis.test_learning import FEATURES, TUNED, crossing, learned
 from tests.report.test_figures import check_readable
 
 

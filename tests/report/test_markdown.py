@@ -1,9 +1,9 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from featbert.comparison.compare import compare
+from featbert.analysis.compare import compare
 from featbert.report.markdown import escape, markdown_report
-from tests.comparison.records import make_run, usual_runs
+from tests.analysis.records import make_run, usual_runs
 
 HOSTILE = r"a|b*c*_d_ <b>e</b> `f` [g](h) ~~i~~ &amp; j_k \| #"
 

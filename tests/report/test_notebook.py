@@ -8,10 +8,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.comparison import compare, find_runs, with_costs, with_scorers, write_record
-from featbert.comparison.compare import Comparisons
+from featbert.analysis.compare import Comparisons, compare
+from featbert.analysis.cost import with_costs
+from featbert.analysis.scorers import with_scorers
 from featbert.report.table import tables
-from tests.comparison.records import make_record, make_run, usual_runs
+from featbert.runs.run import find_runs, write_record
+from tests.analysis.records import make_record, make_run, usual_runs
 from tests.processes import loaded
 
 TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "b", "br"}
@@ -161,8 +163,8 @@ def test_reprs_are_one_short_line() -> None:
 
 def test_showing_tables_loads_nothing_heavy() -> None:
     code = (
-        "from tests.comparison.records import usual_runs\n"
-        "from featbert.comparison import compare\n"
+        "from tests.analysis.records import usual_runs\n"
+        "from featbert.analysis.compare import compare\n"
         "compare(usual_runs())._repr_html_()\n"
         "usual_runs()[0]._repr_html_()"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison import compare
+from featbert.analysis.compare import compare
 from featbert.errors import FeatbertError, InputError, MissingError
-from tests.comparison.records import make_run, make_seeds, usual_runs
+from tests.analysis.records import make_run, make_seeds, usual_runs
 
 # What makes a comparison have something for a kind.
 LAYERS = [
@@ -59,7 +59,7 @@ def test_each_kind_is_its_figure(kind, runs, title) -> None:
 
 
 def test_types_are_read_from_predictions(tmp_path: Path) -> None:
-    from tests.comparison.test_significance import both
+    from tests.analysis.test_significance import both
 
     figure = one(both(tmp_path)).plot("types")
     assert "by entity type" in words(figure)

@@ -6,12 +6,14 @@ import random
 
 import pytest
 
-from featbert.comparison.compare import compare, compare_runs
-from featbert.comparison.pareto import pareto_points
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.pareto import pareto_points
 from featbert.errors import InputError
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH, pareto_plot, style, ticks
+from featbert.report.figures import style, ticks
+from featbert.report.figures.pareto import pareto_plot
 from featbert.report.figures.placing import box_around, nearest_on, place_labels
-from tests.comparison.records import make_run, make_seeds, make_signature, usual_runs
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
 from tests.report.reading_figures import check_colors, check_readable, texts
 
 HOSTILE = "$x^2$ \x1b[31m \u202e" + "long_name_" * 12

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from featbert.comparison.compare import compare
-from featbert.comparison.published import published_table
-from featbert.comparison.reproduction import reproduce
+from featbert.analysis.compare import compare
+from featbert.analysis.reproduction import reproduce
 from featbert.report.rendering import render
 from featbert.report.table import tables
-from tests.comparison.records import make_run, make_seeds, usual_runs
+from featbert.runs.published import published_table
+from tests.analysis.records import make_run, make_seeds, usual_runs
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = {

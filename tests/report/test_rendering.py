@@ -5,20 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.comparison.compare import compare
-from featbert.comparison.published import PublishedRow, PublishedTable
-from featbert.comparison.reproduction import reproduce
+from featbert.analysis.compare import compare
+from featbert.analysis.reproduction import reproduce
 from featbert.errors import InputError
-from featbert.report import (
-    FORMATS,
-    csv_report,
-    json_report,
-    latex_report,
-    markdown_report,
-    render,
-    text_report,
-)
-from tests.comparison.records import make_run, usual_runs
+from featbert.report.csv_table import csv_report
+from featbert.report.json_table import json_report
+from featbert.report.latex import latex_report
+from featbert.report.markdown import markdown_report
+from featbert.report.rendering import FORMATS, render
+from featbert.report.text import text_report
+from featbert.runs.published import PublishedRow, PublishedTable
+from tests.analysis.records import make_run, usual_runs
 
 
 def test_each_format_is_its_report():

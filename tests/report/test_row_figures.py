@@ -7,13 +7,16 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
-from featbert.comparison.compare import compare
-from featbert.comparison.published import PublishedRow, PublishedTable
-from featbert.comparison.reproduction import reproduce
+from featbert.analysis.compare import compare
+from featbert.analysis.reproduction import reproduce
+from featbert.analysis.seeds import t_interval
 from featbert.errors import InputError
-from featbert.evaluation.seeds import t_interval
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH, published_dots, seed_dots, style
-from tests.comparison.records import make_run, make_seeds, usual_runs
+from featbert.report.figures import style
+from featbert.report.figures.published import published_dots
+from featbert.report.figures.seeds import seed_dots
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.runs.published import PublishedRow, PublishedTable
+from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.reading_figures import check_colors, check_readable, texts
 
 MODEL = "bert-base-cased"

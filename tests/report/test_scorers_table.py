@@ -6,11 +6,12 @@ import csv
 import io
 import json
 
-from featbert.comparison import compare, compare_runs, with_scorers
-from featbert.report import FORMATS, render
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.scorers import with_scorers
+from featbert.report.rendering import FORMATS, render
 from featbert.report.scorers_table import scorer_notes, scorers_table
-from tests.comparison.records import make_run, make_seeds, usual_runs
-from tests.comparison.test_scorers import FEATURES, TUNED, scored
+from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.analysis.test_scorers import FEATURES, TUNED, scored
 
 
 def disagreeing():

@@ -6,13 +6,15 @@ import dataclasses
 
 import pytest
 
-from featbert.comparison import compare, compare_runs, with_breakdowns, with_costs
-from featbert.comparison.significance import Difference
-from featbert.evaluation.resampling import PairedTest
-from featbert.evaluation.seeds import Interval
+from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.cost import with_costs
+from featbert.analysis.resampling import PairedTest
+from featbert.analysis.seeds import Interval
+from featbert.analysis.significance import Difference
 from featbert.report.summary import findings
 from featbert.report.units import duration
-from tests.comparison.records import make_record, make_run, make_seeds, usual_runs
+from tests.analysis.records import make_record, make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 

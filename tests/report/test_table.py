@@ -1,10 +1,10 @@
 import pytest
 
-from featbert.comparison.compare import compare
-from featbert.comparison.record import SplitIdentity
+from featbert.analysis.compare import compare
 from featbert.errors import InputError
 from featbert.report.table import SHOWABLE, tables
-from tests.comparison.records import make_run, make_seeds, make_signature, usual_runs
+from featbert.runs.record import SplitIdentity
+from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
 
 
 def heads(table, *blocks):

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison.compare import compare
+from featbert.analysis.compare import compare
 from featbert.report.text import text_report
-from tests.comparison.records import make_run, usual_runs
+from tests.analysis.records import make_run, usual_runs
 
 GOLDEN = Path(__file__).parent / "golden" / "comparison.txt"
 

@@ -4,9 +4,10 @@ import math
 import pytest
 from matplotlib.collections import PathCollection
 
-from featbert.comparison.training_curves import RowCurves, SeedCurve, TrainingCurves
+from featbert.analysis.training_curves import RowCurves, SeedCurve, TrainingCurves
 from featbert.errors import InputError
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH, training_curve
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.report.figures.training import training_curve
 from tests.report.reading_figures import check_colors, check_readable, texts
 
 HOSTILE = "$x^2$ \x1b[31m \u202e" + "long_name_" * 12

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from featbert.comparison.transfer import transfer_matrices
-from featbert.comparison.transfer_published import published_matrices
+from featbert.analysis.transfer import transfer_matrices
+from featbert.analysis.transfer_published import published_matrices
 from featbert.errors import InputError
 from featbert.report.rendering import FORMATS
 from featbert.report.transfer_export import transfer_csv, transfer_json
 from featbert.report.transfer_rendering import render_transfer
 from featbert.report.transfer_table import transfer_tables
-from tests.comparison.evaluation_records import evaluate, language_run, transfer_runs
+from tests.analysis.evaluation_records import evaluate, language_run, transfer_runs
 from tests.processes import loaded
 
 F1 = {
@@ -309,9 +309,9 @@ def test_no_name_breaks_a_format(tmp_path, name, corpus):
 
 def test_transfer_loads_nothing_heavy():
     code = (
-        "from featbert.comparison.transfer import transfer_matrices; "
+        "from featbert.analysis.transfer import transfer_matrices; "
         "from featbert.report.transfer_rendering import render_transfer; "
-        "import featbert.comparison.curves, featbert.report.figures; "
+        "import featbert.analysis.curves, featbert.report.figures; "
         "[render_transfer([], f) for f in ('text', 'json', 'csv', 'latex', 'markdown')]"
     )
     assert loaded(code) == ()

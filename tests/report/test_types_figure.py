@@ -2,10 +2,11 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from featbert.comparison.breakdowns import Breakdown
-from featbert.comparison.rows import Statistic
+from featbert.analysis.breakdowns import Breakdown
+from featbert.analysis.rows import Statistic
 from featbert.errors import InputError
-from featbert.report.figures import COLUMN_WIDTH, FULL_WIDTH, type_heatmap
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.report.figures.types import type_heatmap
 from tests.report.reading_figures import check_colors, check_readable, texts
 
 HOSTILE = "$x^2$ \x1b[31m \u202e" + "long_name_" * 8

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.data import load_corpus
 from featbert.data.corpus import Corpus, Split
+from featbert.data.folder import load_corpus
 from featbert.data.sentence import Sentence
-from featbert.features.device import find_device
-from featbert.features.encoder import load_encoder
-from featbert.features.fitting import TokenBudget
-from featbert.features.source import find_encoder
-from featbert.features.wordpieces import load_wordpieces
-from featbert.notices import noticed_by
+from featbert.encoders.device import find_device
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.source import find_encoder
+from featbert.encoders.wordpieces import load_wordpieces
+from featbert.progress import noticed_by
 from featbert.training import adaptation, adapted_folder
 from featbert.training.adaptation import adapt
 from featbert.training.adaptation_loop import (
@@ -44,8 +44,8 @@ from featbert.training.language_model import (
 )
 from featbert.training.sentence_pairs import NO_PAIR, piece_text
 from featbert.training.settings import SettingsError
-from tests.encoders import FAMILIES
 from tests.processes import loaded
+from tests.tiny_encoders import FAMILIES
 from tests.workspace import write_corpus
 
 QUICK = AdaptSettings(epochs=1, batch_size=4, learning_rate=1e-3)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
-from featbert.features.fitting import TokenBudget
-from featbert.features.layers import parse_layers
-from featbert.notices import noticed_by
-from featbert.tagging import BiLSTMTagger
+from featbert.models.bilstm import BiLSTMTagger
+from featbert.progress import noticed_by
 from featbert.training import checkpoint as module
-from featbert.training import fit
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import read_epoch
+from featbert.training.loop import fit
 from tests.training.test_loop import CPU, LENGTHS, N_LABELS, N_WORDS, VectorInputs, dev_scores
 from tests.training.test_loop import SETTINGS as SHORT
 

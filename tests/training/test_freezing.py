@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.features.alignment import align
-from featbert.features.device import Device
-from featbert.features.encoder import load_encoder
-from featbert.features.layers import parse_layers
-from featbert.features.source import find_encoder
-from featbert.tagging import BiLSTMTagger, FineTuneTagger
-from featbert.training import TrainingSettings, fit
+from featbert.encoders.alignment import align
+from featbert.encoders.device import Device
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.models.bilstm import BiLSTMTagger
+from featbert.models.finetuned import FineTuneTagger
 from featbert.training.freezing import lowest_trained
 from featbert.training.inputs import PieceInputs
+from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
-from featbert.training.settings import SettingsError, check_layers
-from tests.encoders import FAMILIES
+from featbert.training.settings import SettingsError, TrainingSettings, check_layers
 from tests.features.support import sentences_of
+from tests.tiny_encoders import FAMILIES
 
 CPU = Device("cpu", "a processor", 1)
 SETTINGS = TrainingSettings(epochs=4, batch_size=4, learning_rate=1e-2, dropout=0.0)

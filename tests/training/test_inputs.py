@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.features.alignment import align
-from featbert.features.encoder import load_encoder
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
-from featbert.features.layers import parse_layers
-from featbert.features.source import find_encoder
-from featbert.features.store import StoreError
+from featbert.features.store.reader import StoreError
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from tests.features.support import corpus_of, sentences_of

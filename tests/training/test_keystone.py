@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.encoders.alignment import align
+from featbert.encoders.casing import Reading
+from featbert.encoders.device import Device, autocast
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
 from featbert.features import block_states
-from featbert.features.alignment import align
-from featbert.features.casing import Reading
-from featbert.features.device import Device, autocast
-from featbert.features.encoder import load_encoder
 from featbert.features.extraction import extract
-from featbert.features.layers import parse_layers
-from featbert.features.source import find_encoder
-from featbert.tagging import FineTuneTagger
+from featbert.models.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, PieceInputs
-from tests.encoders import FAMILIES
 from tests.features.support import corpus_of
+from tests.tiny_encoders import FAMILIES
 
 CPU = torch.device("cpu")
 TRAIN = [

@@ -11,21 +11,22 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.evaluation.scores import PRF
-from featbert.features.alignment import align
-from featbert.features.batching import length_batches
-from featbert.features.device import Device
-from featbert.features.encoder import load_encoder
-from featbert.features.fitting import TokenBudget
-from featbert.features.layers import parse_layers
-from featbert.features.ranges import ranges
-from featbert.features.source import find_encoder
-from featbert.notices import noticed_by
-from featbert.tagging import BiLSTMTagger, FeatureBatch, FineTuneTagger
-from featbert.training import TrainingSettings, fit, predict
+from featbert.encoders.alignment import align
+from featbert.encoders.batching import length_batches
+from featbert.encoders.device import Device
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.ranges import ranges
+from featbert.encoders.source import find_encoder
+from featbert.models.bilstm import BiLSTMTagger, FeatureBatch
+from featbert.models.finetuned import FineTuneTagger
+from featbert.progress import noticed_by
+from featbert.tasks.scores import PRF
 from featbert.training.gradients import GradientWatch
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import TrainingError
+from featbert.training.loop import TrainingError, fit, predict
+from featbert.training.settings import TrainingSettings
 from tests.features.support import sentences_of
 
 CPU = Device("cpu", "a processor", 1)

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from featbert.features.encoder import load_encoder
-from featbert.features.layers import parse_layers
-from featbert.features.source import find_encoder
-from featbert.tagging import BiLSTMTagger, FineTuneTagger
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.models.bilstm import BiLSTMTagger
+from featbert.models.finetuned import FineTuneTagger
 from featbert.training.optimizer import (
     describe_groups,
     make_optimizer,
@@ -22,7 +23,7 @@ from featbert.training.optimizer import (
     rate_share,
 )
 from featbert.training.settings import TrainingSettings
-from tests.encoders import FAMILIES
+from tests.tiny_encoders import FAMILIES
 
 SETTINGS = TrainingSettings(
     epochs=1, batch_size=4, learning_rate=1e-3, dropout=0.0, mix_learning_rate=5e-2,

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featbert.data import load_corpus
-from featbert.evaluation import score
-from featbert.features import extract
-from featbert.training import fit_probe
+from featbert.data.folder import load_corpus
+from featbert.features.extraction import extract
+from featbert.tasks.scorer import score
+from featbert.training.probe import fit_probe
 
 TAGS = np.array(["O", "B-PER", "B-LOC"])
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.sentence import Sentence
-from featbert.features.source import find_encoder
-from featbert.features.windows import plan_windows
-from featbert.features.wordpieces import load_wordpieces
+from featbert.encoders.source import find_encoder
+from featbert.encoders.windows import plan_windows
+from featbert.encoders.wordpieces import load_wordpieces
 from featbert.training.sentence_pairs import (
     FOLLOWS,
     NO_PAIR,

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from featbert.comparison.record import read_record
 from featbert.errors import InputError, MissingPackageError
-from featbert.training import Epoch, ParameterGroup
+from featbert.runs.record import read_record
+from featbert.training.history import Epoch, ParameterGroup
 from featbert.training.tracking import epoch_log, log_folder, scalars
 from tests.workspace import error_of
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from featbert.errors import InputError
-from featbert.locks import LockedError, take_lock
+from featbert.io import LockedError, take_lock
 
 
 class StoreBusyError(InputError):

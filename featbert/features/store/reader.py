@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
-from featbert.features.layers import parse_layers
 from featbert.features.store.layout import checksum, frame_checksum, layer_path
 from featbert.features.store.manifest import (
     FORMAT_VERSION,
@@ -24,7 +24,7 @@ from featbert.features.store.manifest import (
     check_version,
     manifest_from_json,
 )
-from featbert.stages import stage, staged
+from featbert.progress import stage, track
 
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
@@ -141,7 +141,7 @@ class FeatureStore:
         out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
         with self._open() as file:
             blocks, sums = self._blocks(file, split), self._sums(file, split)
-            layers_read = staged(wanted, f"reading vectors of {split}", "layers")
+            layers_read = track(wanted, f"reading vectors of {split}", "layers")
             for row, layer in zip(out, layers_read, strict=True):
                 if len(row):
                     dataset = self._dataset(file, layer_path(split, layer))

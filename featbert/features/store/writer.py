@@ -20,7 +20,6 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.atomic import cannot_write, flush, flush_folder
 from featbert.errors import InputError
 from featbert.features.store.journal import (
     Entry,
@@ -37,8 +36,9 @@ from featbert.features.store.manifest import (
     manifest_to_json,
 )
 from featbert.features.store.reader import DAMAGE, FeatureStore
-from featbert.stages import staged
-from featbert.wording import counted
+from featbert.io import cannot_write, flush, flush_folder
+from featbert.progress import track
+from featbert.text import counted
 
 
 class StoreWriteError(InputError):
@@ -210,7 +210,7 @@ class StoreWriter:
             return None
         try:
             entries = self._journal.entries
-            for entry in staged(entries, "comparing what was extracted before", "blocks"):
+            for entry in track(entries, "comparing what was extracted before", "blocks"):
                 edges = self.blocks.get(entry.split, ())
                 if entry.block >= len(edges) - 1:
                     continue

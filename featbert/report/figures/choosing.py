@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.compare import Comparison
-from featbert.comparison.curves import freezing_points, layer_points, mix_points, title_of
-from featbert.comparison.learning import learning_curves
-from featbert.comparison.pareto import pareto_points
-from featbert.comparison.reproduction import Reproduction
-from featbert.comparison.training_curves import training_curves
-from featbert.comparison.transfer import TransferMatrix
-from featbert.comparison.transfer_published import PublishedMatrix
+from featbert.analysis.compare import Comparison
+from featbert.analysis.curves import freezing_points, layer_points, mix_points, title_of
+from featbert.analysis.learning import learning_curves
+from featbert.analysis.pareto import pareto_points
+from featbert.analysis.reproduction import Reproduction
+from featbert.analysis.training_curves import training_curves
+from featbert.analysis.transfer import TransferMatrix
+from featbert.analysis.transfer_published import PublishedMatrix
 from featbert.report.figures import style
 from featbert.report.figures.curve import freezing_curve, layer_curve
 from featbert.report.figures.heatmap import transfer_heatmap

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.curves import FreezingCurve, FreezingPoint, LayerCurve
+from featbert.analysis.curves import FreezingCurve, FreezingPoint, LayerCurve
 from featbert.errors import InputError
 from featbert.report.figures import style
 from featbert.report.figures.lines import LEFT, RIGHT, draw_lines, label_height, line_axes, lines_of

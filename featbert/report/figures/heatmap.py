@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from featbert.comparison.transfer import TransferMatrix
+from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import InputError
 from featbert.report.figures import style
 from featbert.report.figures.cells import (

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.learning import LearningCurve, LearningPoint
+from featbert.analysis.learning import LearningCurve, LearningPoint
 from featbert.errors import InputError
 from featbert.report.figures import style, ticks
 from featbert.report.figures.lines import BOTTOM, LEFT, RIGHT, draw_lines, line_axes, lines_of
-from featbert.wording import in_percent
+from featbert.text import in_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

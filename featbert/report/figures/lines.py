@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.comparison.rows import Statistic
+from featbert.analysis.rows import Statistic
 from featbert.report.figures import style
 
 if TYPE_CHECKING:

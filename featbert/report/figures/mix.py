@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from featbert.comparison.curves import MixProfile
+from featbert.analysis.curves import MixProfile
 from featbert.errors import InputError
 from featbert.report.figures import style
 from featbert.report.figures.curve import layer_ticks

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.pareto import ParetoFront, ParetoPoint
+from featbert.analysis.pareto import ParetoFront, ParetoPoint
 from featbert.errors import InputError
 from featbert.report.figures import style, ticks
 from featbert.report.figures.keys import Key, draw_keys, keys_height

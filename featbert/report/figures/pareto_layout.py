@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from featbert.comparison.pareto import ParetoFront, ParetoPoint
+from featbert.analysis.pareto import ParetoFront, ParetoPoint
 from featbert.report.figures import style, ticks
 from featbert.report.figures.placing import Box, box_around, place_labels
 from featbert.report.units import visible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from featbert.comparison.reproduction import ReproducedRow, Reproduction
+from featbert.analysis.reproduction import ReproducedRow, Reproduction
 from featbert.errors import InputError
 from featbert.report.figures import style
 from featbert.report.figures.keys import Key

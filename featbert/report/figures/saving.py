@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError, InputError, nearest
+from featbert.io import cannot_write, replacing
 from featbert.report.figures import style
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.comparison.compare import Comparison
-from featbert.comparison.curves import title_of
-from featbert.comparison.rows import Row, Statistic
+from featbert.analysis.compare import Comparison
+from featbert.analysis.curves import title_of
+from featbert.analysis.rows import Row, Statistic
+from featbert.analysis.seeds import FEWEST, LEVEL, t_interval
 from featbert.errors import InputError
-from featbert.evaluation.seeds import FEWEST, LEVEL, t_interval
 from featbert.report.figures import style
 from featbert.report.figures.keys import Key
 from featbert.report.figures.rows import RowPlot, new_row_plot, parted

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.comparison.training_curves import RowCurves, SeedCurve, TrainingCurves
+from featbert.analysis.training_curves import RowCurves, SeedCurve, TrainingCurves
 from featbert.errors import InputError
 from featbert.report.figures import style, ticks
 from featbert.report.figures.keys import Key, draw_keys, keys_height

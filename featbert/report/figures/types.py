@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.comparison.breakdowns import Breakdown
+from featbert.analysis.breakdowns import Breakdown
 from featbert.errors import InputError
 from featbert.report.figures import style
 from featbert.report.figures.cells import (

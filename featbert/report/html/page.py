@@ -15,8 +15,8 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from featbert import __version__
-from featbert.comparison.baselines import baseline_of, best_by_dev
-from featbert.comparison.disagreements import judged_texts
+from featbert.analysis.baselines import baseline_of, best_by_dev
+from featbert.analysis.disagreements import judged_texts
 from featbert.errors import MissingError
 from featbert.report import units
 from featbert.report.figures import style
@@ -44,10 +44,10 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.disagreements import JudgedText
-    from featbert.comparison.transfer import TransferMatrix
-    from featbert.comparison.transfer_published import PublishedMatrix
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.disagreements import JudgedText
+    from featbert.analysis.transfer import TransferMatrix
+    from featbert.analysis.transfer_published import PublishedMatrix
     from featbert.report.cells import Table
 
 

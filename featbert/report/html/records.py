@@ -11,8 +11,8 @@ from featbert.report import units
 from featbert.report.run_facts import parts
 
 if TYPE_CHECKING:
-    from featbert.comparison.compare import Comparison
-    from featbert.comparison.record import RunRecord
+    from featbert.analysis.compare import Comparison
+    from featbert.runs.record import RunRecord
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from featbert.comparison.disagreements import JudgedText, Span
+from featbert.analysis.disagreements import JudgedText, Span
 from featbert.report.units import visible
-from featbert.wording import counted
+from featbert.text import counted
 
 # Joiners belong to the spelling of some languages; other format characters could reorder a page.
 _JOINERS = "\u200c\u200d"

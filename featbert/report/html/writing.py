@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from featbert.atomic import cannot_write, replacing
 from featbert.errors import FeatbertError, InputError
+from featbert.io import cannot_write, replacing
 
 
 def write_report(path: Path | str, page: str) -> Path:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from featbert.comparison import Run
-from featbert.evaluation.scorer import score
-from tests.comparison.records import make_record
+from featbert.runs.run import Run
+from featbert.tasks.scorer import score
+from tests.analysis.records import make_record
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

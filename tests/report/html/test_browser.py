@@ -17,8 +17,12 @@ from typing import Any
 
 import pytest
 
-from featbert.comparison import compare, with_breakdowns, with_costs, with_significance
-from featbert.report.html import html_report, write_report
+from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.compare import compare
+from featbert.analysis.cost import with_costs
+from featbert.analysis.significance import with_significance
+from featbert.report.html.page import html_report
+from featbert.report.html.writing import write_report
 from tests.report.html.judged import make_run, usual
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

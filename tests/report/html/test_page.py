@@ -12,20 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from featbert.comparison import (
-    compare,
-    compare_runs,
-    with_breakdowns,
-    with_costs,
-    with_significance,
-)
-from featbert.comparison.disagreements import judged_texts
+from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.cost import with_costs
+from featbert.analysis.disagreements import judged_texts
+from featbert.analysis.significance import with_significance
 from featbert.errors import FeatbertError, InputError
-from featbert.report.html import html_report, write_report
 from featbert.report.html.captions import caption_of
+from featbert.report.html.page import html_report
 from featbert.report.html.sentences import browser_json
+from featbert.report.html.writing import write_report
 from featbert.report.table import tables
-from tests.comparison.records import make_record, make_seeds, usual_runs
+from tests.analysis.records import make_record, make_seeds, usual_runs
 from tests.report.html.judged import HOSTILE, usual
 from tests.report.html.judged import make_run as judged_run
 
@@ -208,7 +206,7 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
 
 
 def _other():
-    from tests.comparison.records import make_signature
+    from tests.analysis.records import make_signature
 
     splits = make_signature().splits
     return {n: type(s)("f" * 64, "9" * 64, s.sentences, s.words) for n, s in splits.items()}

@@ -1,0 +1,1 @@
+"""From run records to comparisons, statistics and curves."""

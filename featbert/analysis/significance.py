@@ -1,0 +1,196 @@
+"""Can a difference be trusted: each row against its baseline, over seeds and over text.
+
+Two questions are kept apart. Would another seed tell the same? The t interval over the differences
+of runs with equal seeds answers it, from three seeds on. Would another text? Paired resampling of
+documents answers it (sentences where there are no documents): within each seed, and pooled, a
+document's counts summed over seeds. p-values of a table's rows are adjusted by Holm for each split.
+
+Resampling reads predictions and takes a while, so it is done when asked for, and kept in
+`<runs directory>/.statistics`, by a hash of the predictions it was made from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from featbert.analysis.baselines import baseline_of
+from featbert.analysis.resampling import (
+    RESAMPLES,
+    Counts,
+    PairedTest,
+    by_unit,
+    holm,
+    paired_test,
+)
+from featbert.analysis.rows import Row
+from featbert.analysis.seeds import Interval, paired_interval
+from featbert.errors import FeatbertError
+from featbert.io import replacing
+from featbert.progress import track
+from featbert.runs.run import Run
+from featbert.runs.sealing import is_sealed, sealed, without_seal
+
+if TYPE_CHECKING:
+    from featbert.analysis.compare import Comparison
+
+FOLDER = ".statistics"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row against its baseline on one split.
+
+    Attributes:
+        row, baseline: names of rows.
+        split: "dev" or "test".
+        seeds: that both have; what follows is of their runs alone.
+        units: what was resampled: "documents" or "sentences".
+        over_seeds: mean F1 difference with its t interval, None for fewer than three seeds.
+        by_seed: the test of each seed's pair of runs, in the order of `seeds`.
+        pooled: the test of the counts summed over seeds.
+        adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
+    """
+
+    row: str
+    baseline: str
+    split: str
+    seeds: tuple[int, ...]
+    units: str
+    over_seeds: Interval | None
+    by_seed: tuple[PairedTest, ...]
+    pooled: PairedTest
+    adjusted: float
+
+
+def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
+    """The comparison with its `differences`; what cannot be tested is told in its notes."""
+    found: list[Difference] = []
+    notes: list[str] = []
+    for split in comparison.splits:
+        tested: list[Difference] = []
+        for row in track(comparison.rows, f"testing differences on {split}", "rows"):
+            base = baseline_of(row, comparison.rows, split)
+            if base is None:
+                continue
+            try:
+                tested.append(_difference(row, base, split, resamples))
+            except FeatbertError as error:
+                notes.append(f"{row.name} on {split} is not tested: {error}")
+        found += _adjusted(tested)
+    return dataclasses.replace(
+        comparison, differences=tuple(found), notes=(*comparison.notes, *notes)
+    )
+
+
+def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
+    ours = {run.record.seed: run for run in row.runs}
+    theirs = {run.record.seed: run for run in base.runs}
+    seeds = tuple(sorted(ours.keys() & theirs.keys()))
+    if not seeds:
+        raise FeatbertError(
+            f"seeds in common with {base.name} expected, found "
+            f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
+        )
+    pairs = [(theirs[seed], ours[seed]) for seed in seeds]
+    f1 = [[run.record.scores[split].entity.f1 for run in side] for side in zip(*pairs, strict=True)]
+    tests = _Tests(split, resamples)
+    return Difference(
+        row=row.name,
+        baseline=base.name,
+        split=split,
+        seeds=seeds,
+        over_seeds=paired_interval(*f1),
+        by_seed=tuple(tests.of([pair]) for pair in pairs),
+        pooled=tests.of(pairs),
+        units=tests.units(pairs[0][0]),
+        adjusted=1.0,
+    )
+
+
+def _adjusted(tested: Sequence[Difference]) -> list[Difference]:
+    adjusted = holm([difference.pooled.p_value for difference in tested])
+    return [
+        dataclasses.replace(difference, adjusted=p)
+        for difference, p in zip(tested, adjusted, strict=True)
+    ]
+
+
+class _Tests:
+    """Paired tests on one split; predictions are read once, results are kept beside the runs."""
+
+    def __init__(self, split: str, resamples: int) -> None:
+        self.split, self.resamples = split, resamples
+        self.counted: dict[Path, Counts] = {}
+
+    def of(self, pairs: Sequence[tuple[Run, Run]]) -> PairedTest:
+        """The test of second against first, counts summed over the pairs."""
+        kept = pairs[0][0].folder.parent / FOLDER / f"{self._key(pairs)}.json"
+        if (found := _read_kept(kept)) is not None:
+            return found
+        first, second = (
+            sum(counts[1:], counts[0])
+            for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
+        )
+        found = paired_test(first, second, resamples=self.resamples)
+        _keep(kept, json.dumps(sealed(dataclasses.asdict(found))))
+        return found
+
+    def units(self, run: Run) -> str:
+        """What a run's counts are of."""
+        return "documents" if any(run.predictions(self.split).documents) else "sentences"
+
+    def _counts(self, run: Run) -> Counts:
+        if run.folder not in self.counted:
+            self.counted[run.folder] = unit_counts(run, self.split)
+        return self.counted[run.folder]
+
+    def _key(self, pairs: Sequence[tuple[Run, Run]]) -> str:
+        hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
+        told = json.dumps([VERSION, self.resamples, pairs[0][0].record.signature.scorer, hashes])
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def unit_counts(run: Run, split: str) -> Counts:
+    """(U, 3) correct, predicted, gold entities of each document, or sentence without documents."""
+    from featbert.tasks.scorer import entity_counts
+
+    found = run.predictions(split)
+    counts = entity_counts(found.gold, found.predicted)
+    if not any(found.documents):
+        return counts
+    numbers = {document: place for place, document in enumerate(dict.fromkeys(found.documents))}
+    return by_unit(counts, [numbers[document] for document in found.documents])
+
+
+def _hash(run: Run, split: str) -> str:
+    """Of the predictions, which are all that a test depends on."""
+    try:
+        return hashlib.sha256((run.folder / f"{split}.conll").read_bytes()).hexdigest()
+    except OSError:
+        run.predictions(split)  # says what is wrong
+        raise
+
+
+def _keep(path: Path, text: str) -> None:
+    """Written whole, or not at all where the runs directory cannot be written to."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        with replacing(path, durable=False) as temporary:
+            temporary.write_text(text, "utf-8")
+
+
+def _read_kept(path: Path) -> PairedTest | None:
+    """A test as it was kept; None where there is none, or one that nobody kept."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        return PairedTest(**without_seal(data)) if is_sealed(data) else None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None

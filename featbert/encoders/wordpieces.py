@@ -1,0 +1,253 @@
+"""The tokenizer as featbert uses it: it deepens the words of the corpus and never splits or
+joins them.
+
+Three things in a checkpoint's tokenizer would silently change what is read, so they are set here:
+truncation and padding are off; byte-level tokenizers get a leading space before every word, as
+inside a sentence; and a word of the corpus that spells a special token ("[SEP]") is text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from featbert.encoders.ranges import ranges
+from featbert.encoders.source import EncoderSource
+from featbert.errors import InputError, out_of_memory
+from featbert.progress import stage
+
+Ints = NDArray[np.int64]
+
+
+class TokenizerError(InputError):
+    """A tokenizer that cannot deepen words: not a fast one, or without [UNK]."""
+
+
+# Distinct words that the tokenizer is given at a time, in texts of so many: what it tells of a text
+# takes many times the room of its piece ids.
+WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
+
+
+@dataclass(frozen=True)
+class WordPieces:
+    """A word tokenizer with the special pieces that pre-training put around a text.
+
+    Attributes:
+        prefix, suffix: special piece ids before and after the pieces of a window.
+        pad_id: piece id that fills a row of a batch; it is masked.
+        unknown_id: piece that stands for a word for which the tokenizer emits nothing.
+        lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
+    """
+
+    backend: Tokenizer
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    pad_id: int
+    unknown_id: int
+    lowercases: bool
+
+    @property
+    def n_special(self) -> int:
+        """Special pieces around a window."""
+        return len(self.prefix) + len(self.suffix)
+
+    def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
+        """Wordpieces of the words of texts.
+
+        A word's pieces do not depend on the words around it, so that each word is tokenized once.
+
+        Args:
+            texts: words by text.
+
+        Returns:
+            pieces: (P,) piece ids of all words in order, without specials.
+            ends: (N + 1,) word n has pieces ends[n] .. ends[n + 1] - 1, at least one.
+            unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
+                the unknown piece for them, or nothing, and then they got it here.
+        """
+        number_of: dict[str, int] = {}
+        numbers = np.fromiter(
+            (number_of.setdefault(word, len(number_of)) for text in texts for word in text),
+            dtype=np.int64,
+        )
+        distinct = list(number_of)
+        found = []
+        with stage("tokenizing", "distinct words", len(distinct)) as tell:
+            for start in range(0, len(distinct), WORDS_AT_A_TIME):
+                part = distinct[start : start + WORDS_AT_A_TIME]
+                found += self._pieces_of(part)
+                tell(len(part))
+        nothing: Ints = np.zeros(0, dtype=np.int64)
+        known = np.concatenate([nothing, *(pieces for pieces, _, _ in found)])
+        sizes = np.concatenate([nothing, *(by_word for _, by_word, _ in found)])
+        unknown = np.concatenate([nothing, *(flags for _, _, flags in found)])
+        counts = sizes[numbers]
+        flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
+        return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
+
+    def _pieces_of(self, words: Sequence[str]) -> list[tuple[Ints, Ints, Ints]]:
+        """In parts: pieces, how many each word has, and 1 where a word is unknown."""
+        texts = [
+            words[start : start + WORDS_OF_A_TEXT]
+            for start in range(0, len(words), WORDS_OF_A_TEXT)
+        ]
+        encoded = self.backend.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        return [
+            self._with_unknown(
+                np.asarray(found.ids, dtype=np.int64),
+                np.asarray(found.word_ids, dtype=np.int64),
+                len(text),
+            )
+            for text, found in zip(texts, encoded, strict=True)
+        ]
+
+    def _with_unknown(self, pieces: Ints, words: Ints, n_words: int) -> tuple[Ints, Ints, Ints]:
+        """One text's: words without pieces get the unknown one.
+
+        Args:
+            words: (len(pieces),) the word that each piece is of.
+        """
+        by_word = np.bincount(words, minlength=n_words).astype(np.int64)
+        unknown = np.zeros(n_words, dtype=np.int64)
+        unknown[words[pieces == self.unknown_id]] = 1
+        empty = np.flatnonzero(by_word == 0)
+        if len(empty):
+            unknown[empty] = 1
+            at = np.concatenate([[0], np.cumsum(by_word)])[empty]
+            pieces = np.insert(pieces, at, self.unknown_id)
+            by_word[empty] = 1
+        return pieces, by_word, unknown
+
+
+def load_wordpieces(source: EncoderSource) -> WordPieces:
+    """The tokenizer of an encoder.
+
+    Raises:
+        TokenizerError: no fast tokenizer, no unknown piece, or one that lowercases a cased
+            checkpoint and cannot be told not to.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            source.folder, local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # tokenizers has no class of its own, and files fail in many ways
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise TokenizerError(
+            f"a tokenizer expected in {source.folder}, it cannot be loaded: {reason}"
+        ) from None
+    if not getattr(tokenizer, "is_fast", False):
+        raise TokenizerError(
+            f"a fast tokenizer expected for {source.name}, found {type(tokenizer).__name__}; "
+            "save one with PreTrainedTokenizerFast"
+        )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        raise TokenizerError(
+            f"a vocabulary expected in {source.folder}, its tokenizer has special pieces alone; "
+            "tokenizer.json or vocab.txt is missing"
+        )
+    backend = _word_backend(tokenizer.backend_tokenizer.to_str())
+    cased = _is_cased_vocabulary(backend)
+    if cased and _lowercases(backend):
+        backend = _word_backend(tokenizer.backend_tokenizer.to_str(), keep_case=True)
+        if _lowercases(backend):
+            raise TokenizerError(
+                f"the vocabulary of {source.name} is cased but its tokenizer lowercases; "
+                "set do_lower_case to false in its tokenizer_config.json"
+            )
+    probe = backend.encode("", add_special_tokens=True)
+    special = tuple(probe.ids)
+    around = backend.encode("a", add_special_tokens=True)
+    first = next((i for i, s in enumerate(around.special_tokens_mask) if not s), len(special))
+    prefix, suffix = special[:first], special[first:]
+    if not special and tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
+        prefix, suffix = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
+    unknown = tokenizer.unk_token_id
+    if unknown is None:
+        raise TokenizerError(f"an unknown token expected in the tokenizer of {source.name}")
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+    return WordPieces(backend, prefix, suffix, int(pad), int(unknown), _lowercases(backend))
+
+
+def is_uncased(source: EncoderSource) -> bool:
+    """Whether the encoder's tokenizer lowercases, told from its file where it has one.
+
+    Raises:
+        TokenizerError: a tokenizer.json that is damaged; or see `load_wordpieces`.
+    """
+    path = source.folder / "tokenizer.json"
+    if not path.is_file():
+        return load_wordpieces(source).lowercases
+    try:
+        backend = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers has no class of its own for it
+        reason = str(error).strip().split("\n")[0]
+        raise TokenizerError(
+            f"a tokenizer expected in {path}, it cannot be loaded: {reason}"
+        ) from None
+    return _lowercases(backend) and not _is_cased_vocabulary(backend)
+
+
+def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
+    """The tokenizer without truncation and padding, words beginning as inside a sentence."""
+    state: dict[str, Any] = json.loads(serialized)
+    state["truncation"] = state["padding"] = None
+    for node in _nodes(state.get("pre_tokenizer")):
+        if node.get("type") == "ByteLevel":
+            node["add_prefix_space"] = True
+    if keep_case:
+        for node in _nodes(state.get("normalizer")):
+            if node.get("type") == "BertNormalizer":
+                # strip_accents follows lowercase where it is null
+                node["lowercase"] = False
+    if state["model"].get("type") == "Unigram":
+        _hide_specials(state)
+    backend = Tokenizer.from_str(json.dumps(state))
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _hide_specials(state: dict[str, Any]) -> None:
+    """Takes special tokens out of a Unigram's reach: there they are pieces like any other.
+
+    Numbers and scores stay as they are; the names get a NUL, which no word of a corpus holds.
+    """
+    special = {token["content"] for token in state["added_tokens"] if token["special"]}
+    state["added_tokens"] = [t for t in state["added_tokens"] if not t["special"]]
+    for piece in state["model"]["vocab"]:
+        if piece[0] in special:
+            piece[0] = "\0" + piece[0]
+
+
+def _nodes(component: Any) -> list[dict[str, Any]]:
+    """A tokenizer component and, where it is a sequence, its parts."""
+    if not isinstance(component, dict):
+        return []
+    parts = component.get("pretokenizers") or component.get("normalizers") or []
+    return [component, *(n for part in parts for n in _nodes(part))]
+
+
+def _lowercases(backend: Tokenizer) -> bool:
+    normalizer = backend.normalizer
+    return normalizer is not None and normalizer.normalize_str("Aa") == "aa"
+
+
+def _is_cased_vocabulary(backend: Tokenizer) -> bool:
+    """Whether a noticeable share of the vocabulary's pieces has capital letters."""
+    pieces = list(backend.get_vocab(with_added_tokens=False))
+    if any(
+        n.get("type") == "ByteLevel" for n in _nodes(json.loads(backend.to_str())["pre_tokenizer"])
+    ):
+        # In the alphabet of bytes only ASCII stands for itself; a space is the capital \u0120.
+        pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
+    capitals = sum(1 for p in pieces if p != p.lower() and not (p.startswith("[") or "<" in p))
+    return capitals > len(pieces) // 100

@@ -1,0 +1,1 @@
+"""What stands between hidden states and answers."""

@@ -1,0 +1,1 @@
+"""One run from configuration to record; experiment files."""

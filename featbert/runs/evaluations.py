@@ -1,0 +1,122 @@
+"""A finished run scored on other data: one record beside the run's own, never mixed into it.
+
+    <run>/evaluations/<corpus>--<split>--<8 hex>.json    what was scored, and the scores
+                                                 .conll  word, gold tag, predicted tag
+
+The 8 hex digits are of the split's text, its tags and the mapping of types, so that the same
+evaluation is found again and another one never takes its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from featbert.errors import MissingError
+from featbert.runs.json_record import read_json_record, write_json_record
+from featbert.runs.record import SplitIdentity
+from featbert.runs.record_checks import check_scores
+from featbert.runs.run import Run
+from featbert.tasks.scores import SplitScores
+
+FOLDER = "evaluations"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """One run on one split of other data.
+
+    Attributes:
+        run: name of the run.
+        corpus, source, language: of the data, as in a run's signature.
+        split: "dev", "test", or another split's name.
+        identity: fingerprints and size of what was scored.
+        entity_types: types that occur in the split, after mapping, sorted.
+        mapping: what types were called instead before scoring, in gold and predicted tags alike;
+            "O" takes a type out.
+        unseen_types: types of the split that the run was never taught.
+        absent_types: types the run was taught that do not occur in the split.
+        scores: after mapping.
+        scorer: as in a run's signature.
+        extraction_seconds: of the split's vectors; None where a store had them, or none is used.
+        prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
+        versions: library versions by name.
+        started: UTC, ISO 8601.
+    """
+
+    run: str
+    corpus: str
+    source: str
+    language: str | None
+    split: str
+    identity: SplitIdentity
+    entity_types: list[str]
+    mapping: dict[str, str]
+    unseen_types: list[str]
+    absent_types: list[str]
+    scores: SplitScores
+    scorer: str
+    extraction_seconds: float | None
+    prediction_seconds: float
+    device: str
+    device_name: str
+    threads: int
+    versions: dict[str, str]
+    started: str
+    format_version: int = field(default=FORMAT_VERSION)
+
+
+def evaluation_path(
+    run_folder: Path, corpus: str, split: str, identity: SplitIdentity, mapping: Mapping[str, str]
+) -> Path:
+    """Where the record of this evaluation is, or will be."""
+    same = json.dumps([identity.text, identity.tags, dict(mapping)], sort_keys=True)
+    short = hashlib.sha256(same.encode()).hexdigest()[:8]
+    name = re.sub(r"[^\w.-]+", "_", corpus).strip("._-")[:60]
+    return run_folder / FOLDER / f"{name}--{split}--{short}.json"
+
+
+def write_evaluation(path: Path, record: EvaluationRecord) -> None:
+    """Writes the record; it appears whole or not at all."""
+    write_json_record(path, record)
+
+
+def read_evaluation(path: Path) -> EvaluationRecord:
+    """The record in a file.
+
+    Raises:
+        MissingError: no such file.
+        RecordError: not an evaluation record of this format version.
+    """
+    try:
+        record = read_json_record(
+            path,
+            EvaluationRecord,
+            called="an evaluation record",
+            version=FORMAT_VERSION,
+            advice="evaluate the run again",
+        )
+    except FileNotFoundError:
+        raise MissingError(f"an evaluation record expected, {path} does not exist") from None
+    assert isinstance(record, EvaluationRecord)
+    check_scores(record.scores, at="scores", where=str(path))
+    return record
+
+
+def evaluation_files(run: Run) -> list[Path]:
+    """Where a run's evaluations are, by file name."""
+    return sorted((run.folder / FOLDER).glob("*.json"))
+
+
+def evaluations_of(run: Run) -> list[EvaluationRecord]:
+    """All evaluations of a run, by file name.
+
+    Raises:
+        RecordError: one of them is damaged.
+    """
+    return [read_evaluation(path) for path in evaluation_files(run)]

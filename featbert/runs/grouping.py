@@ -1,0 +1,182 @@
+"""Which runs may stand in one table.
+
+Two runs are comparable when the text and tags of every evaluated split, the encoder's weights,
+the context and the scorer agree: their *comparable key*. An experiment may declare that it
+varies some of that (`vary = ["context"]`), which frees those parts of the key among its runs.
+Settings (learning rate, layers, seeds) are free to differ anyway: they make rows, not tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from featbert.errors import InputError, nearest
+from featbert.runs.record import RunRecord
+from featbert.runs.run import Run
+from featbert.text import natural
+
+EVALUATED = ("dev", "test")
+
+# What `vary` can free, and the parts of the comparable key that each name frees.
+VARYABLE: dict[str, tuple[str, ...]] = {
+    "casing": ("casing",),
+    "context": ("context",),
+    "corpus": ("splits", "dev.text", "dev.tags", "test.text", "test.tags"),
+    "model": ("encoder_weights", "encoder_files"),
+    "scorer": ("scorer",),
+    "tags": ("dev.tags", "test.tags"),
+    "text": ("dev.text", "test.text"),
+}
+
+# Parts of the signature outside the key. They keep rows apart, so runs that differ in them are
+# never averaged; declaring them in `vary` is allowed and frees nothing that was bound.
+CONDITIONS = (
+    "pooling",
+    "encoder_precision",
+    "training_precision",
+    "store_dtype",
+    "tag_scheme",
+    "train",
+)
+_ALWAYS_FREE = ("approach", "layers", "seed", *CONDITIONS)
+
+
+class IncomparableError(InputError):
+    """Runs that were asked into one table and do not belong there."""
+
+
+def comparable_key(record: RunRecord) -> dict[str, str]:
+    """What must agree, by name: splits, fingerprints by split, encoder, context, casing, scorer.
+
+    A split that was trained on counts as one of the table's splits: its cell says so.
+    """
+    signature = record.signature
+    trained_on = [split for split in record.trained_on if split in signature.splits]
+    evaluated = [s for s in EVALUATED if s in record.scores or s in trained_on]
+    key = {"splits": ", ".join(evaluated)}
+    for split in evaluated:
+        identity = signature.splits.get(split)
+        key[f"{split}.text"] = identity.text if identity else ""
+        key[f"{split}.tags"] = identity.tags if identity else ""
+    key["encoder_weights"] = signature.encoder_weights
+    key["encoder_files"] = signature.encoder_files
+    key["context"] = signature.context
+    key["casing"] = signature.casing
+    key["scorer"] = signature.scorer
+    return key
+
+
+def freed_keys(vary: Iterable[str]) -> frozenset[str]:
+    """Parts of the comparable key that the names in `vary` free; other names free nothing."""
+    return frozenset(part for name in vary for part in VARYABLE.get(name, ()))
+
+
+def unknown_vary(vary: Iterable[str], settings: Iterable[str]) -> list[str]:
+    """Names in `vary` that are neither varyable nor a setting, in their order."""
+    known = {*VARYABLE, *_ALWAYS_FREE, *settings}
+    return [name for name in vary if name not in known]
+
+
+def check_vary(vary: Iterable[str], settings: Iterable[str]) -> None:
+    """Refuse what an experiment declares in `vary` and nobody knows.
+
+    Args:
+        vary: the declared names.
+        settings: names of the settings of its runs, all of which may vary.
+
+    Raises:
+        InputError: names each unknown name with the nearest known one.
+    """
+    settings = list(settings)
+    unknown = unknown_vary(vary, settings)
+    if unknown:
+        known = [*VARYABLE, *_ALWAYS_FREE, *settings]
+        told = "; ".join(f"{name!r} is neither{nearest(name, known)}" for name in unknown)
+        raise InputError(f"vary takes {', '.join(VARYABLE)} or names of settings: {told}")
+
+
+def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs in comparable groups, ordered by corpus, model, context; runs by name.
+
+    Runs share a group when they declare the same freedom and agree in the rest of the key. A run
+    without freedom never joins a group of runs with it: only its own experiment can say that
+    the table's other rows belong beside it.
+    """
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in sorted(runs, key=lambda r: natural(r.name)):
+        freed = freed_keys(run.record.vary)
+        bound = [item for item in comparable_key(run.record).items() if item[0] not in freed]
+        # Which parts are bound tells which are free, so runs of unequal freedom never meet here.
+        groups.setdefault(tuple(bound), []).append(run)
+
+    def place(group: list[Run]) -> tuple[object, ...]:
+        signature = group[0].record.signature
+        names = (signature.corpus, signature.model, signature.context, group[0].name)
+        return tuple(map(natural, names))
+
+    return sorted(groups.values(), key=place)
+
+
+def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozenset[str]:
+    """Hold runs that were named one by one to the key.
+
+    Args:
+        vary: names freed beside those that the runs declare.
+
+    Returns:
+        The parts of the key that are free among them.
+
+    Raises:
+        IncomparableError: names the parts that differ, their values, and which runs have them.
+    """
+    freed = freed_keys([*vary, *(name for run in runs for name in run.record.vary)])
+    keys = [comparable_key(run.record) for run in runs]
+    parts = dict.fromkeys(part for key in keys for part in key if part not in freed)
+    differing = {}
+    for part in parts:
+        # A split that some runs lack is told once, as `splits`, not again by its fingerprints.
+        values = {key[part] for key in keys if part in key}
+        if len(values) > 1:
+            differing[part] = values
+    if differing:
+        told = "; ".join(_told(part, runs, keys) for part in differing)
+        raise IncomparableError(
+            f"comparable runs expected, these differ in {told}; {_advice(list(differing))}"
+        )
+    return freed
+
+
+def shown(part: str, run: Run, value: str) -> str:
+    """A key's value for people: the name it goes by, and 8 hex digits of a fingerprint."""
+    signature = run.record.signature
+    if part == "encoder_weights":
+        return f"{signature.model} {value[:8]}"
+    if part.endswith((".text", ".tags")):
+        return f"{signature.corpus} {value[:8]}"
+    return value or "none"
+
+
+def _told(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
+    """`context: sentence (a, b) against document (c)`."""
+    by_value: dict[str, list[Run]] = {}
+    for run, key in zip(runs, keys, strict=True):
+        if part in key:
+            by_value.setdefault(key[part], []).append(run)
+    values = []
+    for value, owners in by_value.items():
+        names = ", ".join(run.name for run in owners[:3])
+        more = f" and {len(owners) - 3} more" if len(owners) > 3 else ""
+        values.append(f"{shown(part, owners[0], value)} ({names}{more})")
+    return f"{part}: {' against '.join(values)}"
+
+
+def _advice(parts: list[str]) -> str:
+    """What to do about differing parts: which names of `vary` would free them."""
+    if "splits" in parts:
+        return "compare them apart: runs with and without test do not share a table"
+    if any(p.endswith(".text") for p in parts) and any(p.endswith(".tags") for p in parts):
+        parts = ["corpus" if "." in part else part for part in parts]
+    names = {"encoder_weights": "model"}
+    wanted = dict.fromkeys(names.get(part, part.rpartition(".")[2]) for part in parts)
+    listed = ", ".join(f'"{name}"' for name in wanted)
+    return f"compare them apart, or let their experiment declare vary = [{listed}]"

@@ -1,0 +1,116 @@
+"""Published reference figures, to stand beside what is reproduced; never mixed into a table.
+
+The figures ship with the package (`published.toml`). F1 is in percent, as printed; `verified`
+says how a table came here: "memory" means it has to be checked before anyone relies on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import tomllib
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from featbert.errors import InputError, MissingError, nearest
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PublishedRow(_Strict):
+    """One row of a published table: what identifies it, and its figures in percent.
+
+    `dev` and `test` are one figure, or figures by language code; `finetune` and `features` are
+    the figures of a table that has the approaches as columns.
+    """
+
+    approach: str | None = None
+    model: str | None = None
+    layers: str | None = None
+    context: str | None = None
+    epochs: int | None = None
+    language: str | None = None
+    mask: int | None = None
+    method: str | None = None
+    random: int | None = None
+    same: int | None = None
+    setting: str | None = None
+    source: str | None = None
+    tag_scheme: str | None = None
+    train: str | None = None
+    warmup: bool | None = None
+    dev: float | dict[str, float] | None = None
+    test: float | dict[str, float] | None = None
+    sd: float | None = None
+    finetune: float | None = None
+    features: float | None = None
+
+
+class PublishedTable(_Strict):
+    """One published table with where it is from and how it was made."""
+
+    id: str
+    title: str
+    corpus: str
+    verified: str
+    rows: tuple[PublishedRow, ...]
+    source: str | None = None
+    context: str | None = None
+    scorer: str | None = None
+    seeds: int | None = None
+    protocol: str | None = None
+    note: str | None = None
+
+
+class _File(_Strict):
+    table: tuple[PublishedTable, ...]
+
+
+def read_published(text: str, *, where: str) -> tuple[PublishedTable, ...]:
+    """The tables in TOML `text`; `where` names it in messages.
+
+    Raises:
+        InputError: not TOML, an unknown or missing key, a value of another type, or an id
+            that two tables share. All mistakes are told together.
+    """
+    try:
+        # By way of JSON, where a strict tuple may come from a list, and TOML's dates are text.
+        data = json.dumps(tomllib.loads(text), default=str)
+        tables = _File.model_validate_json(data).table
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"published figures expected, {where} is not TOML: {error}") from None
+    except ValidationError as error:
+        told = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
+        )
+        raise InputError(f"published figures expected, {where} does not fit: {told}") from None
+    ids = [table.id for table in tables]
+    twice = sorted({i for i in ids if ids.count(i) > 1})
+    if twice:
+        raise InputError(f"ids expected once each in {where}, twice there: {', '.join(twice)}")
+    return tables
+
+
+@functools.cache
+def published_tables() -> tuple[PublishedTable, ...]:
+    """All published tables that ship with the package, in the file's order."""
+    file = resources.files("featbert.runs") / "published.toml"
+    return read_published(file.read_text("utf-8"), where=file.name)
+
+
+def published_table(table_id: str) -> PublishedTable:
+    """The published table called `table_id`, such as "devlin2019-table7".
+
+    Raises:
+        MissingError: there is none; names the nearest.
+    """
+    tables = {table.id: table for table in published_tables()}
+    if table_id not in tables:
+        raise MissingError(
+            f"a published table expected, there is no {table_id!r}{nearest(table_id, tables)}; "
+            f"there are {', '.join(tables)}"
+        )
+    return tables[table_id]

@@ -1,0 +1,1 @@
+"""What is asked of a text and how answers are scored."""

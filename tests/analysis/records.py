@@ -1,0 +1,147 @@
+"""Run records made up for tests: plausible, and different only where a test says so."""
+
+import dataclasses
+from pathlib import Path
+
+from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
+from featbert.runs.run import Run
+from featbert.tasks.scores import PRF, SplitScores
+from featbert.training.history import Epoch, ParameterGroup
+from featbert.training.settings import with_later_settings
+
+
+def make_prf(f1: float, gold: int = 10_000) -> PRF:
+    correct = round(f1 * gold)
+    return PRF(correct / gold, correct / gold, correct / gold, correct, gold, gold)
+
+
+def make_scores(f1: float) -> SplitScores:
+    return SplitScores(
+        entity=make_prf(f1),
+        by_type={"PER": make_prf(f1)},
+        strict=make_prf(f1 - 0.01),
+        word=make_prf(f1 + 0.02),
+        word_accuracy=0.9,
+        sentences=150,
+        words=3201,
+    )
+
+
+def make_signature(**changes) -> Signature:
+    splits = {
+        "train": SplitIdentity("a" * 64, "1" * 64, 600, 12_000),
+        "dev": SplitIdentity("b" * 64, "2" * 64, 150, 3201),
+        "test": SplitIdentity("c" * 64, "3" * 64, 150, 3201),
+    }
+    signature = Signature(
+        corpus="wikigold",
+        source="shared/data/wikigold",
+        language="en",
+        splits=splits,
+        tag_scheme="bio",
+        entity_types=["PER"],
+        model="all-MiniLM-L6-v2",
+        encoder_weights="e" * 64,
+        encoder_layers=6,
+        encoder_hidden_size=384,
+        context="sentence",
+        pooling="first",
+        encoder_precision="fp32",
+        training_precision="fp32",
+        store_dtype=None,
+        scorer="seqeval 1.2.2, conlleval semantics",
+        device="cpu",
+        device_name="Some processor",
+        threads=2,
+        versions={"torch": "2.13.0"},
+    )
+    return dataclasses.replace(signature, **changes)
+
+
+def make_record(
+    name: str = "run",
+    *,
+    layers: str | None = "concat_last4",
+    seed: int = 1,
+    dev: float | None = 0.6,
+    test: float | None = 0.55,
+    signature: dict | None = None,
+    cost: dict | None = None,
+    **changes,
+) -> RunRecord:
+    """A run on features from `layers`, or of fine-tuning for None; `signature` and `cost` give
+    fields of those that differ from the usual."""
+    features = layers is not None
+    scores = {"dev": dev, "test": test}
+    record = RunRecord(
+        name=name,
+        approach="features" if features else "finetune",
+        layers=layers,
+        layer_indices=[3, 4, 5, 6] if features else None,
+        seed=seed,
+        experiment=None,
+        vary=[],
+        settings={"epochs": 15 if features else 4, "learning_rate": 0.001 if features else 3e-5},
+        signature=make_signature(
+            **{"store_dtype": "float16" if features else None, **(signature or {})}
+        ),
+        scores={s: make_scores(f1) for s, f1 in scores.items() if f1 is not None},
+        history=[Epoch(1, 0.7, dev, dev, dev, 2.5, [ParameterGroup("tagger", 1000, 0.001)])],
+        best_epoch=1,
+        mix=Mix([3, 4], [0.25, 0.75], 1.5) if features else None,
+        cost=Cost(
+            extraction_seconds=12.5 if features else None,
+            extraction_words=18_402 if features else None,
+            store_bytes=99_000_000 if features else None,
+            training_seconds=41.0 if features else 95.5,
+            prediction_seconds=0.5,
+            prediction_words=6402,
+            peak_memory_bytes=1_260_000_000,
+            trained_parameters=13_400_000 if features else 22_600_000,
+            total_parameters=36_000_000 if features else 22_600_000,
+            run_bytes=53_000_000,
+            extraction_flops=8.0e11 if features else None,
+            training_flops=6.0e13,
+            prediction_flops=4.0e11,
+        ),
+        counts={"windowed_sentences": 0},
+        started=f"2026-01-02T03:04:{seed:02d}+00:00",
+    )
+    if cost:
+        record = dataclasses.replace(record, cost=dataclasses.replace(record.cost, **cost))
+    return dataclasses.replace(record, **changes)
+
+
+def make_run(name: str = "run", **changes) -> Run:
+    """A run in a folder that does not exist."""
+    return Run(Path("runs") / name, make_record(name, **changes))
+
+
+def make_seeds(name: str, dev: list[float], **changes) -> list[Run]:
+    """Runs `name-1`, `name-2`, ... with seeds 1, 2, ... and the given dev F1; test lies 5 below."""
+    return [
+        make_run(f"{name}-{seed}", seed=seed, dev=f1, test=f1 - 0.05, **changes)
+        for seed, f1 in enumerate(dev, 1)
+    ]
+
+
+def usual_runs() -> list[Run]:
+    """Three feature rows and a fine-tuned one, three seeds each."""
+    return [
+        *make_seeds("tuned", [0.66, 0.655, 0.67], layers=None),
+        *make_seeds("concat", [0.63, 0.64, 0.635]),
+        *make_seeds("last", [0.62, 0.61, 0.615], layers="last", layer_indices=[6]),
+        *make_seeds(
+            "emb",
+            [0.45, 0.46, 0.44],
+            layers="embeddings",
+            layer_indices=[0],
+            cost={"trained_parameters": 6_300_000},
+        ),
+    ]
+
+
+def as_read(record: RunRecord) -> RunRecord:
+    """The record as it is read: with the settings that came after it."""
+    later = with_later_settings(record.settings, record.approach)
+    return dataclasses.replace(record, settings=later)

@@ -1,0 +1,188 @@
+import pytest
+
+from featbert.analysis.compare import compare, compare_runs
+from featbert.errors import InputError, MissingError
+from featbert.runs.grouping import IncomparableError
+from featbert.runs.record import SplitIdentity
+from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
+
+LATER = ["layer:10", "layer:9", "mean:1,2"]
+PAPER = [
+    "embeddings",
+    "second_to_last",
+    "last",
+    "sum_last4",
+    "weighted_last4",
+    "concat_last4",
+    "weighted_all",
+]
+
+
+def test_rows_come_in_the_order_of_the_paper():
+    runs = [make_run(f"r{i}", layers=n) for i, n in enumerate([None, *LATER, *reversed(PAPER)])]
+    (comparison,) = compare(runs)
+    expected = [*PAPER, "layer:9", "layer:10", "mean:1,2", None]
+    assert [row.layers for row in comparison.rows] == expected
+
+
+def test_means_over_seeds_and_differences_to_fine_tuning():
+    (comparison,) = compare(usual_runs())
+    embeddings, _, concat, tuned = comparison.rows
+    assert concat.splits["dev"].f1.mean == pytest.approx(0.635)
+    assert concat.splits["dev"].f1.sd == pytest.approx(0.005)
+    assert concat.splits["dev"].f1.values == (0.63, 0.64, 0.635)
+    assert tuned.is_baseline
+    assert tuned.difference is None
+    assert concat.baseline == embeddings.baseline == "fine-tuning"
+    mean = (0.66 + 0.655 + 0.67) / 3
+    assert concat.difference == pytest.approx({"dev": 0.635 - mean, "test": 0.635 - mean})
+    assert embeddings.difference["dev"] == pytest.approx(0.45 - mean)
+
+
+def test_the_best_fine_tuned_row_on_dev_is_the_baseline():
+    runs = [
+        make_run("low", layers=None, dev=0.6, test=0.9, settings={"epochs": 1}),
+        make_run("high", layers=None, dev=0.7, test=0.1, settings={"epochs": 2}),
+        make_run("features", dev=0.8, test=0.5),
+    ]
+    (comparison,) = compare(runs)
+    assert [row.is_baseline for row in comparison.rows] == [False, False, True]
+    assert comparison.rows[1].difference == pytest.approx({"dev": -0.1, "test": 0.8})
+    assert comparison.rows[1].baseline == "fine-tuning (epochs=2)"
+
+
+def test_a_run_can_be_named_as_baseline():
+    (comparison,) = compare(usual_runs(), baseline="last-2")
+    assert [row.is_baseline for row in comparison.rows] == [False, True, False, False]
+    assert comparison.rows[3].difference["dev"] == pytest.approx(1.985 / 3 - 0.615)
+    with pytest.raises(MissingError, match=r"'last-9' .*did you mean 'last-"):
+        compare(usual_runs(), baseline="last-9")
+
+
+def test_without_fine_tuning_there_is_no_difference():
+    (comparison,) = compare(make_seeds("a", [0.5]))
+    assert comparison.rows[0].baseline is None
+    assert comparison.rows[0].difference is None
+
+
+def test_what_varies_has_a_baseline_for_each_of_its_values():
+    def run(name, layers, dev, context):
+        return make_run(
+            name, layers=layers, dev=dev, vary=["context"], signature={"context": context}
+        )
+
+    runs = [
+        run("f1", "last", 0.5, "sentence"),
+        run("f2", "last", 0.55, "document"),
+        run("t1", None, 0.6, "sentence"),
+        run("t2", None, 0.7, "document"),
+        run("f3", "concat_last4", 0.5, "whole text"),
+    ]
+    (comparison,) = compare(runs)
+    found = {
+        run.name: row.difference and row.difference["dev"]
+        for row in comparison.rows
+        for run in row.runs
+    }
+    assert found == {
+        "f1": pytest.approx(-0.1),
+        "f2": pytest.approx(-0.15),
+        "f3": None,
+        "t1": None,
+        "t2": None,
+    }
+    assert comparison.context == "sentence, document, whole text"
+    assert comparison.key["encoder_weights"] == "e" * 64
+    assert "context" not in comparison.key
+    # A named baseline reaches across contexts, which share their text.
+    (comparison,) = compare(runs, baseline="t1")
+    document = next(row for row in comparison.rows if row.runs[0].name == "f2")
+    assert document.difference["dev"] == pytest.approx(-0.05)
+
+
+def test_a_baseline_never_reaches_across_texts():
+    splits = {**make_signature().splits, "dev": SplitIdentity("x" * 64, "y" * 64, 10, 20)}
+    other = {"corpus": "other", "splits": splits}
+    runs = [
+        make_run("f", dev=0.5, vary=["corpus"]),
+        make_run("g", dev=0.5, vary=["corpus"], signature=other),
+        make_run("t", dev=0.7, layers=None, vary=["corpus"]),
+    ]
+    for baseline in (None, "t"):
+        (comparison,) = compare(runs, baseline=baseline)
+        differences = {r.corpus: r.difference for r in comparison.rows if r.layers}
+        assert differences["other"] is None
+        assert differences["wikigold"]["dev"] == pytest.approx(-0.2)
+    assert comparison.sizes == {"test": (150, 3201)}
+    assert comparison.corpus == "wikigold, other"
+
+
+def test_a_comparison_for_each_group():
+    runs = [*usual_runs(), make_run("b", signature={"context": "document"})]
+    document, sentence = compare(runs)
+    assert (document.context, len(document.rows)) == ("document", 1)
+    assert (sentence.context, len(sentence.rows)) == ("sentence", 4)
+    assert sentence.corpus == "wikigold"
+    assert sentence.splits == ("dev", "test")
+    assert sentence.sizes == {"dev": (150, 3201), "test": (150, 3201)}
+    assert sentence.varied == ()
+    assert sentence.notes == ()
+    assert compare([]) == []
+
+
+def test_named_runs_have_to_fit_together():
+    runs = [make_run("a"), make_run("b", signature={"context": "document"})]
+    with pytest.raises(IncomparableError, match=r"context: sentence .a. against document .b."):
+        compare_runs(runs)
+    assert len(compare_runs(runs, vary=["context"]).rows) == 2
+    assert len(compare_runs(runs[:1]).rows) == 1
+    with pytest.raises(InputError, match="at least one finished run expected"):
+        compare_runs([])
+
+
+def test_a_run_named_twice_is_one_run():
+    comparison = compare_runs([make_run("a"), make_run("a")])
+    assert comparison.rows[0].left_out == ()
+
+
+def test_runs_without_test():
+    (comparison,) = compare([make_run("a", test=None), make_run("b", test=None, layers=None)])
+    assert comparison.splits == ("dev",)
+    assert list(comparison.rows[0].difference) == ["dev"]
+
+
+def test_notes_say_what_is_unusual():
+    runs = [
+        make_run("a", started="2026-01-01"),
+        make_run("b", started="2026-01-02"),
+        make_run("c", seed=2, signature={"device_name": "GPU", "threads": 1}),
+        make_run("d", layers=None, vary=["contxt"]),
+    ]
+    (comparison,) = compare(runs)
+    assert comparison.notes == (
+        "concat_last4: of runs with one seed and settings the newest counts, not a",
+        "the rows do not share the same seeds",
+        "run on different hardware (Some processor, threads: 2; GPU, threads: 1): "
+        "scores compare, times do not",
+        "declared as varied but unknown, so it frees nothing: contxt",
+    )
+
+
+def test_what_learned_from_dev_has_a_baseline_of_its_own():
+    """Fine-tuning on train alone says nothing about features that learned from dev too."""
+    both = {"trained_on": ["train", "dev"], "settings": {"train_on": "train+dev"}}
+    runs = [
+        make_run("tuned", layers=None, dev=0.60, test=0.60),
+        make_run("last", layers="last", dev=0.58, test=0.58),
+        *(
+            make_run(name, layers=layers, dev=dev, test=dev, **both)
+            for name, layers, dev in (("tuned-both", None, 0.70), ("last-both", "last", 0.65))
+        ),
+    ]
+    for run in runs[2:]:
+        del run.record.scores["dev"]
+    rows = {row.runs[0].name: row for row in compare_runs(runs).rows}
+    assert rows["last"].difference["test"] == pytest.approx(-0.02)
+    assert rows["last-both"].difference == {"test": pytest.approx(-0.05)}
+    assert rows["tuned"].is_baseline
+    assert rows["tuned-both"].is_baseline

@@ -1,0 +1,103 @@
+"""What rows cost, and where frozen features break even with fine-tuning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from featbert.analysis.compare import compare
+from featbert.analysis.cost import cheaper_from, with_costs
+from featbert.report.rendering import render
+from tests.analysis.records import make_run, make_seeds, usual_runs
+
+
+def brute_force(once: float, run: float, other: float) -> int | None:
+    return next((n for n in range(1, 5000) if once + n * run < n * other), None)
+
+
+@pytest.mark.parametrize(
+    ("once", "run", "other"),
+    [
+        (12.5, 41, 95.5),
+        (100, 40, 50),
+        (100, 40, 40),
+        (5, 50, 40),
+        (0, 1, 2),
+        (10, 5, 10),
+        (99, 1, 2),
+    ],
+)
+def test_the_first_run_that_is_cheaper(once, run, other) -> None:
+    assert cheaper_from(once, run, other) == brute_force(once, run, other)
+
+
+def test_every_row_has_its_price() -> None:
+    (comparison,) = compare(usual_runs())
+    by_row = {cost.row: cost for cost in with_costs(comparison).costs}
+    assert list(by_row) == [row.label for row in comparison.rows]
+    concat, tuned = by_row["concat_last4"], by_row["fine-tuning"]
+    assert (concat.against, tuned.against) == ("fine-tuning", None)
+    assert (concat.seconds.once, concat.seconds.run, concat.seconds.cheaper_from) == (12.5, 41, 1)
+    assert (tuned.seconds.once, tuned.seconds.run, tuned.seconds.cheaper_from) == (0, 95.5, None)
+    assert (concat.flops.once, concat.flops.run) == (8e11, 6e13)
+    assert concat.flops.cheaper_from is None  # as many operations in a run as fine-tuning has
+
+
+def test_a_dear_extraction_pays_off_later() -> None:
+    runs = [
+        *make_seeds("tuned", [0.6], layers=None, cost={"training_seconds": 100.0}),
+        *make_seeds("concat", [0.6], cost={"extraction_seconds": 130.0, "training_seconds": 60.0}),
+    ]
+    (comparison,) = compare(runs)
+    price = with_costs(comparison).costs[0].seconds
+    assert price.cheaper_from == 4  # 130 + 4 * 60 = 370 < 400, but 130 + 3 * 60 = 310 > 300
+
+
+def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
+    (comparison,) = compare(make_seeds("concat", [0.6]))
+    (cost,) = with_costs(comparison).costs
+    assert (cost.against, cost.seconds.cheaper_from) == (None, None)
+
+
+def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
+    """Of 18,402 words in the store, 12,000 are of train; a tenth of those leaves 10,800 unread."""
+    runs = []
+    for share, factor in ((0.1, 0.1), (1.0, 1.0)):
+        for layers, seconds in (("concat_last4", 40.0), (None, 100.0)):
+            runs.append(
+                make_run(
+                    f"{layers}{share}",
+                    layers=layers,
+                    settings={"train_share": share},
+                    train_words=round(12_000 * share),
+                    cost={"training_seconds": seconds * factor},
+                )
+            )
+    (comparison,) = compare(runs)
+    with_them = with_costs(comparison)
+    by_row = {cost.row: cost for cost in with_them.costs}
+    small = by_row["concat_last4 (train_share=0.1)"]
+    assert small.against == "fine-tuning (train_share=0.1)"
+    assert small.seconds.once == pytest.approx(12.5 * 7602 / 18_402)
+    assert small.flops.once == pytest.approx(8e11 * 7602 / 18_402)
+    assert small.seconds.cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
+    whole = by_row["concat_last4 (train_share=1)"]
+    assert (whole.against, whole.seconds.once) == ("fine-tuning (train_share=1)", 12.5)
+    note = "costs count extraction for the sentences that a row read, not for all"
+    assert with_them.notes == (*comparison.notes, note)
+    assert note not in with_costs(compare(usual_runs())[0]).notes
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
+def test_every_format_shows_them(format) -> None:
+    (comparison,) = compare(usual_runs())
+    plain, text = render([comparison], format), render([with_costs(comparison)], format)
+    assert len(text) > len(plain)
+    if format == "json":
+        assert json.loads(text)["costs"][0]["seconds"]["cheaper_from"] == 1
+    elif format != "csv":
+        assert "run 1" in text
+        assert "never" in text
+        assert "60.0 TFLOP" in text
+        assert "Some processor, threads: 2" in text

@@ -1,0 +1,73 @@
+"""Sentences in which rows differ, against a look at every tag."""
+
+from __future__ import annotations
+
+import shutil
+
+from featbert.analysis.compare import compare
+from featbert.analysis.disagreements import judged_texts
+from tests.report.html.judged import usual
+
+
+def spans(tags: list[str]) -> tuple[tuple[int, int, str], ...]:
+    """Entities of BIO tags in which an I- always goes on with the same type."""
+    found = []
+    for at, tag in enumerate(tags):
+        if tag[:2] == "B-":
+            found.append([at, at + 1, tag[2:]])
+        elif tag[:2] == "I-":
+            found[-1][1] = at + 1
+    return tuple(tuple(one) for one in found)
+
+
+def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None:
+    (comparison,) = compare(usual(tmp_path))
+    texts, notes = judged_texts(comparison)
+    assert (notes, [(t.corpus, t.split) for t in texts]) == (
+        [],
+        [("wikigold", s) for s in ("dev", "test")],
+    )
+    for text in texts:
+        assert [(a.row, a.seed) for a in text.answers] == [
+            ("last", 1),
+            ("concat_last4", 1),
+            ("fine-tuning", 1),
+        ]
+        runs = {run.name: run for row in comparison.rows for run in row.runs}
+        read = [runs[answer.run].predictions(text.split) for answer in text.answers]
+        expected = {}
+        for number, (words, gold) in enumerate(zip(read[0].words, read[0].gold, strict=True), 1):
+            found = [spans(one.predicted[number - 1]) for one in read]
+            if any(one != spans(gold) for one in found):
+                expected[number] = (
+                    tuple(words),
+                    spans(gold),
+                    tuple(None if one == spans(gold) else one for one in found),
+                )
+        assert {s.number: (s.words, s.gold, s.found) for s in text.sentences} == expected
+        assert (text.with_mistakes, text.size) == (len(expected), 90)
+        assert 10 < len(expected) < 90
+
+
+def test_no_more_sentences_than_a_page_holds_and_the_count_says_so(tmp_path) -> None:
+    (comparison,) = compare(usual(tmp_path, seeds=[1]))
+    whole, _ = judged_texts(comparison)
+    (dev, _), _ = judged_texts(comparison, most=5)
+    assert dev.sentences == whole[0].sentences[:5]
+    assert dev.with_mistakes == whole[0].with_mistakes
+
+
+def test_runs_of_one_seed_stand_for_the_rows(tmp_path) -> None:
+    runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
+    texts, _ = judged_texts(compare(runs)[0])
+    assert {answer.seed for answer in texts[0].answers} == {2}
+
+
+def test_missing_predictions_are_told_and_the_rest_is_there(tmp_path) -> None:
+    runs = usual(tmp_path, seeds=[1])
+    (runs[0].folder / "test.conll").unlink()
+    texts, notes = judged_texts(compare(runs)[0])
+    assert [text.split for text in texts] == ["dev"]
+    assert len(notes) == 1
+    assert "predictions of test expected" in notes[0]
+    shutil.rmtree(runs[0].folder)

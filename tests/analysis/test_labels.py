@@ -1,0 +1,144 @@
+from featbert.analysis.compare import compare
+from featbert.runs.record import SplitIdentity
+from tests.analysis.records import make_run, make_signature
+
+
+def labels(*runs):
+    (comparison,) = compare(runs)
+    return [row.label for row in comparison.rows]
+
+
+def test_alone_a_row_is_called_by_its_layers():
+    assert labels(make_run("a"), make_run("b", layers=None)) == ["concat_last4", "fine-tuning"]
+
+
+def test_rows_of_one_name_say_which_settings_differ():
+    rows = labels(
+        make_run("a", settings={"epochs": 4, "learning_rate": 0.001, "scheme": "x"}),
+        make_run("b", settings={"epochs": 4, "learning_rate": 3e-5, "scheme": "y"}),
+        make_run("c", settings={"epochs": 4, "learning_rate": 3e-5, "scheme": "y", "crf": True}),
+        make_run("d", layers="last", settings={"epochs": 9}),
+    )
+    assert rows == [
+        "last",
+        "concat_last4 (learning_rate=3e-05, scheme=y, crf=true)",
+        "concat_last4 (learning_rate=3e-05, scheme=y, crf=unset)",
+        "concat_last4 (learning_rate=0.001, scheme=x, crf=unset)",
+    ]
+
+
+def test_rows_come_in_the_order_of_the_numbers_that_differ():
+    rates = [0.01, 2e-5, 1e-4, 5e-3, 1e-5]
+    assert labels(
+        *(make_run(f"r{r}", settings={"learning_rate": r, "epochs": 4}) for r in rates)
+    ) == [f"concat_last4 (learning_rate={r})" for r in ("1e-05", "2e-05", "0.0001", 0.005, 0.01)]
+    shares = [0.5, 0.05, 1.0, 0.25]
+    assert labels(*(make_run(f"d{d}", settings={"dropout": d}) for d in shares)) == [
+        f"concat_last4 (dropout={d})" for d in (0.05, 0.25, 0.5, 1)
+    ]
+
+
+def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
+    lstm = {"lstm_layers": 2, "lstm_size": 256, "epochs": 4}
+    probe = {"lstm_layers": 0, "epochs": 4}
+    assert labels(
+        make_run("a", layers="layer:2", layer_indices=[2], settings=probe),
+        make_run("b", layers="layer:2", layer_indices=[2], settings=lstm),
+        make_run("c", layers="last", layer_indices=[3], settings=lstm),
+        make_run("d", layers="last", layer_indices=[3], settings={**lstm, "lstm_size": 64}),
+        make_run("e", layers="last", layer_indices=[3], settings={**probe, "epochs": 9}),
+        make_run("f", layers="embeddings", layer_indices=[0], settings=lstm),
+        make_run("g", settings=lstm),
+    ) == [
+        # single layers in their order, whatever they are called, before combinations
+        "embeddings",
+        "layer:2 (BiLSTM)",
+        "layer:2 (linear probe)",
+        "last (BiLSTM, lstm_size=64, epochs=4)",
+        "last (BiLSTM, lstm_size=256, epochs=4)",
+        "last (linear probe, epochs=9)",
+        "concat_last4",
+    ]
+    # Where nobody is one, sizes are told as they are.
+    assert labels(
+        make_run("a", settings=lstm), make_run("b", settings={**lstm, "lstm_layers": 1})
+    ) == ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"]
+
+
+def test_nothing_frozen_comes_before_what_is():
+    frozen = [None, 0, 4, 12]
+    assert labels(
+        *(make_run(f"k{k}", layers=None, settings={"freeze_to": k}) for k in reversed(frozen))
+    ) == [f"fine-tuning (freeze_to={k})" for k in ("none", 0, 4, 12)]
+
+
+def test_order_of_keys_and_kind_of_number_are_no_settings():
+    assert labels(
+        make_run("a", seed=1, settings={"x": 1, "y": [2.0]}),
+        make_run("b", seed=2, settings={"y": [2], "x": 1.0}),
+    ) == ["concat_last4"]
+    assert len(labels(make_run("a", settings={"x": 1}), make_run("b", settings={"x": True}))) == 2
+
+
+def test_conditions_keep_rows_apart():
+    assert labels(
+        make_run("a", seed=1),
+        make_run("b", seed=2, signature={"pooling": "mean", "store_dtype": "float32"}),
+    ) == [
+        "concat_last4 (pooling=first, store_dtype=float16)",
+        "concat_last4 (pooling=mean, store_dtype=float32)",
+    ]
+
+
+def test_training_texts_are_told_by_size_or_by_fingerprint():
+    def trained_on(text, sentences):
+        splits = make_signature().splits
+        return {"splits": {**splits, "train": SplitIdentity(text, "1" * 64, sentences, 9)}}
+
+    rows = labels(
+        make_run("a", signature=trained_on("x" * 64, 60)),
+        make_run("b", signature=trained_on("y" * 64, 600)),
+        make_run("c", signature=trained_on("z" * 64, 600)),
+    )
+    assert rows == [
+        "concat_last4 (train=60 sentences)",
+        "concat_last4 (train=600 sentences yyyyyyyy/11111111)",
+        "concat_last4 (train=600 sentences zzzzzzzz/11111111)",
+    ]
+
+
+def test_a_setting_that_has_a_column_is_not_told_twice():
+    (comparison,) = compare(
+        [
+            make_run("a", vary=["context"], settings={"context": "sentence"}),
+            make_run(
+                "b",
+                vary=["context"],
+                settings={"context": "document"},
+                signature={"context": "document"},
+            ),
+        ]
+    )
+    assert [row.label for row in comparison.rows] == ["concat_last4", "concat_last4"]
+
+
+def test_what_varies_by_declaration_is_no_part_of_the_label():
+    (comparison,) = compare(
+        [
+            make_run("a", vary=["model", "context"], signature={"context": "document"}),
+            make_run("b", vary=["model", "context"], signature={"encoder_weights": "f" * 64}),
+            make_run(
+                "c",
+                vary=["model", "context"],
+                signature={"encoder_weights": "d" * 64, "model": "big"},
+            ),
+        ]
+    )
+    assert {row.label for row in comparison.rows} == {"concat_last4"}
+    assert comparison.varied == ("model", "context")
+    assert [dict(row.varied) for row in comparison.rows] == [
+        # Two encoders of one name are told apart by their weights.
+        {"model": "all-MiniLM-L6-v2 eeeeeeee", "context": "document"},
+        {"model": "all-MiniLM-L6-v2 ffffffff", "context": "sentence"},
+        {"model": "big", "context": "sentence"},
+    ]

@@ -1,0 +1,231 @@
+"""Learning curves: lines by way of training, points by share, and who is ahead where."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+
+import pytest
+
+from featbert.analysis.compare import Comparison, compare, compare_runs
+from featbert.analysis.learning import (
+    lead_line,
+    leads,
+    learning_curves,
+    learning_points,
+    trained_sentences,
+)
+from featbert.analysis.reproduction import reproduce
+from featbert.runs.published import published_table
+from tests.analysis.records import make_record, make_run, make_seeds
+
+SHARES = (0.1, 0.25, 1.0)
+# Features win with little text, fine-tuning with more.
+FEATURES, TUNED = (0.40, 0.50, 0.60), (0.20, 0.49, 0.70)
+
+
+def learned(name, f1, share, *, sentences=None, settings=None, **changes):
+    """Runs on a share; seed n learned from n sentences more than the share has."""
+    runs = make_seeds(
+        name, f1, settings={"epochs": 4, "train_share": share, **(settings or {})}, **changes
+    )
+    return [
+        dataclasses.replace(
+            run,
+            record=dataclasses.replace(
+                run.record,
+                train_sentences=sentences or round(600 * share) + run.record.seed,
+                train_words=12_000 * share,
+            ),
+        )
+        for run in runs
+    ]
+
+
+def crossing(**changes):
+    """A row of features and one of fine-tuning for each share, with two seeds."""
+    runs = []
+    for share, ours, theirs in zip(SHARES, FEATURES, TUNED, strict=True):
+        runs += learned(f"c{share}", [ours, ours + 0.02], share, **changes)
+        runs += learned(f"t{share}", [theirs, theirs + 0.02], share, layers=None, **changes)
+    return runs
+
+
+def one(runs) -> Comparison:
+    (comparison,) = compare(runs)
+    return comparison
+
+
+def test_a_line_has_a_point_for_each_share():
+    curve = learning_curves(one(crossing()))
+    assert curve is not None
+    assert curve.title == "wikigold · all-MiniLM-L6-v2 · context: sentence"
+    assert [(p.series, p.share) for p in curve.points] == [
+        (series, share) for series in ("concat_last4", "fine-tuning") for share in SHARES
+    ]
+    assert [p.approach for p in curve.points[::3]] == ["features", "finetune"]
+    assert [p.sentences.values for p in curve.points[:3]] == [(61, 62), (151, 152), (601, 602)]
+    first = curve.points[0]
+    assert first.f1["dev"].mean == pytest.approx(0.41)
+    assert first.f1["dev"].sd == pytest.approx(statistics.stdev([0.40, 0.42]))
+    assert first.f1["test"].mean == pytest.approx(0.36)
+    assert (first.label, first.runs) == ("concat_last4 (train_share=0.1)", ("c0.1-1", "c0.1-2"))
+
+
+def test_rows_that_learned_from_as_much_make_no_curve():
+    assert learning_curves(one(make_seeds("a", [0.5, 0.6]))) is None
+    assert learning_curves(one(learned("a", [0.5], 0.25))) is None
+
+
+def test_an_older_run_learned_from_all_of_train():
+    runs = [*make_seeds("old", [0.7], settings={"epochs": 4}), *learned("new", [0.4], 0.1)]
+    curve = learning_curves(one(runs))
+    assert curve is not None
+    assert [(p.share, p.sentences.mean) for p in curve.points] == [(0.1, 61), (1.0, 600)]
+    both = make_record(trained_on=["train", "dev"])
+    assert trained_sentences(both) == 600 + 150
+
+
+def test_settings_part_lines_unless_a_grid_chose_them():
+    """By hand, other epochs are another way; chosen on dev for each share, they are its best."""
+    runs = [*learned("a", [0.4], 0.1), *learned("b", [0.6], 1.0, settings={"epochs": 9})]
+    curve = learning_curves(one(runs))
+    assert curve is not None
+    assert [(p.series, p.share) for p in curve.points] == [
+        ("concat_last4 (epochs=4)", 0.1),
+        ("concat_last4 (epochs=9)", 1.0),
+    ]
+    searched = [*learned("a", [0.4], 0.1, configurations_tried=2), *runs[1:]]
+    curve = learning_curves(one(searched))
+    assert curve is not None
+    assert [(p.series, p.share) for p in curve.points] == [
+        ("concat_last4", 0.1),
+        ("concat_last4", 1.0),
+    ]
+    assert curve.points[0].label == "concat_last4 (epochs=4, train_share=0.1)"
+
+
+def test_as_many_steps_of_each_share_are_one_line():
+    """Epochs that are divided by the share, two numbers of them."""
+    runs = []
+    for share, epochs in ((0.1, (40, 90)), (0.3, (14, 30)), (1.0, (4, 9))):
+        for n in epochs:
+            runs += learned(f"{share}-{n}", [share], share, settings={"epochs": n})
+    one_way = [run for run in runs if run.record.settings["epochs"] in (40, 14, 4)]
+    points = learning_points(one(one_way).rows)
+    assert [(p.series, p.share) for p in points] == [("concat_last4", s) for s in (0.1, 0.3, 1.0)]
+    assert points[0].label == "concat_last4 (epochs=40, train_share=0.1)"
+    assert [(p.series, p.share) for p in learning_points(one(runs).rows)] == [
+        (f"concat_last4 (epochs={n})", share) for n in (4, 9) for share in (0.1, 0.3, 1.0)
+    ]
+
+
+def test_beside_a_grid_what_else_differs_parts_lines():
+    """Two sizes at each share, and epochs that the grid chose for each of them."""
+    chosen = {(0.1, 8): 3, (0.1, 16): 4, (0.5, 8): 4, (0.5, 16): 5, (1.0, 8): 4, (1.0, 16): 3}
+    runs = []
+    for (share, size), epochs in chosen.items():
+        settings = {"lstm_size": size, "epochs": epochs}
+        name = f"{share}-{size}"
+        runs += learned(name, [share], share, settings=settings, configurations_tried=3)
+    curve = learning_curves(one(runs))
+    assert curve is not None
+    assert [(p.series, p.share) for p in curve.points] == [
+        (f"concat_last4 (lstm_size={size})", share) for size in (8, 16) for share in (0.1, 0.5, 1.0)
+    ]
+
+
+def test_what_varies_by_declaration_parts_lines():
+    runs = [
+        run
+        for context in ("sentence", "document")
+        for run in crossing(vary=["context"], signature={"context": context})
+    ]
+    for number, run in enumerate(runs):
+        runs[number] = dataclasses.replace(run, folder=run.folder.with_name(f"{number}"))
+    comparison = one(runs)
+    curve = learning_curves(comparison)
+    assert curve is not None
+    assert {p.series for p in curve.points} == {
+        f"{way} · {context}"
+        for way in ("concat_last4", "fine-tuning")
+        for context in ("sentence", "document")
+    }
+    # Features are set against fine-tuning in the same context alone.
+    assert [(lead.features, lead.finetune) for lead in leads(curve.points)] == [
+        (f"concat_last4 · {context}", f"fine-tuning · {context}")
+        for context in ("document", "sentence")
+    ]
+
+
+def test_linear_probes_are_called_so():
+    runs = [
+        run
+        for size, f1 in ((2, 0.5), (0, 0.3))
+        for share in (0.1, 1.0)
+        for run in learned(f"{size}-{share}", [f1], share, settings={"lstm_layers": size})
+    ]
+    series = {point.series for point in learning_points(one(runs).rows)}
+    assert series == {"concat_last4 (BiLSTM)", "concat_last4 (linear probe)"}
+
+
+def test_runs_that_learned_from_dev_too_are_no_part_of_it():
+    both = make_run("both", trained_on=["train", "dev"], settings={"train_on": "train+dev"})
+    del both.record.scores["dev"]
+    points = learning_points(compare_runs([*crossing(), both]).rows)
+    assert "both" not in {name for point in points for name in point.runs}
+
+
+def test_who_is_ahead_with_how_much():
+    curve = learning_curves(one(crossing()))
+    assert curve is not None
+    (lead,) = leads(curve.points)
+    assert (lead.features, lead.finetune, lead.split) == ("concat_last4", "fine-tuning", "dev")
+    assert lead.differences == pytest.approx({0.1: 0.20, 0.25: 0.01, 1.0: -0.10})
+    assert (lead.ahead, lead.behind) == ((0.1, 0.25), (1.0,))
+    assert lead_line(lead) == (
+        "higher mean dev F1 by share of train: concat_last4 with 10% and 25%, fine-tuning with 100%"
+    )
+    always = dataclasses.replace(lead, differences={0.1: 0.1, 0.5: 0.2, 1.0: 0.1})
+    assert lead_line(always).endswith("by share of train: concat_last4 with 10%, 50% and 100%")
+    never = dataclasses.replace(lead, differences={0.1: 0.0, 1.0: 0.0})
+    assert lead_line(never).endswith("by share of train: neither")
+
+
+def test_a_lead_needs_two_shares_that_both_have():
+    runs = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
+    assert leads(learning_points(one(runs).rows)) == []
+    assert [lead.split for lead in leads(learning_points(one(crossing()).rows), "test")] == ["test"]
+
+
+def test_the_comparison_tells_who_is_ahead():
+    comparison = one(crossing())
+    assert comparison.notes == tuple(map(lead_line, leads(learning_points(comparison.rows))))
+    assert len(comparison.notes) == 1
+
+
+def test_rows_stand_in_the_order_of_their_shares():
+    runs = [run for share in (1.0, 0.5, 0.05, 0.25) for run in learned(f"{share}", [share], share)]
+    labels = [row.label for row in one(runs).rows]
+    assert labels == [f"concat_last4 (train_share={share})" for share in ("0.05", "0.25", "0.5", 1)]
+
+
+def test_the_baseline_learned_from_as_much():
+    rows = {row.label: row for row in one(crossing()).rows}
+    for share, ours, theirs in zip(("0.1", "0.25", "1"), FEATURES, TUNED, strict=True):
+        row = rows[f"concat_last4 (train_share={share})"]
+        assert row.baseline == f"fine-tuning (train_share={share})"
+        assert row.difference is not None
+        assert row.difference["dev"] == pytest.approx(ours - theirs)
+        assert rows[row.baseline].is_baseline
+    alone = [run for run in crossing() if not run.name.startswith("t0.1")]
+    rows = {row.label: row for row in one(alone).rows}
+    assert rows["concat_last4 (train_share=0.1)"].baseline is None
+
+
+def test_published_figures_stand_beside_no_part():
+    comparison = one(crossing())
+    found = reproduce(comparison, published_table("devlin2019-table7"))
+    beside = {row.row.label for row in found.rows if row.row is not None}
+    assert beside == {"concat_last4 (train_share=1)", "fine-tuning (train_share=1)"}
+    assert "concat_last4 (train_share=0.1)" in found.unpublished

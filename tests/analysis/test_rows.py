@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.analysis.rows import Statistic, build_row
+from tests.analysis.records import make_run, make_seeds
+
+
+def build(runs):
+    return build_row(runs, label="x", varied={}, differing={}, cell={})
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_a_statistic_by_numpy(values):
+    statistic = Statistic.of(values)
+    assert statistic.mean == pytest.approx(np.mean(values), abs=1e-12)
+    assert (statistic.n, statistic.values) == (len(values), tuple(values))
+    if len(values) == 1:
+        assert statistic.sd is None
+    else:
+        assert statistic.sd == pytest.approx(np.std(values, ddof=1), abs=1e-9)
+
+
+def test_values_stand_in_the_order_of_seeds_and_runs():
+    row = build([make_run("c", seed=30, dev=0.3), make_run("a", seed=4, dev=0.4)])
+    assert row.seeds == (4, 30)
+    assert [run.name for run in row.runs] == ["a", "c"]
+    assert row.splits["dev"].f1.values == (0.4, 0.3)
+
+
+def test_the_figures_are_those_of_the_records():
+    row = build(make_seeds("r", [0.6, 0.64]))
+    dev = row.splits["dev"]
+    assert dev.f1.mean == pytest.approx(0.62)
+    assert dev.strict_f1.mean == pytest.approx(0.61)
+    assert dev.word_f1.mean == pytest.approx(0.64)
+    assert dev.word_accuracy.values == (0.9, 0.9)
+    assert row.splits["test"].recall.mean == pytest.approx(0.57)
+    assert row.splits["test"].precision.sd == pytest.approx(0.02 * 2**0.5)
+
+
+def test_a_seed_twice_counts_once_and_the_newest_wins():
+    runs = [
+        make_run("newest", seed=1, dev=0.7, started="2026-01-01T00:30:00-01:00"),
+        make_run("older", seed=1, dev=0.6, started="2026-01-01T01:00:00Z"),
+        make_run("no-zone", seed=1, dev=0.5, started="2025-12-31T23:00:00"),
+        make_run("no-time", seed=1, dev=0.4, started="yesterday"),
+        make_run("other", seed=2, dev=0.6, started="1999-01-01T00:00:00Z"),
+    ]
+    row = build(runs)
+    assert [run.name for run in row.runs] == ["newest", "other"]
+    assert [run.name for run in row.left_out] == ["older", "no-zone", "no-time"]
+    assert row.splits["dev"].f1.values == (0.7, 0.6)
+
+
+def test_costs_are_means_sums_peaks_or_paid_once():
+    row = build(
+        [
+            make_run(
+                "a",
+                seed=1,
+                cost={
+                    "training_seconds": 10.0,
+                    "prediction_seconds": 1.0,
+                    "prediction_words": 100,
+                    "peak_memory_bytes": 9,
+                    "extraction_seconds": 5.0,
+                    "store_bytes": 1,
+                },
+            ),
+            make_run(
+                "b",
+                seed=2,
+                cost={
+                    "training_seconds": 20.0,
+                    "prediction_seconds": 3.0,
+                    "prediction_words": 100,
+                    "peak_memory_bytes": 7,
+                    "extraction_seconds": 6.0,
+                    "store_bytes": 2,
+                },
+            ),
+        ]
+    )
+    assert row.cost.training_seconds.values == (10.0, 20.0)
+    assert row.cost.prediction_words_per_second == 50.0
+    extraction = (5.0 + 6.0) * 100 / 18_402  # each store's time for the words predicted
+    assert row.cost.text_words_per_second == pytest.approx(200 / (4.0 + extraction))
+    assert row.cost.peak_memory_bytes == 9
+    assert (row.cost.extraction_seconds, row.cost.store_bytes) == (6.0, 2)  # of the newer run
+    tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
+    assert tuned.cost.prediction_words_per_second is None
+    assert tuned.cost.extraction_seconds is None
+
+
+def test_the_signature_holds_what_the_runs_share():
+    row = build([make_run("a", seed=1), make_run("b", seed=2, signature={"threads": 8})])
+    assert row.mixed == ("threads",)
+    assert "threads" not in row.signature
+    assert row.signature["encoder_weights"] == "e" * 64
+    assert row.signature["splits"]["dev"]["words"] == 3201

@@ -1,0 +1,126 @@
+"""Rows under several scorers, against counts made by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import pytest
+
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.scorers import SCORERS, with_scorers
+from featbert.runs.record import SplitIdentity
+from featbert.runs.run import Run
+from featbert.tasks.scorer import score
+from tests.analysis.records import make_run, make_seeds, make_signature
+
+GOLD = ["B-PER I-PER O", "O B-LOC O", "B-ORG I-ORG I-ORG O", "O O B-PER"]
+# Three of four entities found, two of them begun with I-.
+TUNED = ["I-PER I-PER O", "O I-LOC O", "B-ORG I-ORG I-ORG O", "O O O"]
+# Two found, begun as they should be; one too short.
+FEATURES = ["B-PER I-PER O", "O B-LOC O", "B-ORG I-ORG O O", "O O O"]
+
+
+def scored(name: str, predicted: list[str], gold: list[str] = GOLD, **changes) -> Run:
+    """A run whose scores are those of predictions, a string a sentence."""
+    tags = [[sentence.split() for sentence in side] for side in (gold, predicted)]
+    run = make_run(name, **changes)
+    scores = {split: score(*tags) for split in run.record.scores}
+    return dataclasses.replace(run, record=dataclasses.replace(run.record, scores=scores))
+
+
+def figures(comparison, row: str, split: str = "dev"):
+    (found,) = [s for s in comparison.scorers if (s.row, s.split) == (row, split)]
+    return found
+
+
+def f1(correct: int, predicted: int, gold: int) -> Fraction:
+    return Fraction(2 * correct, predicted + gold)
+
+
+BY_HAND = {
+    "fine-tuning": {"conlleval": f1(3, 3, 4), "strict": f1(1, 1, 4), "word": f1(6, 6, 7)},
+    "concat_last4": {"conlleval": f1(2, 3, 4), "strict": f1(2, 3, 4), "word": f1(5, 5, 7)},
+}
+
+
+def test_scores_and_differences_are_those_counted_by_hand() -> None:
+    (comparison,) = compare([scored("tuned", TUNED, layers=None), scored("concat", FEATURES)])
+    comparison = with_scorers(comparison)
+    assert [(s.split, s.row) for s in comparison.scorers] == [
+        (split, row) for split in ("dev", "test") for row in ("concat_last4", "fine-tuning")
+    ]
+    for row, expected in BY_HAND.items():
+        found = figures(comparison, row).figures
+        assert tuple(found) == tuple(SCORERS)
+        for name in SCORERS:
+            assert found[name].f1.mean == pytest.approx(float(expected[name]))
+    behind = figures(comparison, "concat_last4")
+    for name in SCORERS:
+        less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
+        assert behind.figures[name].difference == pytest.approx(float(less))
+    assert [behind.figures[name].sign for name in SCORERS] == [-1, 1, -1]
+    assert (behind.against, behind.agree) == ("fine-tuning", False)
+    assert [behind.figures[name].best for name in SCORERS] == [False, True, False]
+
+
+def test_the_baseline_is_the_same_for_all_scorers_and_has_no_difference() -> None:
+    (comparison,) = compare([scored("tuned", TUNED, layers=None), scored("concat", FEATURES)])
+    base = figures(with_scorers(comparison), "fine-tuning")
+    assert (base.against, base.agree) == (None, None)
+    assert {(f.difference, f.sign) for f in base.figures.values()} == {(None, None)}
+
+
+def test_strict_mode_passes_over_what_begins_with_i_right_or_wrong() -> None:
+    (comparison,) = compare([scored("one", ["B-PER O I-LOC"], ["B-PER O O"])])
+    found = figures(with_scorers(comparison), "concat_last4").figures
+    means = {name: figure.f1.mean for name, figure in found.items()}
+    assert means == pytest.approx({"conlleval": 2 / 3, "strict": 1.0, "word": 2 / 3})
+
+
+def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
+    (alone,) = compare([scored("one", FEATURES)])
+    assert not any(f.best for f in figures(with_scorers(alone), "concat_last4").figures.values())
+    (tied,) = compare([scored("a", FEATURES), scored("b", FEATURES, layers="last")])
+    for row in ("concat_last4", "last"):
+        assert all(f.best for f in figures(with_scorers(tied), row).figures.values())
+
+
+def test_a_difference_that_shows_as_nothing_is_even() -> None:
+    gap = 0.00004
+    (comparison,) = compare(
+        [make_run("tuned", layers=None, dev=0.6), make_run("concat", dev=0.6 + gap)]
+    )
+    row = comparison.rows[0]
+    # Counts out of 10,000 cannot tell the two apart, so the records are made to.
+    exact = dataclasses.replace(row.splits["dev"].f1, mean=0.6 + gap)
+    row = dataclasses.replace(row, splits={"dev": dataclasses.replace(row.splits["dev"], f1=exact)})
+    comparison = dataclasses.replace(comparison, rows=(row, *comparison.rows[1:]))
+    found = figures(with_scorers(comparison), "concat_last4")
+    assert found.figures["conlleval"].difference == pytest.approx(gap)
+    assert (found.figures["conlleval"].sign, found.agree) == (0, True)
+
+
+def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
+    splits = make_signature().splits
+    other = {**splits, "dev": SplitIdentity("d" * 64, "4" * 64, 150, 3201)}
+    german = {"signature": {"splits": other, "corpus": "german"}}
+    runs = [
+        *make_seeds("tuned", [0.7], layers=None),
+        *make_seeds("concat", [0.6]),
+        *make_seeds("de-tuned", [0.4], layers=None, **german),
+        *make_seeds("de-concat", [0.5], **german),
+    ]
+    comparison = with_scorers(compare_runs(runs, vary=["corpus"]))
+    dev = {s.row: s for s in comparison.scorers if s.split == "dev"}
+    best = {row for row, s in dev.items() if s.figures["word"].best}
+    assert best == {"fine-tuning · wikigold", "concat_last4 · german"}
+    assert dev["concat_last4 · german"].against == "fine-tuning · german"
+    assert dev["concat_last4 · german"].figures["strict"].difference == pytest.approx(0.1)
+
+
+def test_what_a_split_was_learned_from_has_no_scores_there() -> None:
+    runs = [make_run("a"), make_run("b", layers="last", dev=None, trained_on=["train", "dev"])]
+    comparison = with_scorers(compare_runs(runs))
+    assert {s.row for s in comparison.scorers if s.split == "dev"} == {"concat_last4"}
+    assert {s.row for s in comparison.scorers if s.split == "test"} == {"concat_last4", "last"}

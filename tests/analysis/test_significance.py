@@ -1,0 +1,204 @@
+"""Rows against their baseline, from predictions on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from featbert.analysis import resampling
+from featbert.analysis import significance as module
+from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.cost import with_costs
+from featbert.analysis.resampling import paired_test
+from featbert.analysis.seeds import paired_interval
+from featbert.analysis.significance import unit_counts, with_significance
+from featbert.report.rendering import render
+from featbert.runs.run import Run
+from featbert.tasks.scorer import entity_counts, score
+from tests.analysis.records import make_record, make_signature
+
+GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"], ["B-LOC", "O", "O"]] * 8
+DOCUMENTS = [number // 3 for number in range(len(GOLD))]  # eight of three sentences
+
+
+def predicted(seed: int, share: float) -> list[list[str]]:
+    """Gold in which a share of the sentences lost its tags."""
+    random = np.random.default_rng(seed)
+    return [["O"] * len(row) if random.random() < share else row for row in GOLD]
+
+
+def make(folder: Path, name: str, seed: int, share: float, *, documents: bool = True, **changes):
+    """A finished run with predictions of dev; the higher `share`, the worse."""
+    run = folder / f"{name}-{seed}"
+    run.mkdir(parents=True)
+    tags = predicted(seed if share else 0, share)
+    lines = []
+    for number, (gold, found) in enumerate(zip(GOLD, tags, strict=True)):
+        if documents and number % 3 == 0:
+            lines.append("-DOCSTART- O O\n\n")
+        lines += [f"w {g} {p}\n" for g, p in zip(gold, found, strict=True)] + ["\n"]
+    (run / "dev.conll").write_text("".join(lines), "utf-8")
+    scores = score(GOLD, tags)
+    splits = make_signature().splits
+    sizes = {"sentences": scores.sentences, "words": scores.words}
+    own = {"splits": splits | {"dev": dataclasses.replace(splits["dev"], **sizes)}}
+    changes["signature"] = own | changes.get("signature", {})
+    record = make_record(run.name, seed=seed, scores={"dev": scores}, **changes)
+    return Run(run, record)
+
+
+def both(folder: Path, seeds=(1, 2, 3), **changes) -> list[Run]:
+    return [
+        *(make(folder, "tuned", seed, 0.3, layers=None, **changes) for seed in seeds),
+        *(make(folder, "concat", seed, 0.6, layers="concat_last4", **changes) for seed in seeds),
+    ]
+
+
+def compared(runs: list[Run], **options):
+    (comparison,) = compare(runs)
+    return with_significance(comparison, resamples=200, **options)
+
+
+def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_path) -> None:
+    runs = both(tmp_path)
+    (found,) = compared(runs).differences
+    assert (found.row, found.baseline, found.split) == ("concat_last4", "fine-tuning", "dev")
+    assert (found.seeds, found.units) == ((1, 2, 3), "documents")
+
+    def documents(run: Run) -> np.ndarray:
+        kept = run.predictions("dev")
+        counts = entity_counts(kept.gold, kept.predicted)
+        return np.array([counts[i : i + 3].sum(0) for i in range(0, len(GOLD), 3)])
+
+    tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
+    assert found.by_seed == tuple(
+        paired_test(a, b, resamples=200) for a, b in zip(tuned, concat, strict=True)
+    )
+    assert found.pooled == paired_test(sum(tuned), sum(concat), resamples=200)
+    f1 = [[run.record.scores["dev"].entity.f1 for run in side] for side in (runs[:3], runs[3:])]
+    assert found.over_seeds == paired_interval(*f1)
+
+
+def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
+    runs = both(tmp_path, seeds=(1,), documents=False)
+    (found,) = compared(runs).differences
+    assert (found.units, found.pooled.units) == ("sentences", len(GOLD))
+    assert found.over_seeds is None
+    assert unit_counts(runs[0], "dev").tolist() == entity_counts(GOLD, predicted(1, 0.3)).tolist()
+
+
+def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:
+    runs = both(tmp_path)
+    alone = compared(runs).differences[0].adjusted
+    others = [make(tmp_path, "last", seed, 0.7, layers="last") for seed in (1, 2, 3)]
+    concat, last = compared([*runs, *others]).differences
+    p_values = [concat.pooled.p_value, last.pooled.p_value]
+    assert [concat.adjusted, last.adjusted] == resampling.holm(p_values)
+    assert concat.adjusted >= alone == concat.pooled.p_value
+
+
+def test_seeds_that_only_one_row_has_are_left_out(tmp_path) -> None:
+    runs = both(tmp_path)
+    (found,) = compared(runs[1:]).differences  # fine-tuning lost seed 1
+    assert found.seeds == (2, 3)
+    assert len(found.by_seed) == 2
+
+
+def test_what_cannot_be_tested_is_told(tmp_path) -> None:
+    runs = both(tmp_path)
+    apart = compared([*runs[:1], *runs[4:]])
+    assert not apart.differences
+    assert any(
+        "seeds in common with fine-tuning expected, found 2, 3 and 1" in n for n in apart.notes
+    )
+    (runs[4].folder / "dev.conll").unlink()
+    (tmp_path / module.FOLDER).rename(tmp_path / ".gone") if (
+        tmp_path / module.FOLDER
+    ).exists() else 0
+    lost = compared(runs)
+    assert not lost.differences
+    assert any(
+        "concat_last4 on dev is not tested: predictions of dev expected" in n for n in lost.notes
+    )
+
+
+def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
+    runs = both(tmp_path)
+    first = compared(runs)
+    kept = sorted((tmp_path / module.FOLDER).iterdir())
+    assert len(kept) == 4  # three seeds, and all of them
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("tested again")
+
+    monkeypatch.setattr(module, "paired_test", never)
+    assert compared(runs) == first
+    monkeypatch.undo()
+    for path in kept:
+        path.write_text("{", "utf-8")
+    assert compared(runs) == first
+    assert [json.loads(path.read_text("utf-8"))["units"] for path in kept] == [8] * 4
+    # Other predictions are other tests, whatever the record says.
+    path = runs[3].folder / "dev.conll"
+    path.write_text(path.read_text("utf-8").replace("w O B-PER", "w O O"), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("B-ORG O", "B-ORG B-ORG"), "utf-8")
+    assert compared(runs).differences != first.differences
+
+
+def test_a_runs_directory_that_cannot_be_written_to(tmp_path) -> None:
+    runs = both(tmp_path)
+    (tmp_path / module.FOLDER).write_text("in the way", "utf-8")
+    assert len(compared(runs).differences) == 1
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
+def test_every_format_shows_them(tmp_path, format) -> None:
+    comparison = compared(both(tmp_path))
+    (found,) = comparison.differences
+    text = render([comparison], format)
+    shown = f"{100 * found.pooled.difference:+.2f}"
+    if format == "json":
+        (told,) = json.loads(text)["differences"]
+        assert told["pooled"]["difference"] == found.pooled.difference
+        assert told["group"] == 1
+    else:
+        assert shown in text.replace("\N{MINUS SIGN}", "-").replace("$-$", "-")
+    if format in ("text", "markdown"):
+        assert "8 documents of dev" in text
+        assert "95% t interval" in text
+        assert "200 resamples" in text or "every way to swap" in text
+
+
+def test_few_seeds_are_told(tmp_path) -> None:
+    text = render([compared(both(tmp_path, seeds=(1, 2)))], "text")
+    assert "2 seeds say nothing about further seeds; an interval over seeds needs 3" in text
+    assert "over seeds:" not in text
+
+
+def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_path) -> None:
+    """Labels do not hold what the whole comparison varies."""
+    runs = both(tmp_path / "a")
+    other = {"signature": {"model": "other", "encoder_weights": "f" * 64}}
+    runs += [
+        *(make(tmp_path / "b", "tuned", seed, 0.1, layers=None, **other) for seed in (1, 2)),
+        *(make(tmp_path / "b", "concat", seed, 0.8, **other) for seed in (1, 2)),
+    ]
+    comparison = with_significance(compare_runs(runs, vary=["model"]), resamples=100)
+    assert not [note for note in comparison.notes if "not tested" in note]
+    found = {d.row: d for d in comparison.differences}
+    ours, theirs = "all-MiniLM-L6-v2", "other"
+    assert {name: d.baseline for name, d in found.items()} == {
+        f"concat_last4 · {ours}": f"fine-tuning · {ours}",
+        f"concat_last4 · {theirs}": f"fine-tuning · {theirs}",
+    }
+    assert found[f"concat_last4 · {ours}"].seeds == (1, 2, 3)
+    assert found[f"concat_last4 · {theirs}"].seeds == (1, 2)
+    (parted,) = with_breakdowns(comparison, ["type"]).breakdowns
+    assert len(parted.rows) == 4
+    assert len({cost.row for cost in with_costs(comparison).costs}) == 4
+    assert f"concat_last4 · {theirs}" in render([comparison], "text")

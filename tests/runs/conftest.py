@@ -1,0 +1,49 @@
+"""An encoder and finished runs that several tests of using a run again share."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from featbert.runs.record import read_record
+from featbert.runs.run import Run
+from tests.runs.finished_runs import learned_run, write_corpus
+
+
+@pytest.fixture(scope="session")
+def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cased BERT of two layers with random weights."""
+    from tests.tiny_encoders import write_encoder
+
+    return write_encoder(tmp_path_factory.mktemp("small") / "small-bert", layers=2)
+
+
+@pytest.fixture(scope="session")
+def both(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str, Run]:
+    """A truecasing run of each approach, to be read only."""
+    folder = tmp_path_factory.mktemp("both")
+    corpus = write_corpus(folder / "mine")
+    return {
+        name: learned_run(name, folder, small_bert, corpus, casing="truecased")
+        for name in ("features", "finetune")
+    }
+
+
+@pytest.fixture(params=["features", "finetune"])
+def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) -> Run:
+    """A copy of one of them with an encoder and a corpus of its own, to be written to."""
+    whole = both[request.param]
+    record = whole.record
+    corpus = shutil.copytree(record.signature.source, tmp_path / "mine")
+    model = shutil.copytree(record.model_source, tmp_path / "small-bert")
+    folder = shutil.copytree(whole.folder, tmp_path / "runs" / whole.name)
+    path = folder / "record.json"
+    data = json.loads(path.read_text("utf-8"))
+    data["model_source"] = str(model)
+    data["signature"]["source"] = str(corpus)
+    del data["checksum"]  # it is of what was written, and this is another record
+    path.write_text(json.dumps(data), "utf-8")
+    return Run(folder, read_record(folder))

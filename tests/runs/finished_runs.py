@@ -1,0 +1,111 @@
+"""Finished runs on a small corpus, of every kind that a run can be: what using one again needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from featbert.data.folder import load_corpus
+from featbert.features.extraction import extract
+from featbert.runs.run import Run
+from featbert.runs.running import finetune, train
+from featbert.training.settings import TrainingSettings
+
+SENTENCES = [
+    ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),
+    ("HAMILTON REJECTS GERMAN CALL", "B-PER O B-MISC O"),
+    ("The Herald Chelsea said Hamilton was unaffordable", "O B-ORG B-ORG O B-PER O O"),
+    ("EU rejects German call", "B-ORG O B-MISC O"),
+    ("THE HERALD NEAR WASHINGTON", "O B-ORG O B-LOC"),
+    ("Hamilton is near Washington . " * 8, "B-LOC O O B-LOC O " * 8),
+    ("No entity here at all", "O O O O O"),
+    ("Smith jumps over the lazy dog", "B-PER O O O O O"),
+]
+# Enough for a tagger of a random encoder to tell entities apart, and no more.
+FEATURES = TrainingSettings(
+    epochs=10,
+    batch_size=2,
+    learning_rate=2e-2,
+    dropout=0.0,
+    lstm_size=8,
+    lstm_layers=1,
+    warmup=0.0,
+    schedule="constant",
+)
+FINETUNE = TrainingSettings(epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0)
+
+
+def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path:
+    """Two documents a split; train twice as long, test in another order than dev."""
+    folder.mkdir(parents=True)
+    for split, sentences in (
+        ("train", SENTENCES * 2),
+        ("dev", SENTENCES),
+        ("test", SENTENCES[::-1]),
+    ):
+        lines = []
+        for number, (words, tags) in enumerate(sentences):
+            if number % 4 == 0:
+                lines.append("-DOCSTART- O\n")
+            tags = tags.replace(*rename) if rename else tags
+            lines += [f"{w} {t}" for w, t in zip(words.split(), tags.split(), strict=True)]
+            lines.append("")
+        (folder / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+def features_run(
+    folder: Path,
+    model: Path,
+    corpus: Path,
+    *,
+    seed: int = 1,
+    tag_scheme: str = "bio",
+    layers: str = "sum:1,2",
+    **how,
+) -> Run:
+    """A run on frozen features; `how` is what an extraction may differ in."""
+    read = load_corpus(corpus)
+    store = extract(
+        read, str(model), cache_dir=folder / "cache", **{"precision": "fp32", "device": "cpu"} | how
+    )
+    return train(
+        store,
+        layers,
+        corpus=read,
+        seed=seed,
+        settings=FEATURES,
+        tag_scheme=tag_scheme,
+        runs_dir=folder / "runs",
+        precision="fp32",
+        device="cpu",
+    )
+
+
+def finetune_run(
+    folder: Path, model: Path, corpus: Path, *, seed: int = 1, tag_scheme: str = "bio", **how
+) -> Run:
+    """A fine-tuned run; `how` is what the encoder's reading may differ in."""
+    return finetune(
+        load_corpus(corpus),
+        str(model),
+        seed=seed,
+        settings=FINETUNE,
+        tag_scheme=tag_scheme,
+        runs_dir=folder / "runs",
+        **{"precision": "fp32", "device": "cpu"} | how,
+    )
+
+
+MAKERS = {"features": features_run, "finetune": finetune_run}
+
+
+def learned_run(approach: str, folder: Path, model: Path, corpus: Path, **how) -> Run:
+    """A run that gives several tags: equality with a run that only ever says O would say little.
+
+    Of so few steps on a random encoder now and then nothing comes; then another seed is taken.
+    """
+    for seed in (1, 2, 3, 4):
+        run = MAKERS[approach](folder, model, corpus, seed=seed, **how)
+        if len({tag for row in run.predictions("test").predicted for tag in row}) > 2:
+            return run
+    raise AssertionError(f"no seed of {approach} {how} learned anything")

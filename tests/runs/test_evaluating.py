@@ -1,0 +1,216 @@
+"""A finished run on other data: its own numbers again, other names for types, kept once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from featbert.data.corpus import Corpus, Split
+from featbert.data.folder import load_corpus
+from featbert.data.truecase import Truecaser
+from featbert.errors import InputError
+from featbert.features.extraction import extract
+from featbert.features.store.reader import FeatureStore
+from featbert.runs import evaluating
+from featbert.runs.evaluating import evaluate
+from featbert.runs.evaluation_plan import choose_splits, plan_evaluation
+from featbert.runs.evaluations import evaluations_of, read_evaluation
+from featbert.runs.loading import load_tagger
+from featbert.runs.run import Run, _parse
+from featbert.runs.type_mapping import mapped_tags
+from featbert.runs.usable import check_usable
+from featbert.tasks.scorer import score
+from tests.runs.finished_runs import learned_run, write_corpus
+
+
+def own_corpus(run: Run) -> Corpus:
+    return load_corpus(run.record.signature.source, **run.record.reading)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Corpus:
+    """Other data: persons are called otherwise, there is no MISC, and something is new."""
+    folder = write_corpus(tmp_path / "corpora" / "nl", rename=("PER", "person"))
+    for path in folder.iterdir():
+        text = path.read_text("utf-8")
+        path.write_text(text.replace("MISC", "event").replace("Chelsea", "Ajax"), "utf-8")
+    return load_corpus(folder)
+
+
+@pytest.mark.parametrize("context", ["sentence", "document"])
+@pytest.mark.parametrize("approach", ["features", "finetune"])
+def test_on_its_own_test_split_a_run_has_its_own_numbers(
+    tmp_path: Path, small_bert: Path, approach: str, context: str
+) -> None:
+    corpus = write_corpus(tmp_path / "mine")
+    run = learned_run(approach, tmp_path, small_bert, corpus, context=context)
+    cache = tmp_path / "another cache"
+    record = evaluate(run, load_corpus(corpus), cache_dir=cache, device="cpu")
+    assert record.scores == run.record.scores["test"]
+    assert record.identity == run.record.signature.splits["test"]
+    (path,) = (run.folder / "evaluations").glob("*.conll")
+    assert path.read_bytes() == (run.folder / "test.conll").read_bytes()
+    assert (record.unseen_types, record.absent_types) == ([], [])
+    assert (record.extraction_seconds is None) == (approach == "finetune")
+    stores = [FeatureStore(p) for p in cache.rglob("*.h5")]
+    if approach == "features":
+        (store,) = stores
+        assert store.layers == (1, 2)  # what the run reads, and nothing else
+        assert store.splits == ("test",)
+        # `featbert train` chooses from what lies in the cache itself
+        assert store.path.parent == cache / "evaluations"
+    else:
+        assert not stores
+
+
+def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Path) -> None:
+    """On its own test split, and where the data's own training text would say otherwise."""
+    cache = tmp_path / "cache"
+    own = own_corpus(run)
+    assert evaluate(run, own, cache_dir=cache, device="cpu").scores == run.record.scores["test"]
+    folder = write_corpus(tmp_path / "odd")
+    path = folder / "train.conll"
+    path.write_text(path.read_text("utf-8").replace("Hamilton", "hamiltoN"), "utf-8")
+    path = folder / "test.conll"
+    path.write_text(path.read_text("utf-8").replace("CALL", "LAMB"), "utf-8")
+    odd = load_corpus(folder)
+    read = Truecaser.from_sentences(own["train"]).sentences(odd["test"].sentences)
+    assert read != Truecaser.from_sentences(odd["train"]).sentences(odd["test"].sentences)
+    tagger = load_tagger(run, device="cpu")
+    assert tagger.reading(odd["test"].sentences) == read
+    evaluate(run, odd, cache_dir=cache, device="cpu")
+    if run.record.approach == "features":
+        texts = {FeatureStore(p).manifest.splits["test"].text for p in cache.rglob("odd*.h5")}
+        assert texts == {Split("test", read).text_fingerprint}
+    path = next((run.folder / "evaluations").glob("odd*.conll"))
+    kept = _parse(path.read_bytes(), path)
+    assert [tuple(words) for words in kept.words] == [s.words for s in odd["test"]]
+    assert kept.predicted == tagger.tags(tagger.inputs(odd["test"].sentences))
+
+
+def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+    record = evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    assert (record.run, record.corpus, record.language) == (run.name, "corpora-nl", "nl")
+    assert (record.split, record.source) == ("test", str(tmp_path / "corpora" / "nl"))
+    assert record.identity.text == elsewhere["test"].text_fingerprint
+    assert record.identity.tags == elsewhere["test"].tag_fingerprint
+    assert record.entity_types == ["LOC", "ORG", "event", "person"]
+    assert record.unseen_types == ["event", "person"]
+    assert record.absent_types == ["MISC", "PER"]
+    assert (record.mapping, record.scorer) == ({}, run.record.signature.scorer)
+    assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
+    assert record.scores.words == elsewhere["test"].n_words
+    assert evaluations_of(run) == [record]
+
+
+def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    plain = evaluate(run, elsewhere, cache_dir=cache, device="cpu")
+    mapping = {"person": "PER", "MISC": "event", "LOC": "O"}
+    record = evaluate(run, elsewhere, mapping=mapping, cache_dir=cache, device="cpu")
+    assert record.mapping == mapping
+    assert record.entity_types == ["ORG", "PER", "event"]
+    assert (record.unseen_types, record.absent_types) == ([], [])
+    assert record.identity == plain.identity  # of the data, before any mapping
+    # The oracle: the tags of the unmapped evaluation, mapped and scored here.
+    path = next(
+        p for p in (run.folder / "evaluations").glob("*.conll") if "person" in p.read_text()
+    )
+    before = _parse(path.read_bytes(), path)
+    gold = [mapped_tags(row, mapping) for row in before.gold]
+    predicted = [mapped_tags(row, mapping) for row in before.predicted]
+    assert record.scores == score(gold, predicted)
+    assert record.scores.entity.gold == plain.scores.entity.gold - plain.scores.by_type["LOC"].gold
+    assert len(evaluations_of(run)) == 2
+
+
+def test_the_same_again_is_found(
+    run: Run, elsewhere: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    mapping = {"person": "PER"}
+    first = evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+    loads = []
+    load = evaluating.load_tagger
+    monkeypatch.setattr(evaluating, "load_tagger", lambda *a, **k: loads.append(1) or load(*a, **k))
+    same = mapping | {"LOC": "LOC"}  # says nothing
+    assert evaluate(run, elsewhere, "dev", mapping=same, cache_dir=cache, device="cpu") == first
+    assert not loads
+    again = evaluate(
+        run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu", overwrite=True
+    )
+    assert loads
+    assert again.scores == first.scores
+    assert again.extraction_seconds is None  # the store is there
+    assert len(evaluations_of(run)) == 1
+    (path,) = (run.folder / "evaluations").glob("*.json")
+    path.with_suffix(".conll").unlink()
+    assert plan_evaluation(check_usable(run), elsewhere, "dev", mapping).finished is None
+    evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+    path.write_text(path.read_text("utf-8")[:50], "utf-8")
+    with pytest.raises(InputError, match="--overwrite evaluates the run again"):
+        evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+
+
+def test_another_runs_evaluation_is_not_taken_for_its_own(
+    run: Run, elsewhere: Corpus, tmp_path: Path
+) -> None:
+    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    (path,) = (run.folder / "evaluations").glob("*.json")
+    data = json.loads(path.read_text("utf-8"))
+    del data["checksum"]
+    path.write_text(json.dumps(data | {"run": "another"}), "utf-8")
+    with pytest.raises(InputError, match="it is of another"):
+        evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    path.write_text(json.dumps(data | {"scorer": "an older one"}), "utf-8")
+    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    assert read_evaluation(path).scorer == run.record.signature.scorer
+
+
+def test_a_store_of_the_whole_corpus_serves(
+    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = learned_run("features", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
+    cache = tmp_path / "cache"
+    extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
+    monkeypatch.setattr(evaluating, "run_extraction", None)  # nothing is left to extract
+    record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
+    assert record.extraction_seconds is None
+    assert not (cache / "evaluations").exists()
+    assert record.scores.words == other["dev"].n_words
+
+
+def test_splits() -> None:
+    def corpus(*names: str) -> Corpus:
+        return Corpus("x", dict.fromkeys(names), source="somewhere")
+
+    assert choose_splits(corpus("train", "dev", "test")) == ["test"]
+    assert choose_splits(corpus("train", "dev")) == ["dev"]
+    assert choose_splits(corpus("train", "dev"), ["dev", "train", "dev"]) == ["dev", "train"]
+    with pytest.raises(InputError, match="a test split expected in somewhere, it has train, dev"):
+        choose_splits(corpus("train", "dev"), ["test"])
+    with pytest.raises(InputError, match="a test or dev split expected"):
+        choose_splits(corpus("train"))
+    with pytest.raises(InputError, match="did you mean 'test'"):
+        choose_splits(corpus("dev", "test"), ["tset"])
+
+
+def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
+    folder = write_corpus(tmp_path / "mine")
+    run = learned_run("finetune", tmp_path, small_bert, folder, context="document")
+    usable = check_usable(run)
+    with pytest.raises(InputError, match=r"tags to score against expected in .*test.conll"):
+        plan_evaluation(usable, load_corpus(folder, tagged=False), "test")
+    with pytest.raises(InputError, match="'PERSN' is none"):
+        plan_evaluation(usable, load_corpus(folder), "test", {"PERSN": "PER"})
+    bare = shutil.copytree(folder, tmp_path / "bare")
+    path = bare / "test.conll"
+    path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
+    with pytest.raises(InputError, match="reads whole documents"):
+        plan_evaluation(usable, load_corpus(bare), "test")
+    assert not plan_evaluation(usable, load_corpus(folder), "test").learned
+    assert plan_evaluation(usable, load_corpus(folder), "train").learned

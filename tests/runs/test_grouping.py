@@ -1,0 +1,140 @@
+import pytest
+
+from featbert.errors import InputError
+from featbert.runs.grouping import (
+    IncomparableError,
+    check_comparable,
+    check_vary,
+    comparable_key,
+    group_comparable,
+)
+from featbert.runs.record import SplitIdentity
+from tests.analysis.records import make_record, make_run, make_signature
+
+
+def splits(**changes):
+    return {**make_signature().splits, **changes}
+
+
+OTHERS = {
+    "dev.text": {"splits": splits(dev=SplitIdentity("x" * 64, "2" * 64, 150, 3201))},
+    "dev.tags": {"splits": splits(dev=SplitIdentity("b" * 64, "x" * 64, 150, 3201))},
+    "test.text": {"splits": splits(test=SplitIdentity("x" * 64, "3" * 64, 150, 3201))},
+    "test.tags": {"splits": splits(test=SplitIdentity("c" * 64, "x" * 64, 150, 3201))},
+    "encoder_weights": {"encoder_weights": "x" * 64, "model": "other"},
+    "context": {"context": "document"},
+    "scorer": {"scorer": "another"},
+}
+FREE = [
+    {"splits": splits(train=SplitIdentity("x" * 64, "x" * 64, 9, 9))},
+    {"corpus": "another name"},
+    {"model": "/the/same/weights"},
+    {"pooling": "mean", "store_dtype": "float32", "device": "cuda", "threads": 1},
+    {"encoder_precision": "bf16", "training_precision": "bf16", "versions": {}},
+]
+
+
+def names(groups):
+    return [[run.name for run in group] for group in groups]
+
+
+@pytest.mark.parametrize("part", OTHERS)
+def test_each_part_of_the_key_parts_runs_and_is_named(part):
+    runs = [make_run("a"), make_run("b", signature=OTHERS[part])]
+    assert len(group_comparable(runs)) == 2
+    with pytest.raises(IncomparableError, match=f"differ in {part}: ") as caught:
+        check_comparable(runs)
+    assert "(a)" in str(caught.value)
+    assert "(b)" in str(caught.value)
+
+
+@pytest.mark.parametrize("signature", FREE)
+def test_the_rest_of_the_signature_does_not(signature):
+    runs = [make_run("a"), make_run("b", signature=signature, settings={"epochs": 1})]
+    assert names(group_comparable(runs)) == [["a", "b"]]
+    assert check_comparable(runs) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("vary", "part"),
+    [
+        ("model", "encoder_weights"),
+        ("context", "context"),
+        ("scorer", "scorer"),
+        ("text", "dev.text"),
+        ("text", "test.text"),
+        ("tags", "dev.tags"),
+        ("corpus", "dev.text"),
+        ("corpus", "test.tags"),
+    ],
+)
+def test_what_is_declared_is_free(vary, part):
+    runs = [make_run("a", vary=[vary]), make_run("b", vary=[vary], signature=OTHERS[part])]
+    assert names(group_comparable(runs)) == [["a", "b"]]
+    assert part in check_comparable(runs)
+    plain = [make_run("a"), make_run("b", signature=OTHERS[part])]
+    assert part in check_comparable(plain, vary=[vary])
+
+
+def test_a_declaration_frees_nothing_else():
+    runs = [
+        make_run("a", vary=["context"]),
+        make_run("b", vary=["context"], signature=OTHERS["encoder_weights"]),
+    ]
+    assert len(group_comparable(runs)) == 2
+    with pytest.raises(IncomparableError, match="encoder_weights"):
+        check_comparable(runs)
+
+
+def test_runs_without_a_declaration_stay_apart_from_runs_with_one():
+    runs = [make_run("a"), make_run("b", vary=["context"]), make_run("c", vary=["epochs"])]
+    assert sorted(names(group_comparable(runs))) == [["a", "c"], ["b"]]
+    assert check_comparable(runs) == {"context"}
+
+
+def test_runs_without_test_are_a_group_of_their_own():
+    runs = [make_run("a"), make_run("b", test=None), make_run("c", test=None)]
+    assert sorted(names(group_comparable(runs))) == [["a"], ["b", "c"]]
+    with pytest.raises(IncomparableError, match=r"splits: dev, test \(a\) against dev \(b, c\)"):
+        check_comparable(runs)
+    # The test text of a run that was not scored on test plays no part.
+    other = make_run("d", test=None, signature=OTHERS["test.text"])
+    assert check_comparable([runs[1], other]) == frozenset()
+
+
+def test_the_advice_names_what_to_declare():
+    text_and_tags = {"splits": splits(dev=SplitIdentity("x", "y", 1, 1))}
+    with pytest.raises(IncomparableError, match=r'vary = \["corpus", "model"\]$') as caught:
+        check_comparable(
+            [
+                make_run("a"),
+                *(
+                    make_run(f"b{i}", signature={**text_and_tags, **OTHERS["encoder_weights"]})
+                    for i in range(5)
+                ),
+            ]
+        )
+    assert "all-MiniLM-L6-v2 eeeeeeee (a) against other xxxxxxxx (b0, b1, b2 and 2 more)" in str(
+        caught.value
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_groups_and_runs_come_in_natural_order():
+    runs = [
+        make_run("r10", signature={"corpus": "b", **OTHERS["context"]}),
+        make_run("r9", signature={"corpus": "b", **OTHERS["context"]}),
+        make_run("z", signature={"corpus": "a"}),
+    ]
+    assert names(group_comparable(runs)) == [["z"], ["r9", "r10"]]
+
+
+def test_a_key_lacks_nothing_where_the_signature_lacks_a_split():
+    record = make_record(signature={"splits": {}})
+    assert comparable_key(record)["dev.text"] == ""
+
+
+def test_vary_is_checked_with_the_nearest_name():
+    check_vary(["context", "learning_rate", "pooling", "layers"], ["learning_rate"])
+    with pytest.raises(InputError, match=r"'contxt' is neither.*did you mean 'context'.*'rate'"):
+        check_vary(["contxt", "rate"], ["learning_rate"])

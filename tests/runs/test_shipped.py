@@ -1,0 +1,121 @@
+"""Every file under `experiments/`: it plans as it is, and a small form of it runs to its tables.
+
+The files name encoders and corpora that a network gives; here a random BERT of as many layers and
+a corpus of a few sentences stand for them, and nothing else changes when a file is planned.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tiny_encoders import write_encoder
+from tests.workspace import Workspace, write_corpus
+
+SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+# Runs that a plan names before any grid has been decided: rows, and what grids try.
+RUNS = {
+    "bert-table7": 7 * 5 + 18,
+    "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
+    "language-model": 3 * 3,
+    "layer-ablation": 2 * (13 + 1) * 3,
+    "layer-freezing": (2 + 6) * 3,
+    "layers": 7 + 1,
+    "learning-curves": 2 * 4 * 3,
+    "mbert-english-german": 2 * 12 + 2 * 6,
+    "quickstart": 3 + 1,
+    "reproduction-gap": 2 * 8 * 5,
+    "warmup": 2 * 2 * 2 * 2 * 4,
+    "zero-shot-transfer": 4 * (7 + 1) * 3,
+}
+QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seeds=[1]")
+# A small form of each: fewer values of what it varies, never another way.
+SMALL = {
+    "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
+    "fine-tuning-methods": (
+        *QUICK,
+        "finetune.epochs=5",
+        "grid.finetune={learning_rate=[1e-4,1e-3]}",
+        'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=3}}]',
+    ),
+    "language-model": (*QUICK, "variant=[{},{adapt={epochs=1,max_length=32}}]"),
+    "layer-ablation": (*QUICK, 'features.layers=["embeddings","layer:6","last","weighted_all"]'),
+    "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
+    "layers": QUICK,
+    "learning-curves": (*QUICK, "train_sizes.shares=[0.25,1]"),
+    "mbert-english-german": (
+        *QUICK,
+        "grid.finetune={batch_size=[16,32]}",
+        'features.layers=["last","concat_last4"]',
+    ),
+    "quickstart": QUICK,
+    "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
+    "warmup": (*QUICK, "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
+    "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def twelve_layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_encoder(tmp_path_factory.mktemp("model") / "tiny-bert-12", layers=12)
+
+
+@pytest.fixture
+def place(tmp_path: Path, twelve_layers: Path) -> Workspace:
+    return Workspace(tmp_path, write_corpus(tmp_path / "tiny"), twelve_layers)
+
+
+def changes(place: Workspace, file: Path) -> Iterator[str]:
+    """What stands for the encoder and the corpora that a file names."""
+    data = tomllib.loads(file.read_text("utf-8"))
+    yield f"model={place.model}"
+    if "corpora" not in data:
+        yield f"data={place.corpus}"
+    for name, corpus in data.get("corpora", {}).items():
+        folder = place.folder / name
+        if not folder.exists():
+            # Other words in each language, so that none is another's text.
+            write_corpus(folder)
+            for path in folder.iterdir():
+                path.write_text(path.read_text("utf-8").replace("Jordan", f"Jordan{name}"), "utf-8")
+        yield f"corpora.{name}{'' if isinstance(corpus, str) else '.data'}={folder}"
+
+
+def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()):
+    given = [word for change in (*changes(place, file), *sets) for word in ("--set", change)]
+    where = ("--cache-dir", place.cache, "--runs-dir", place.runs)
+    return place.call("run", file, *given, *where, *words)
+
+
+def test_every_file_is_tested() -> None:
+    assert RUNS.keys() == SMALL.keys() == {path.stem for path in SHIPPED}
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
+def test_it_plans_as_it_is(place: Workspace, file: Path) -> None:
+    result = run(place, file, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert sum(line.startswith("run ") for line in result.stdout.split("\n")) == RUNS[file.stem]
+    assert not place.cache.exists()
+    assert not place.runs.exists()
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
+def test_a_small_form_runs(place: Workspace, file: Path) -> None:
+    result = run(place, file, "--format", "json", sets=SMALL[file.stem])
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)
+    published = tomllib.loads(file.read_text("utf-8")).get("published", [])
+    (comparison,) = shown["comparisons"]
+    if file.stem == "zero-shot-transfer":
+        matrices = shown["transfer"]["matrices"]
+        assert [m["approach"] for m in matrices] == ["features", "features", "finetune"]
+        return
+    found = {reproduction["table"] for reproduction in shown["reproductions"]}
+    assert found == set(published), comparison["notes"]
+    if file.stem == "fine-tuning-methods":
+        assert sum("among 2 configurations" in note for note in comparison["notes"]) == 2
