@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.command import Options
 from benchmarks.text import Size, generated_corpus
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.errors import InputError
 
 DEV_SHARE = 5  # generated training sentences for each one of dev

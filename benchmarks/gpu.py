@@ -31,9 +31,9 @@ from benchmarks.random_bert import SHAPES, write_random_bert
 from benchmarks.record import Record, as_json
 from benchmarks.table7 import run_table7
 from benchmarks.text import CONLL2003, Size, generated_corpus
-from featbert.data.conll_write import write_conll
+from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.device import Device, find_device
 from featbert.encoders.layers import parse_layers
 from featbert.features.store.reader import FeatureStore

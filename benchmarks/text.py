@@ -16,9 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from featbert.data.corpus import Corpus, Split
-from featbert.data.folder import load_corpus
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.load import load_corpus
 
 MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
 DOCUMENT = 15  # sentences

@@ -33,14 +33,14 @@ def test_the_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     # The sample cut to a few sentences: the steps are the README's, the waiting is not.
     import featbert
     from featbert.data.corpus import Corpus, Split
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
 
     def small(*_: object) -> Corpus:
         corpus = load_corpus("sample")
         splits = {n: Split(n, s.sentences[:24]) for n, s in corpus.splits.items()}
         folder = tmp_path / "small"
         folder.mkdir()
-        from featbert.data.conll_write import write_conll
+        from featbert.data.conll import write_conll
 
         for name, split in splits.items():
             write_conll(folder / f"{name}.conll", split.sentences)

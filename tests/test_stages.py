@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.check import check_corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.progress import Tell, heard_by, stage, told, track
 from tests.workspace import Workspace
 

@@ -185,7 +185,7 @@ class _Reader:
 
     def _read(self, run: Run, name: str) -> Split:
         """A split that the run learned from, as it was then."""
-        from featbert.data.folder import load_corpus
+        from featbert.data.load import load_corpus
 
         signature, reading = run.record.signature, run.record.reading
         told = f"the training text of {run.name} expected in {signature.source}"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from featbert.analysis.rows import Row
-from featbert.data.schemes import scheme_name
+from featbert.data.tags import scheme_name
 from featbert.errors import InputError
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ def adapt(
     words of the train split. The folder that is written is an encoder: give it to --model.
     """
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.training.adaptation_plan import decide_nsp
     from featbert.training.adaptation_settings import DEFAULT_SETTINGS

@@ -43,7 +43,7 @@ def check(
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
     from featbert.data.check import check_corpus
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
 
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)

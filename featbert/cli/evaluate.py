@@ -84,7 +84,7 @@ def evaluate(
     cache. Scores and predictions are kept in the run's folder, under evaluations.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.runs.evaluation_plan import choose_splits, plan_evaluation
     from featbert.runs.type_mapping import parse_mapping
     from featbert.runs.usable import check_usable, find_run

@@ -68,7 +68,7 @@ def extract(
     again; an interrupted extraction goes on where it stopped.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.alignment import check_context
     from featbert.encoders.casing import check_casing_of
     from featbert.encoders.layers import parse_layers

@@ -63,7 +63,7 @@ def finetune(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.alignment import check_context
     from featbert.encoders.casing import check_casing_of
     from featbert.encoders.source import find_encoder

@@ -50,7 +50,7 @@ def probe(
     not a tagger to compare with.
     """
     from featbert.cli.train import choose_store
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.errors import InputError
     from featbert.progress import track

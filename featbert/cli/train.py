@@ -93,7 +93,7 @@ def train(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.identity import (
         check_same_text,

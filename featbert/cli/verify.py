@@ -85,7 +85,7 @@ def verify(
 
 def _foreign(store: FeatureStore, data: str | None, source: EncoderSource | None) -> list[str]:
     """What the store is of that was not asked for."""
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.features.verification import encoder_differences, text_differences
 
     found = []

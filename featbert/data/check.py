@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from featbert.data.corpus import Corpus, Split
-from featbert.data.schemes import spans
+from featbert.data.tags import spans
 from featbert.progress import track
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from featbert.data.files import RawFile
 from featbert.data.hub_rows import read_rows
-from featbert.data.raw import RawFile
 from featbert.data.split_files import split_called
 from featbert.errors import FeatbertError, InputError, MissingError, MissingPackageError, nearest
 from featbert.progress import stage

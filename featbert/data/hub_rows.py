@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from featbert.data.raw import DOCSTART, RawFile, RawSentence, excerpt, word_fault
+from featbert.data.files import DOCSTART, RawFile, RawSentence, excerpt, word_fault
 from featbert.errors import InputError, nearest
 from featbert.progress import stage
 from featbert.text import counted

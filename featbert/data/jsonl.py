@@ -12,9 +12,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from featbert.data.files import codec_name, read_text, writing
-from featbert.data.raw import RawFile, RawSentence, excerpt, word_fault
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
+from featbert.data.files import (
+    RawFile,
+    RawSentence,
+    codec_name,
+    excerpt,
+    read_text,
+    word_fault,
+    writing,
+)
 from featbert.errors import InputError
 from featbert.progress import stage, told
 from featbert.text import counted

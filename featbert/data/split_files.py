@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from featbert.data.corpus import SPLITS
-from featbert.data.raw import excerpt
+from featbert.data.files import excerpt
 from featbert.errors import InputError
 
 JSON_EXTENSIONS = ("jsonl", "ndjson")

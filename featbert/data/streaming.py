@@ -19,7 +19,7 @@ from typing import Literal
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.files import BOM, codec_name
 from featbert.data.jsonl import jsonl_sentences
-from featbert.data.word_splitter import split_words
+from featbert.data.words import split_words
 from featbert.errors import InputError
 
 Kind = Literal["text", "conll", "jsonl"]

@@ -24,7 +24,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 
 
 class Truecaser:

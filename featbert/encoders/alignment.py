@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.encoders.ranges import ranges
 from featbert.encoders.windows import plan_windows
 from featbert.encoders.wordpieces import WordPieces

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from featbert.data.corpus import Corpus
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, Sentence
 from featbert.data.truecase import Truecaser
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.wordpieces import is_uncased

@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from featbert.data.raw import excerpt
+from featbert.data.files import excerpt
 from featbert.errors import InputError, nearest
 
 Mode = Literal["single", "concat", "sum", "mean", "weighted"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, Context, align
 from featbert.encoders.casing import Casing, Reading
 from featbert.encoders.copies import Leaving

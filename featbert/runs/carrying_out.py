@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from featbert.data.conll_write import write_conll
+from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus, Split
 from featbert.encoders.device import Precision
 from featbert.encoders.fitting import TokenBudget, halved_budgets

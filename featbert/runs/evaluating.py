@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from featbert.data.conll_write import write_conll
+from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus
 from featbert.encoders.alignment import Context
 from featbert.encoders.casing import Casing

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.data.corpus import Corpus, Split
-from featbert.data.schemes import from_bio, to_bio
+from featbert.data.tags import from_bio, to_bio
 
 Ints = NDArray[np.int64]
 

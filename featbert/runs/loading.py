@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from featbert.data.corpus import Corpus
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.alignment import Alignment, Context, align
 from featbert.encoders.casing import Reading
 from featbert.encoders.device import DTYPES, Device, Precision, find_device

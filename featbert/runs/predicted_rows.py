@@ -25,8 +25,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from featbert.data.files import BOM
-from featbert.data.raw import DOCSTART
+from featbert.data.files import BOM, DOCSTART
 from featbert.runs.predicting import TaggedPiece
 
 Format = Literal["conll", "jsonl"]

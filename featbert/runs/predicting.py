@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from featbert.data.schemes import spans
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.data.streaming import Piece
+from featbert.data.tags import spans
 from featbert.features.block_states import BLOCK_WORDS
 from featbert.runs.loading import LoadedTagger
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.features.store.reader import FeatureStore
 from featbert.runs.arm import Arm

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Context
 from featbert.encoders.casing import Casing
 from featbert.encoders.device import find_device

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from featbert.data.schemes import spans
+from featbert.data.tags import spans
 from featbert.errors import InputError, nearest
 
 

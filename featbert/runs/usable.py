@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.data.corpus import Corpus, Split
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.encoders.windows import plan_windows
 from featbert.encoders.wordpieces import WordPieces
 

@@ -10,7 +10,7 @@ import pytest
 from featbert.analysis.breakdowns import with_breakdowns
 from featbert.analysis.compare import compare
 from featbert.analysis.rows import Statistic
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part
 from featbert.errors import InputError
 from featbert.report.rendering import render
@@ -67,7 +67,7 @@ def test_a_training_text_that_cannot_be_read_is_tried_once(tmp_path, monkeypatch
         tried.append(source)
         raise InputError("no such text")
 
-    monkeypatch.setattr("featbert.data.folder.load_corpus", load_corpus)
+    monkeypatch.setattr("featbert.data.load.load_corpus", load_corpus)
     found = parted(runs, "seen", "type")
     assert [one.facet for one in found.breakdowns] == ["type"]
     (note,) = (note for note in found.notes if "no scores by seen" in note)

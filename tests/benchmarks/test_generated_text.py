@@ -6,8 +6,8 @@ import statistics
 
 from benchmarks.corpora import head
 from benchmarks.text import CONLL2003, LONGEST, Size, generated_corpus
-from featbert.data.folder import load_corpus
-from featbert.data.schemes import detect_scheme
+from featbert.data.load import load_corpus
+from featbert.data.tags import detect_scheme
 
 SMALL = {"train": Size(300), "dev": Size(60)}
 

@@ -61,7 +61,7 @@ def test_a_run_folder_holds_what_it_should(finished: Workspace) -> None:
 
 
 def test_predictions_have_exactly_the_words_and_tags_of_the_gold_file(finished: Workspace) -> None:
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.tasks.scorer import score
 
     corpus = load_corpus(finished.corpus)
@@ -374,7 +374,7 @@ def test_tags_of_the_same_text_from_another_column(workspace: Workspace) -> None
 def test_a_saved_run_predicts_what_it_predicted(finished: Workspace) -> None:
     from safetensors.torch import load_file
 
-    from featbert.data.folder import load_corpus
+    from featbert.data.load import load_corpus
     from featbert.encoders.device import find_device
     from featbert.encoders.layers import parse_layers
     from featbert.models.bilstm import BiLSTMTagger

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from featbert.cli import app
 from featbert.data.conll import read_conll
-from featbert.data.folder import load_corpus
 from featbert.data.jsonl import read_jsonl
+from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_command
 from tests.workspace import Workspace, error_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datasets
 
-from featbert.data.schemes import from_bio
+from featbert.data.tags import from_bio
 
 NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 ROWS = {

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.check import CONLL_2003_ENGLISH, check_corpus
-from featbert.data.corpus import Corpus, ReadingNotes, Split
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, ReadingNotes, Sentence, Split
 
 
 def sentence(text: str, document: int | None = None) -> Sentence:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.data.conll import read_conll
-from featbert.data.conll_write import write_conll
-from featbert.data.sentence import Sentence
+from featbert.data.conll import read_conll, write_conll
+from featbert.data.corpus import Sentence
 from featbert.errors import InputError
 
 WORDS = st.one_of(

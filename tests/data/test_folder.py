@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import datasets
 import pytest
 
-from featbert.data.folder import load_corpus
 from featbert.data.hub import CONVERTED, HubName
+from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError, MissingPackageError
 from tests.data.support import ROWS, made, tags, written
 from tests.workspace import error_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datasets
 import pytest
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from tests.data.support import ROWS, features, tags
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from featbert.data.corpus import Split, joined
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence, Split, joined
 
 
 def test_a_document_never_goes_on_in_the_next_split():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from featbert.data.corpus import Sentence
 from featbert.data.jsonl import read_jsonl, write_jsonl
-from featbert.data.sentence import Sentence
 from featbert.errors import InputError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from featbert.data.check import check_corpus
-from featbert.data.conll_write import write_conll
-from featbert.data.folder import load_corpus
+from featbert.data.conll import write_conll
+from featbert.data.load import load_corpus
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("FEATBERT_TEST_DATA") or ROOT.parent / "shared" / "data")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
+from featbert.data.files import RawFile
 from featbert.data.jsonl import read_jsonl
-from featbert.data.raw import RawFile
 from featbert.data.streaming import CHUNK_BYTES, LAYOUT_LINES, Piece, kind_of, read_pieces
 from featbert.errors import InputError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.data.truecase import Truecaser, in_capitals
 
 TRAIN = [

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from featbert.cli import app
 from featbert.cli.options import parse_seeds
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
 from featbert.runs.file import read_experiment
 from tests.docs.pages import OUTSIDE, SHELL, Block

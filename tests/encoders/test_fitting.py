@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.fitting import TokenBudget
 from featbert.features.extraction import extract
@@ -112,7 +112,7 @@ def test_an_extraction_whose_batches_do_not_fit(tmp_path, tiny_bert, notices, mo
 LIMITED = """
 import resource, sys
 import torch
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
 from featbert.features.block_states import block_states
 from featbert.progress import noticed_by

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.text import Size, generated_corpus
-from featbert.data.conll_write import write_conll
+from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus, Split
 from featbert.features.extraction import extract
 from featbert.features.store.reader import FeatureStore

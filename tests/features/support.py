@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from tokenizers import pre_tokenizers
 
-from featbert.data.corpus import Corpus, Split
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, Sentence, Split
 
 # Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
 # gives a piece for, other scripts, inner spaces, and words of many pieces.

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from featbert.analysis.compare import compare
-from featbert.data.conll import read_conll
-from featbert.data.conll_write import write_conll
-from featbert.data.folder import load_corpus
+from featbert.data.conll import read_conll, write_conll
 from featbert.data.jsonl import read_jsonl
-from featbert.data.schemes import SCHEMES, TagError, from_bio, spans, to_bio
+from featbert.data.load import load_corpus
+from featbert.data.tags import SCHEMES, TagError, from_bio, spans, to_bio
 from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
 from featbert.report.rendering import render

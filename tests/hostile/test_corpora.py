@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from featbert.cli import app
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from tests.workspace import error_of
 
 GOOD = "Rome B-LOC\n. O\n"

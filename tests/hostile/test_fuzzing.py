@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.data.schemes import SCHEMES
+from featbert.data.tags import SCHEMES
 from tests.hostile import strategies as made
 from tests.hostile import targets
 from tests.hostile.budget import inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
 from featbert.runs.run import Run
 from featbert.runs.running import finetune, train

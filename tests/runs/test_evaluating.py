@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.corpus import Corpus, Split
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.extraction import extract

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.corpus import Split
-from featbert.data.schemes import spans
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence, Split
+from featbert.data.tags import spans
 from featbert.runs.labels import label_ids, tags_by_sentence, train_labels
 
 TAGS = [
@@ -44,7 +43,7 @@ entities = st.lists(
 @pytest.mark.parametrize("scheme", ["bio", "iob1"])
 @given(rows=entities)
 def test_labels_go_to_numbers_and_back_to_the_same_entities(scheme, rows):
-    from featbert.data.schemes import to_bio
+    from featbert.data.tags import to_bio
 
     train = split_of([to_bio(row, "BIO")[0] for row in rows])
     labels = train_labels(train, scheme)

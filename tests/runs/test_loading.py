@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store.reader import FeatureStore
 from featbert.runs.loading import load_tagger

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
-from featbert.data.folder import load_corpus
 from featbert.data.jsonl import read_jsonl
-from featbert.data.schemes import spans
+from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
+from featbert.data.tags import spans
 from featbert.runs.loading import LoadedTagger, load_tagger
 from featbert.runs.predicted_rows import written
 from featbert.runs.predicting import TaggedPiece, cut_blocks, predict_stream

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.source import find_encoder
 from featbert.encoders.wordpieces import load_wordpieces

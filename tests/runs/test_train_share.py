@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from featbert.data.corpus import Corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part
 from featbert.encoders.device import find_device
 from featbert.encoders.source import find_encoder

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.schemes import Span, spans
+from featbert.data.tags import Span, spans
 from featbert.errors import InputError
 from featbert.runs.type_mapping import (
     check_mapping,

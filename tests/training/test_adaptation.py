@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.data.corpus import Corpus, Split
-from featbert.data.folder import load_corpus
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.fitting import TokenBudget

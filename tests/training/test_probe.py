@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
 from featbert.tasks.scorer import score
 from featbert.training.probe import fit_probe

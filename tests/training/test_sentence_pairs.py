@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.sentence import Sentence
+from featbert.data.corpus import Sentence
 from featbert.encoders.source import find_encoder
 from featbert.encoders.windows import plan_windows
 from featbert.encoders.wordpieces import load_wordpieces

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.schemes import (
+from featbert.data.tags import (
     Span,
     TagError,
     detect_scheme,

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from featbert.data.conll import read_conll
-from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Split
+from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Sentence, Split
+from featbert.data.files import RawFile
 from featbert.data.hub import PREFIX, HubName, read_hub
 from featbert.data.jsonl import read_jsonl
-from featbert.data.raw import RawFile
-from featbert.data.schemes import TagError, detect_scheme, scheme_name, to_bio
-from featbert.data.sentence import Sentence
 from featbert.data.split_files import JSON_EXTENSIONS, find_splits, splits_named, stem
+from featbert.data.tags import TagError, detect_scheme, scheme_name, to_bio
 from featbert.errors import InputError, MissingError, nearest
 from featbert.progress import track
 

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from featbert.data.raw import excerpt
+from featbert.data.files import excerpt
 from featbert.errors import InputError, nearest
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.data.word_splitter import split_words
+from featbert.data.words import split_words
 
 # Pieces that rules are about, so that random lines are full of their meetings.
 PIECES = [
