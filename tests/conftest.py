@@ -26,8 +26,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same inputs each time, whoever runs the suite; new ones are a soak's (`tests/hostile/budget`).
-# No deadline: machines are shared.
+# The same inputs each time. No deadline: machines are shared.
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
 settings.load_profile("suite")
 

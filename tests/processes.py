@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,22 @@ def fresh_command(*words: object, cwd: Path) -> Ended:
     assert mark, done.stderr
     light = not {"torch", "transformers"}.intersection(names.split())
     return Ended(done.returncode, stdout, done.stderr, light)
+
+
+def killed_command(*words: object, cwd: Path, when: Callable[[], bool]) -> int:
+    """The exit code of a `featbert` command that is killed (SIGKILL) as soon as `when()` holds."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "featbert", *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    with process:
+        while process.poll() is None and not when():
+            time.sleep(0.002)
+        process.kill()
+    return process.returncode
 
 
 def sent(terminal: int) -> Iterator[bytes]:

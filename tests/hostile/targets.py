@@ -26,7 +26,6 @@ from featbert.runs.file import check_experiment, read_experiment
 from featbert.runs.record import record_from_json
 from featbert.runs.run import Run, find_runs
 from featbert.runs.unfinished import unfinished_run
-from tests.hostile.budget import tried
 
 # Longer ones are no line that anybody reads; excerpts and lists are cut.
 LONGEST_MESSAGE = 4000
@@ -69,7 +68,6 @@ def count_lines(data: bytes, encoding: str) -> int:
 
 def conll(data: bytes, path: Path, *, encoding: str = "utf-8", **options: Any) -> None:
     """A column file of any bytes."""
-    tried["CoNLL"] += 1
     path.write_bytes(data)
     try:
         with refusal():
@@ -111,7 +109,6 @@ def _corpus(path: Path, words: Sequence[tuple[str, ...]], encoding: str) -> None
 
 def jsonl(data: bytes, path: Path, *, encoding: str = "utf-8") -> None:
     """A JSONL file of any bytes."""
-    tried["JSONL"] += 1
     path.write_bytes(data)
     try:
         with refusal():
@@ -128,7 +125,6 @@ def jsonl(data: bytes, path: Path, *, encoding: str = "utf-8") -> None:
 
 def tags(given: Sequence[str], scheme: str) -> None:
     """Any tags in any scheme: refused at a place, or the same entities in every scheme."""
-    tried["tags"] += 1
     try:
         bio, repaired = to_bio(given, scheme)
     except TagError as error:
@@ -156,7 +152,6 @@ def _same_entities(given: Sequence[str], scheme: str, bio: tuple[str, ...], repa
 
 def layers(spec: str, num_layers: int | None) -> None:
     """Any text as a layer combination."""
-    tried["layer specs"] += 1
     try:
         with refusal():
             found = parse_layers(spec, num_layers)
@@ -168,7 +163,6 @@ def layers(spec: str, num_layers: int | None) -> None:
 
 def experiment_data(data: dict[str, Any]) -> None:
     """Any tables as an experiment."""
-    tried["experiment tables"] += 1
     try:
         with refusal("trial.toml"):
             found = check_experiment(data, where="trial.toml")
@@ -180,7 +174,6 @@ def experiment_data(data: dict[str, Any]) -> None:
 
 def experiment_text(data: bytes, path: Path) -> None:
     """Any bytes as an experiment file."""
-    tried["experiment files"] += 1
     path.write_bytes(data)
     try:
         with refusal(str(path)):
@@ -192,7 +185,6 @@ def experiment_text(data: bytes, path: Path) -> None:
 
 def record(text: str) -> None:
     """Any text as a run record; what is accepted can be shown, and is no danger to a terminal."""
-    tried["run records"] += 1
     try:
         with refusal("record.json"):
             found = record_from_json(text, where="record.json")
@@ -211,7 +203,6 @@ def shown(run: Run) -> Iterator[str]:
 
 def run_folder(files: Mapping[str, bytes], runs: Path) -> None:
     """A folder of any files as a run: it is finished, unfinished or damaged, and told as that."""
-    tried["run folders"] += 1
     folder = runs / "trial"
     for name, data in files.items():
         (folder / name).write_bytes(data)

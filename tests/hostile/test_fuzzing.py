@@ -1,7 +1,4 @@
-"""Any input is read whole or refused in one line; see `targets.py` for what is held.
-
-`make soak` tries many more inputs, and others with each run.
-"""
+"""Any input is read whole or refused in one line; see `targets.py` for what is held."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ from featbert.data.tags import SCHEMES
 from tests.hostile import strategies as made
 from tests.hostile import targets
 from tests.hostile.budget import inputs
-
-pytestmark = pytest.mark.usefixtures("bounded_memory")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -15,15 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.compare import compare
 from featbert.cli import predict
 from featbert.cli.text import harmless_to_terminals, json_lines, printable
-from featbert.report import latex, markdown
-from featbert.report.csv_table import harmless
-from featbert.report.rendering import render
-from tests.analysis.records import make_run
 from tests.hostile.budget import inputs
-from tests.hostile.strategies import STRANGE, texts
+from tests.hostile.strategies import texts
 from tests.workspace import Workspace
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m\x9b2J\x08"
@@ -103,31 +97,6 @@ def json_of(text: str) -> object:
         return None
 
 
-def test_records_show_no_escape_sequences(escaping: Workspace, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    shutil.copytree(escaping.runs, runs)
-    for folder in runs.iterdir():
-        if folder.name.startswith("."):
-            continue
-        path = folder / "record.json"
-        data = json.loads(path.read_text("utf-8"))
-        data.pop("checksum", None)
-        data |= {"experiment": ESCAPE, "started": ESCAPE, "counts": {ESCAPE: 3}}
-        data["settings"][ESCAPE] = ESCAPE
-        for name in ("corpus", "source", "model", "scorer", "device_name"):
-            data["signature"][name] = f"{name}{ESCAPE}"
-        data["signature"]["versions"] = {ESCAPE: ESCAPE}
-        path.write_text(json.dumps(data), "utf-8")
-        (runs / "damaged").mkdir(exist_ok=True)
-        (runs / "damaged" / "record.json").write_text(ESCAPE, "utf-8")
-    shown = 0
-    for words in (("runs",), ("compare",), *(("runs", "show", p.name) for p in runs.iterdir())):
-        result = escaping.call(*words, "--runs-dir", runs)
-        assert not CONTROL.search(result.stdout + result.stderr), words
-        shown += "\\x1b" in result.stdout
-    assert shown >= 3
-
-
 def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Path) -> None:
     """What `predict` writes is data; only a terminal gets it with control characters shown."""
     run = next(p for p in escaping.runs.iterdir() if p.name[:1] != ".")
@@ -163,81 +132,3 @@ def test_what_is_printed_is_printable(text: str) -> None:
     told = json_lines({text: [text]})
     assert told.replace("\n", "").isprintable()
     assert json.loads(told) == {text: [text]}
-
-
-@inputs(150)
-@given(text=st.lists(texts | st.sampled_from(["\\", "{", "^^M", "\\write18{x}"])).map("".join))
-def test_latex_runs_nothing(text: str) -> None:
-    escaped = latex.escape(text)
-    known = set(re.findall(r"\\[A-Za-z]+", "".join(latex.escape(chr(c)) for c in range(0x2500))))
-    assert set(re.findall(r"\\[A-Za-z]+", escaped)) <= known
-    bare = re.sub(r"\\[{}$&#%_]", "", escaped)
-    assert bare.count("{") == bare.count("}")
-    depth = 0
-    for brace in re.findall("[{}]", bare):
-        depth += 1 if brace == "{" else -1
-        assert depth >= 0
-    assert not re.search(r"[&#%_^~]", bare)
-
-
-HOSTILE = (
-    "\\input{/etc/passwd}",
-    "\\write18{id}",
-    "}}}{",
-    "\\end{document}",
-    "%",
-    "a\n\\x",
-    "^^5c",
-)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_latex_of_hostile_names(name: str) -> None:
-    run = make_run("a", layers=name, signature={"corpus": name, "model": name})
-    text = render(compare([run]), "latex", notes=[name])
-    body = "\n".join(line for line in text.split("\n") if not line.startswith("%"))
-    bare = re.sub(r"\\[{}$&#%_]", "", body)
-    assert bare.count("{") == bare.count("}")
-    assert not re.search(r"\\(input|write|end\{document|x\b)", body)
-    assert body.count(r"\begin{") == body.count(r"\end{")
-
-
-FORMULAS = (
-    "=1+1",
-    "+1+1",
-    "-1+1",
-    "@SUM(1)",
-    "\t=1",
-    "\r=1",
-    " =1",
-    "＝1",
-    "＋1",
-    "－1",
-    "＠x",
-    "-",
-)
-
-
-@pytest.mark.parametrize("name", FORMULAS)
-def test_csv_of_hostile_names(name: str) -> None:
-    run = make_run("a", layers=name, signature={"corpus": name, "model": name, "scorer": name})
-    for row in csv.reader(io.StringIO(render(compare([run]), "csv"))):
-        for cell in row:
-            assert (
-                re.fullmatch(r"[+-]\d+(\.\d+)?", cell)
-                or cell[:1] not in "=+-@\t\r＝＋－＠"
-                or not cell
-            )
-    assert harmless(name) == f"'{name}"
-
-
-@pytest.mark.parametrize("number", ["-1.23", "+0.52", "-3", "-1e-05", "0.00", "12"])
-def test_numbers_stay_numbers(number: str) -> None:
-    assert harmless(number) == number
-
-
-@inputs(150)
-@given(text=st.lists(texts | st.sampled_from(STRANGE)).map("".join))
-def test_markdown_escapes_what_is_markup(text: str) -> None:
-    escaped = markdown.escape(text)
-    assert not re.search(r"(?<!\\)(\\\\)*[`*\[\]<>|~]", re.sub(r"\\[`*\[\]<>|~&#_]", "", escaped))

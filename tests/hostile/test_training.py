@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from featbert.features.store.reader import FeatureStore
 from featbert.runs.run import find_runs
-from tests.hostile.budget import SOAK
 from tests.hostile.test_corpora import STRANGE
 from tests.workspace import Workspace, error_of
 
@@ -51,17 +48,6 @@ def test_strange_words_get_vectors_and_tags(workspace: Workspace) -> None:
         assert found.words == [words for words, _ in there]
         assert found.gold == [tags for _, tags in there]
     assert space.compare().exit_code == 0
-
-
-@pytest.mark.skipif(not SOAK, reason="takes a minute; make soak runs it")
-def test_a_sentence_of_100_000_words_gets_its_vectors(workspace: Workspace) -> None:
-    n = 100_000
-    data = corpus(workspace.folder / "long", train=[every("X", ["a", "b"] * (n // 2))])
-    space = Workspace(workspace.folder, data, workspace.model)
-    assert space.extract("--layers", "1", "--quiet").exit_code == 0
-    (store,) = map(FeatureStore, space.cache.glob("*.h5"))
-    assert store.offsets("train").tolist() == [0, n]
-    assert abs(store.read("train", (1,))).sum(axis=2).min() > 0
 
 
 def test_train_without_dev_is_extracted_and_not_trained_on(workspace: Workspace) -> None:
