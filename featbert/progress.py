@@ -1,61 +1,95 @@
-"""Progress of long work and one-line notices, for whoever shows them.
+"""Progress of long work, lines that report a result of it, and warnings.
 
-    with stage("reading train.conll", "bytes", size) as advance:
-        advance(1024)
+    with stage("reading train.conll", "lines", 300_000) as advance:
+        advance(1000)
 
-The command line shows them (`cli/`); otherwise stages are silent and notices are log warnings.
+The library says what it does and prints nothing: stages are shown to whoever called `heard_by`
+(the command line draws bars), reports and warnings go to the logger "featbert".
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-# Told how much more is done.
-Tell = Callable[[int], None]
-# Given what is done, in which unit, and how much there is of it (None: nobody knows).
-Listener = Callable[[str, str, int | None], AbstractContextManager[Tell]]
 T = TypeVar("T")
+LOG = logging.getLogger("featbert")
+# Seconds between two messages about the same stage from another process.
+INTERVAL = 0.1
+
+
+class Advance(Protocol):
+    """Reports that `n` more units are done; a `note`, such as a loss, replaces the last one."""
+
+    def __call__(self, n: int = 1, note: str = "") -> None: ...
+
+
+class Listener(Protocol):
+    """Shows a stage: what is done, in which unit, how much there is and was done before."""
+
+    def __call__(
+        self, what: str, unit: str, total: int | None, done: int
+    ) -> AbstractContextManager[Advance]: ...
+
 
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
 
 
 @contextmanager
-def stage(what: str, unit: str, total: int | None = None) -> Iterator[Tell]:
-    """A piece of work that may take a while; gives the function to tell its progress to."""
+def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> Iterator[Advance]:
+    """A piece of work that may take a while; gives the function that reports its progress.
+
+    Stages nest: an experiment counts its runs, a run its steps.
+
+    Args:
+        total: None where it is unknown.
+        done: units that were finished earlier, as when work resumes; they do not count as speed.
+    """
     listener = _listener.get()
     if listener is None:
-        yield _unheard
+        yield _ignore
         return
-    with listener(what, unit, total) as tell:
-        yield tell
-
-
-def told(items: Iterable[T], tell: Tell, *, every: int = 1) -> Iterator[T]:
-    """The items as they are; `tell` hears of every `every`th one, and of the rest at the end."""
-    untold = 0
-    for item in items:
-        yield item
-        untold += 1
-        if untold == every:
-            tell(untold)
-            untold = 0
-    if untold:
-        tell(untold)
+    with listener(what, unit, total, done) as advance:
+        yield advance
 
 
 def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
-    """The items as they are, as a stage of their own; told of about a hundred times."""
-    with stage(what, unit, len(items)) as tell:
-        yield from told(items, tell, every=max(1, len(items) // 100))
+    """Yields the items as a stage, with about a hundred reports."""
+    with stage(what, unit, len(items)) as advance:
+        yield from told(items, advance, every=max(1, len(items) // 100))
+
+
+def told(items: Iterable[T], advance: Callable[[int], None], *, every: int = 1) -> Iterator[T]:
+    """Yields the items and reports progress every `every` items."""
+    waiting = 0
+    for item in items:
+        yield item
+        waiting += 1
+        if waiting == every:
+            advance(waiting)
+            waiting = 0
+    if waiting:
+        advance(waiting)
+
+
+def report(text: str) -> None:
+    """One line about work under way, such as the scores of an epoch: a log line (INFO)."""
+    LOG.info("%s", text)
+
+
+def notice(text: str) -> None:
+    """One line that the user should know: a log line (WARNING)."""
+    LOG.warning("%s", text)
 
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Within the block, `listener` hears every stage that begins."""
+    """Within the block `listener` shows every stage that begins in this thread."""
     before = _listener.set(listener)
     try:
         yield
@@ -63,27 +97,98 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(before)
 
 
-def _unheard(_: int) -> None:
-    """Nobody listens."""
+def _ignore(n: int = 1, note: str = "") -> None:
+    """Progress that is not shown."""
 
 
-_reader: ContextVar[Callable[[str], None] | None] = ContextVar("featbert_notices", default=None)
+# Messages between processes are plain tuples, so that a pipe or a queue can carry them.
+Message = tuple[Any, ...]
 
 
-def notice(text: str) -> None:
-    """Tells one line."""
-    reader = _reader.get()
-    if reader is None:
-        logging.getLogger("featbert").warning("%s", text)
-    else:
-        reader(text)
+@contextmanager
+def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
+    """Sends stages, reports and warnings of the block to another process; see `Relay`."""
+    numbers = itertools.count()
+
+    @contextmanager
+    def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+        number, waiting, sent = next(numbers), 0, 0.0
+        send(("begin", number, what, unit, total, done))
+
+        def advance(n: int = 1, note: str = "") -> None:
+            nonlocal waiting, sent
+            waiting += n
+            if note or time.monotonic() - sent >= INTERVAL:
+                send(("advance", number, waiting, note))
+                waiting, sent = 0, time.monotonic()
+
+        try:
+            yield advance
+        finally:
+            if waiting:
+                send(("advance", number, waiting, ""))
+            send(("end", number))
+
+    with heard_by(listen), logged_by(lambda level, text: send(("log", level, text)), logging.INFO):
+        yield
+
+
+class Relay:
+    """Shows here what another process does; call it with each message of `forwarded`.
+
+    Args:
+        name: precedes each of its log lines.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._prefix = f"{name}: " if name else ""
+        self._open: dict[int, tuple[ExitStack, Advance]] = {}
+
+    def __call__(self, message: Message) -> None:
+        kind, *values = message
+        if kind == "log":
+            LOG.log(values[0], "%s", self._prefix + values[1])
+        elif kind == "begin":
+            number, what, unit, total, done = values
+            context = ExitStack()
+            advance = context.enter_context(stage(what, unit, total, done=done))
+            self._open[number] = context, advance
+        elif kind == "advance":
+            self._open[values[0]][1](values[1], values[2])
+        else:
+            self._open.pop(values[0])[0].close()
+
+    def close(self) -> None:
+        """Ends the stages that are still open, as after the death of the process."""
+        for number in reversed(tuple(self._open)):
+            self._open.pop(number)[0].close()
+
+
+@contextmanager
+def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
+    """Within the block `write` gets (level, text) of each log line of featbert from `level` on."""
+    before = LOG.level
+    handler = _Handler(write, level)
+    LOG.addHandler(handler)
+    LOG.setLevel(min(level, before or level))
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        LOG.setLevel(before)
+
+
+class _Handler(logging.Handler):
+    def __init__(self, write: Callable[[int, str], None], level: int) -> None:
+        super().__init__(level)
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._write(record.levelno, record.getMessage())
 
 
 @contextmanager
 def noticed_by(reader: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, `reader` is given every notice."""
-    before = _reader.set(reader)
-    try:
+    """Within the block `reader` gets every warning. Use `logged_by` in new code."""
+    with logged_by(lambda _, text: reader(text), logging.WARNING):
         yield
-    finally:
-        _reader.reset(before)

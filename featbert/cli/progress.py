@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from featbert.cli.lines import EMPTY, FULL, Line
 from featbert.cli.text import printable
 from featbert.lazy import load_for_good
-from featbert.progress import Tell
+from featbert.progress import Advance
 from featbert.text import counted
 
 if TYPE_CHECKING:
@@ -79,16 +79,17 @@ class Meter:
             _BOARD.remove(line)
 
     @contextmanager
-    def stage(self, what: str, unit: str, total: int | None) -> Iterator[Tell]:
+    def stage(self, what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
         """Listens to the library's stages (`featbert/progress.py`)."""
         with self.measure(what, unit, total) as bar:
             if total is not None:
-                bar.update(0, total)
+                bar.update(done, total)
 
-            def tell(more: int) -> None:
-                bar.update(bar.line.done + more, total)
+            def advance(n: int = 1, note: str = "") -> None:
+                bar.line.note = note or bar.line.note
+                bar.update(bar.line.done + n, total)
 
-            yield tell
+            yield advance
 
     @contextmanager
     def training(self, what: str) -> Iterator[Watch]:

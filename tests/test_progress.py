@@ -1,0 +1,150 @@
+"""Stages, reports and warnings reach whoever shows them, from this process and from another one."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from featbert.data.check import check_corpus
+from featbert.data.folder import load_corpus
+from featbert.progress import (
+    Advance,
+    Message,
+    Relay,
+    forwarded,
+    heard_by,
+    logged_by,
+    notice,
+    report,
+    stage,
+    track,
+)
+from tests.workspace import Workspace
+
+
+class Ear:
+    """Keeps what it heard: by stage (unit, total), what was done in all, the notes."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, tuple[str, int | None]] = {}
+        self.done: dict[str, int] = defaultdict(int)
+        self.calls: dict[str, int] = defaultdict(int)
+        self.notes: list[str] = []
+        self.ended: list[str] = []
+
+    @contextmanager
+    def __call__(self, what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+        self.stages[what] = (unit, total)
+        self.done[what] = done
+
+        def advance(n: int = 1, note: str = "") -> None:
+            self.done[what] += n
+            self.calls[what] += 1
+            self.notes += [note] if note else []
+
+        try:
+            yield advance
+        finally:
+            self.ended.append(what)
+
+
+def work() -> None:
+    with stage("counting", "sheep", 5, done=2) as advance:
+        advance(2)
+        with stage("sleeping", "") as inner:
+            inner()
+        advance(note="woolly")
+    report("five sheep")
+    notice("one is black: 100%")
+
+
+def check_heard(ear: Ear) -> None:
+    assert ear.stages == {"counting": ("sheep", 5), "sleeping": ("", None)}
+    assert ear.done == {"counting": 5, "sleeping": 1}
+    assert ear.notes == ["woolly"]
+    assert ear.ended == ["sleeping", "counting"]
+
+
+def test_a_listener_hears_stages_within_its_block() -> None:
+    ear = Ear()
+    with heard_by(ear):
+        work()
+        with pytest.raises(KeyError), stage("failing", "sheep"):
+            raise KeyError
+    assert ear.ended.pop() == "failing"
+    assert ear.stages.pop("failing") == ("sheep", None)
+    del ear.done["failing"]
+    work()
+    check_heard(ear)
+
+
+def test_reports_and_warnings_are_log_lines(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="featbert"):
+        work()
+    assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
+        (logging.INFO, "five sheep"),
+        (logging.WARNING, "one is black: 100%"),
+    ]
+
+
+def test_another_process_is_shown_as_this_one() -> None:
+    messages: list[Message] = []
+    with forwarded(messages.append):
+        work()
+    ear, lines = Ear(), []
+    relay = Relay("last, seed 1")
+    with heard_by(ear), logged_by(lambda level, text: lines.append((level, text)), logging.INFO):
+        for message in messages:
+            relay(message)
+    check_heard(ear)
+    assert lines == [
+        (logging.INFO, "last, seed 1: five sheep"),
+        (logging.WARNING, "last, seed 1: one is black: 100%"),
+    ]
+
+
+def test_stages_of_a_process_that_died_end() -> None:
+    messages: list[Message] = []
+    with forwarded(messages.append), stage("outer", "steps"), stage("inner", "steps"):
+        told = list(messages)
+    ear, relay = Ear(), Relay()
+    with heard_by(ear):
+        for message in told:
+            relay(message)
+        relay.close()
+    assert ear.ended == ["inner", "outer"]
+
+
+@pytest.mark.parametrize("items", [0, 1, 99, 100, 1234])
+def test_tracked_items_pass_through_and_are_counted(items: int) -> None:
+    ear = Ear()
+    with heard_by(ear):
+        assert list(track(range(items), "passing", "items")) == list(range(items))
+    assert ear.stages["passing"] == ("items", items)
+    assert ear.done["passing"] == items
+    assert ear.calls["passing"] <= 200
+
+
+def test_long_work_is_counted_to_its_end(workspace: Workspace, tmp_path: Path) -> None:
+    """Reading, checking, hashing, tokenizing, loading, comparing checksums."""
+    ear = Ear()
+    with heard_by(ear):
+        corpus = load_corpus(workspace.corpus)
+        check_corpus(corpus)
+        from featbert.encoders.source import find_encoder
+        from featbert.features.extraction import extract
+
+        store = extract(
+            corpus, find_encoder(str(workspace.model)), cache_dir=tmp_path, device="cpu"
+        )
+        store.verify()
+        store.read("train")
+    for what, (_, total) in ear.stages.items():
+        assert total is None or ear.done[what] == total, what
+    assert {unit for unit, _ in ear.stages.values()} >= {"lines", "sentences", "bytes", "layers"}
+    assert set(ear.ended) == set(ear.stages)
