@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.check import check_corpus
-from featbert.data.folder import load_corpus
+from featbert.data.load import load_corpus
 from featbert.progress import (
     Advance,
     Message,
