@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -67,6 +67,14 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
     if _finished % FROZEN_EVERY == 0:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def auto_is_fp32() -> Iterator[None]:
+    """`--precision auto` means fp32 on every machine; `tests/test_precisions.py` tests both."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("featbert.encoders.device.has_native_bf16", lambda device: False)
+        yield
 
 
 @pytest.fixture(scope="session")

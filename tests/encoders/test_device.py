@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from featbert.encoders import device
 from featbert.encoders.device import (
     Device,
     DeviceError,
@@ -43,6 +44,7 @@ def test_unknown_names():
 
 
 def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):
+    monkeypatch.setattr(device, "has_native_bf16", has_native_bf16)
     for native, wanted in ((True, "bf16"), (False, "fp32")):
         capabilities = {"avx512_bf16": native, "avx2": True}
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda c=capabilities: c)

@@ -16,6 +16,7 @@ from tests.workspace import Workspace
 EXPERIMENT = """
 data = {corpus!r}
 model = {model!r}
+precision = "fp32"
 [features]
 layers = ["last"]
 epochs = 16

@@ -47,6 +47,7 @@ journal.remove()
 EXPERIMENT = """
 data = {corpus!r}
 model = {model!r}
+precision = "fp32"
 seeds = [1, 2]
 [features]
 layers = ["last"]
