@@ -29,6 +29,10 @@ class MissingError(FeatbertError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
+class BusyError(FeatbertError):
+    """Another process is writing this run, store or encoder."""
+
+
 class MissingPackageError(FeatbertError, ImportError):
     """An optional package that is needed now and not installed."""
 

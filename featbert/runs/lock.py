@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from featbert.errors import InputError
+from featbert.errors import BusyError
 from featbert.io import lock_beside, owning
 
 
-class RunBusyError(InputError):
+class RunBusyError(BusyError):
     """Another process trains this run."""
 
 

@@ -27,7 +27,7 @@ from featbert.encoders.source import (
     EncoderSource,
     find_encoder,
 )
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import cannot_write, flush, flush_folder, lock_beside, owning
 
 RECORD_NAME = ADAPTATION_RECORD
@@ -39,7 +39,7 @@ class AdaptedFolderError(InputError):
     """A folder that the adapted encoder cannot be written to, or that is damaged."""
 
 
-class AdaptationBusyError(AdaptedFolderError):
+class AdaptationBusyError(BusyError):
     """Another process makes this adapted encoder."""
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from featbert.io import replacing
 from featbert.runs.run import find_runs
 from tests.workspace import Workspace, error_of
 
@@ -18,11 +17,6 @@ FILES = (
     *("config.json", "history.jsonl", "checkpoint.safetensors", "dev.conll", "test.conll"),
     *("weights.safetensors", "record.json"),
 )
-ADVICE = {
-    errno.ENOSPC: "No space left on device",
-    errno.EROFS: "Read-only file system",
-    errno.EACCES: "Permission denied",
-}
 
 
 def refuse_to_name(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
@@ -49,8 +43,13 @@ def refuse_to_flush(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> 
     monkeypatch.setattr(Path, "open", opened)
 
 
-@pytest.mark.parametrize("number", ADVICE, ids=lambda n: errno.errorcode[n])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, errno.ENOSPC) for name in FILES),
+        *((FILES[0], n) for n in (errno.EROFS, errno.EACCES)),
+    ],
+)
 def test_each_file_of_a_run(
     name: str, number: int, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +58,7 @@ def test_each_file_of_a_run(
         refuse(patched, name, number)
         told = error_of(workspace.finetune("--quiet"))
     assert name in told
-    assert f"cannot be written: {ADVICE[number]}" in told
+    assert os.strerror(number) in told
     assert find_runs(workspace.runs).runs == ()
     assert not list(workspace.runs.rglob("*.tmp"))
     assert not list(workspace.runs.glob(".*"))
@@ -77,7 +76,8 @@ def test_the_record_of_an_experiment(workspace: Workspace, monkeypatch) -> None:
     with monkeypatch.context() as patched:
         refuse_to_name(patched, "trial.experiment.json", errno.ENOSPC)
         told = error_of(workspace.call(*words))
-    assert "trial.experiment.json cannot be written: No space left on device; make room" in told
+    assert "trial.experiment.json" in told
+    assert os.strerror(errno.ENOSPC) in told
     assert [p.name for p in workspace.runs.iterdir()] == []
     done = workspace.call(*words)
     assert done.exit_code == 0, done.output
@@ -94,38 +94,7 @@ def test_a_run_of_an_experiment_that_finds_no_room_is_told_with_its_reason(
         refuse_to_name(patched, "weights.safetensors", errno.ENOSPC)
         told = workspace.call(*words)
     assert told.exit_code == 1
-    assert told.stderr.count("weights.safetensors cannot be written: No space left") >= 1
+    assert "weights.safetensors" in told.stderr
+    assert os.strerror(errno.ENOSPC) in told.stderr
     assert "Traceback" not in told.stderr
     assert workspace.call(*words).exit_code == 0
-
-
-def test_what_stands_there_stays_until_all_of_the_new_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def interrupted() -> None:
-        with replacing(path) as temporary:
-            temporary.write_text("new")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-    with replacing(path) as temporary:
-        temporary.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
-def test_what_a_killed_writer_left_goes_and_what_another_one_writes_stays(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    gone, running = tmp_path / ".file.4194305.tmp", tmp_path / f".file.{os.getppid()}.tmp"
-    others = [tmp_path / name for name in (".file.x.tmp", ".other.4194305.tmp", ".file.tmp")]
-    for left in (gone, running, *others):  # no process has a number above 2 ** 22
-        left.touch()
-    with replacing(path) as temporary:
-        temporary.write_text("new")
-    assert not gone.exists()
-    assert all(p.exists() for p in (running, *others, path))

@@ -151,8 +151,7 @@ def test_train_and_finetune_say_who_trains_the_run(workspace: Workspace) -> None
     (run,) = find_runs(other.runs)
     with second_process(OWNER, workspace.runs / run.name) as owner:
         told = error_of(workspace.finetune("--quiet"))
-        assert f"{run.name} is being trained by process {owner.pid} on " in told
-        assert "wait for its end, then give the command again" in told
+        assert f"{run.name} is in use by process {owner.pid} on " in told
         assert find_runs(workspace.runs).runs == ()
         # Another seed is another run.
         assert workspace.finetune("--quiet", "--seeds", "2").exit_code == 0
@@ -196,7 +195,7 @@ def test_run_goes_on_with_the_others_and_waits_at_the_end(workspace: Workspace, 
     waiting = next(i for i, line in enumerate(lines) if line.startswith("waiting: "))
     assert left < waiting
     assert lines[waiting].endswith(
-        f"{names[0]} is being trained by process {owner.pid} on {socket.gethostname()}"
+        f"{names[0]} is in use by process {owner.pid} on {socket.gethostname()}"
     )
     # It ended without finishing the run, so the run was trained here in the end.
     assert sum(line.startswith("training ") for line in lines[:waiting]) == 3
@@ -233,7 +232,7 @@ def test_run_waits_for_the_encoder_that_another_process_adapts(
     assert done.exit_code == 0, done.output
     lines = done.stderr.splitlines()
     waiting = next(i for i, line in enumerate(lines) if line.startswith("waiting: "))
-    assert f"is being trained by process {owner.pid} on " in lines[waiting]
+    assert f"is in use by process {owner.pid} on " in lines[waiting]
     # Its owner ended without an encoder, so that it was trained here, after what could be before.
     trained = [n for n, line in enumerate(lines) if line.startswith("training ")]
     adapted = [n for n in trained if lines[n].endswith("as a language model")]

@@ -9,20 +9,23 @@ ends with its process; the writer's line is there to be told to others.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import json
 import os
 import socket
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from featbert.errors import InputError
-from featbert.io import LockedError, take_lock
+from featbert.errors import BusyError
 
 
-class StoreBusyError(InputError):
+class StoreBusyError(BusyError):
     """Another process is writing this store."""
 
 
@@ -184,3 +187,53 @@ def _split(text: str) -> tuple[list[Any], bool]:
         with suppress(ValueError, RecursionError):
             values.append(json.loads(line))
     return values, rest != ""
+
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+_AGAIN = 0.01
+
+
+class LockedError(Exception):
+    """Another process has the lock; `text` is what it wrote into the file."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def take_lock(path: Path) -> TextIO:
+    """The file, made where it is not there, open to read and to add; closing it frees the lock.
+
+    Raises:
+        LockedError: another process has the lock.
+        OSError: the file cannot be opened to write.
+    """
+    while True:
+        file = path.open("a+", encoding="utf-8", errors="replace")
+        try:
+            _lock(file)
+        except BlockingIOError:
+            with file:
+                file.seek(0)
+                raise LockedError(file.read()) from None
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return file
+            file.close()
+            raise
+        except BaseException:
+            file.close()
+            raise
+        # Whoever had it may have taken the file away between the two steps: a lock of nothing.
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+
+
+def _lock(file: TextIO) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(_AGAIN)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

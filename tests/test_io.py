@@ -1,0 +1,140 @@
+"""Locks that end with their process, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from featbert.errors import BusyError, FeatbertError
+from featbert.io import (
+    explaining,
+    file_hash,
+    is_locked,
+    json_hash,
+    lock,
+    lock_beside,
+    owning,
+    replacing,
+    slug,
+    write_json,
+)
+from tests.processes import ROOT
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from featbert.io import owning
+with owning(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of `folder`."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], **pipes) as process:
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "one"
+    with holder(folder) as process:
+        assert is_locked(lock_beside(folder))
+        with pytest.raises(BusyError) as refused, owning(folder):
+            pass
+        assert f"process {process.pid} on {socket.gethostname()}" in str(refused.value)
+        assert str(folder) in str(refused.value)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert lock_beside(folder).exists()
+        assert not is_locked(lock_beside(folder))
+        with owning(folder):
+            assert f"process {os.getpid()} on" in lock_beside(folder).read_text("utf-8")
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path: Path) -> None:
+    with owning(tmp_path / "runs" / "one"):
+        assert is_locked(tmp_path / "runs" / ".one.lock")
+    assert list(tmp_path.iterdir()) == []
+    assert not is_locked(tmp_path / "runs" / ".one.lock")
+
+
+@pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])
+def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works) -> None:
+    def flock(file, how):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        contextlib.nullcontext() if works else pytest.raises(FeatbertError),
+        lock(tmp_path / "lock", "it"),
+    ):
+        pass
+    assert not is_locked(tmp_path / "lock")
+
+
+def test_a_lock_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
+        pass
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def interrupted() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_stale_temporary_files_are_removed(tmp_path: Path) -> None:
+    host = slug(socket.gethostname())
+    gone = tmp_path / f".file.{host}-4194305.tmp"  # no process has a number above 2 ** 22
+    names = (f".file.{host}-{os.getppid()}.tmp", ".file.elsewhere-4194305.tmp", ".other.1.tmp")
+    for left in (gone, *(tmp_path / name for name in names)):
+        left.touch()
+    write_json(tmp_path / "file", {"a": [1]})
+    assert {p.name for p in tmp_path.iterdir()} == {"file", *names}
+
+
+def test_what_the_system_refuses_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FeatbertError, match="missing"), explaining(tmp_path / "missing"):
+        (tmp_path / "missing" / "file").touch()
+    with pytest.raises(FeatbertError, match="first"), explaining(tmp_path / "second"):
+        raise FeatbertError("first")
+
+
+def test_hashes_and_names(tmp_path: Path) -> None:
+    assert json_hash({"a": 1, "b": 2}) == json_hash({"b": 2, "a": 1}) != json_hash({"a": 1})
+    (tmp_path / "empty").touch()
+    assert file_hash(tmp_path / "empty").startswith("e3b0c44298fc1c14")
+    assert slug("../Köln & more/") == "Köln_more"
+    assert slug("...") == "unnamed"
