@@ -18,7 +18,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from featbert.runs.record import RunRecord, record_from_json, record_to_json
+from featbert.runs.record import RunRecord, from_json, to_json
 
 RECORDS = Path(__file__).parent / "defaults"
 LEARNING_RATES = {
@@ -37,9 +37,13 @@ def kept_scores() -> dict[Setting, dict[int, float]]:
     """Dev F1 by seed of every record that is kept."""
     found: dict[Setting, dict[int, float]] = {}
     for path in sorted(RECORDS.glob("*.json")):
-        r = record_from_json(path.read_text("utf-8"), where=str(path))
-        key = (r.approach, r.settings["learning_rate"], r.settings["epochs"])
-        found.setdefault(key, {})[r.seed] = r.scores["dev"].entity.f1
+        r = from_json(RunRecord, path.read_text("utf-8"), where=str(path))
+        key = (
+            {"none": "features", "full": "finetune"}[r.tuning],
+            r.settings["learning_rate"],
+            r.settings["epochs"],
+        )
+        found.setdefault(key, {})[r.seed] = r.score("dev") or 0.0
     return found
 
 
@@ -81,13 +85,13 @@ def search(data: Path, runs: Path, cache: Path, approach: str, seeds: list[int])
             else:
                 run = finetune(corpus, seed=seed, settings=settings, runs_dir=runs)
             keep(run.record)
-            print(f"{run.record.scores['dev'].entity.f1:.4f}  {run.name}", flush=True)
+            print(f"{run.record.score('dev'):.4f}  {run.name}", flush=True)
 
 
 def keep(record: RunRecord) -> None:
     """Writes the record to the kept ones, without the folder it was trained in."""
     signature = dataclasses.replace(record.signature, source=record.signature.corpus)
-    text = record_to_json(dataclasses.replace(record, signature=signature))
+    text = to_json(dataclasses.replace(record, signature=signature))
     RECORDS.mkdir(exist_ok=True)
     (RECORDS / f"{record.name}.json").write_text(text, "utf-8")
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from featbert.runs.record import read_record, record_to_json
+from featbert.runs.record import read_record, to_json
 
 
 def record_text(folder: Path) -> str:
@@ -14,7 +14,7 @@ def record_text(folder: Path) -> str:
     record = read_record(folder)
     signature = dataclasses.replace(record.signature, source=record.signature.corpus)
     found = signature.model if Path(record.model_source).is_absolute() else record.model_source
-    return record_to_json(dataclasses.replace(record, signature=signature, model_source=found))
+    return to_json(dataclasses.replace(record, signature=signature, model_source=found))
 
 
 def markdown_tables(report: str) -> list[list[str]]:

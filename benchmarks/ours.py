@@ -26,8 +26,7 @@ from featbert.runs.planning import (
     plan_finetune_run,
 )
 from featbert.runs.preparing import Prepared, prepare_features, prepare_finetune
-from featbert.tasks.scorer import entity_counts, prf
-from featbert.tasks.scores import PRF
+from featbert.tasks.entities import TASK
 from featbert.training.loop import fit, predict, prediction_flops
 from featbert.training.settings import TrainingSettings
 
@@ -130,10 +129,10 @@ def _learned(
     settings, device = plan.options.settings, plan.options.device
     precision = cast(Precision, plan.signature.training_precision)
 
-    def scored() -> PRF:
+    def scored() -> dict[str, float]:
         ids = predict(tagger, dev, settings, device=device, precision=precision)
         tags = tags_by_sentence(ids, prepared.labels, dev.offsets)
-        return prf(*entity_counts(corpus["dev"].tags, tags).sum(0).tolist())
+        return TASK.dev_values(corpus["dev"].tags, tags)
 
     fitted = fit(
         tagger,
@@ -146,7 +145,7 @@ def _learned(
         precision=precision,
     )
     seconds = time.perf_counter() - started
-    scores = [row.dev_f1 for row in fitted.history if row.dev_f1 is not None]
+    scores = [row.dev_score for row in fitted.history if row.dev_score is not None]
     flops = fitted.flops + len(scores) * prediction_flops(tagger, dev, settings, device)
     return Learned(
         seconds,

@@ -17,7 +17,7 @@ from benchmarks.kept import markdown_tables, record_text, with_columns
 from featbert.analysis.compare import Comparison, compare_runs
 from featbert.report.rendering import render
 from featbert.runs.experiment_record import read_experiment_record
-from featbert.runs.record import record_from_json
+from featbert.runs.record import RunRecord, from_json
 from featbert.runs.run import Run
 
 KEPT = Path(__file__).parent / "readme"
@@ -42,7 +42,7 @@ def keep(experiment: str, runs_dir: Path) -> int:
 def kept(experiment: str) -> Comparison:
     """The comparison of the records that are kept of an experiment."""
     runs = [
-        Run(path.with_suffix(""), record_from_json(path.read_text("utf-8"), where=str(path)))
+        Run(path.with_suffix(""), from_json(RunRecord, path.read_text("utf-8"), where=str(path)))
         for path in sorted((KEPT / experiment).glob("*.json"))
     ]
     return compare_runs(runs)

@@ -6,7 +6,7 @@ import dataclasses
 from itertools import cycle, islice
 from pathlib import Path
 
-from featbert.runs.record import RECORD_NAME, record_from_json, record_to_json
+from featbert.runs.record import RECORD_NAME, RunRecord, from_json, to_json
 
 KEPT = Path(__file__).parent / "defaults"
 
@@ -15,9 +15,9 @@ def write_runs(folder: Path, number: int) -> None:
     """Folders of `number` runs: the kept records, again with other seeds where they are too few."""
     paths = sorted(KEPT.glob("*.json"))
     for at, path in enumerate(islice(cycle(paths), number)):
-        record = record_from_json(path.read_text("utf-8"), where=str(path))
+        record = from_json(RunRecord, path.read_text("utf-8"), where=str(path))
         seed = record.seed + 100 * (at // len(paths))
         name = f"{record.name}-{at}"
         (folder / name).mkdir()
-        text = record_to_json(dataclasses.replace(record, name=name, seed=seed))
+        text = to_json(dataclasses.replace(record, name=name, seed=seed))
         (folder / name / RECORD_NAME).write_text(text, "utf-8")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HEAVY = (
-    *("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy", "pydantic"),
+    *("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy"),
     *("matplotlib", "pandas"),
 )
 _MARK = "loaded:"

@@ -66,7 +66,7 @@ def test_imports_run_one_way(path: Path) -> None:
     ("library", "home"),
     [
         ("h5py", "features/store"),
-        ("seqeval", "tasks/scorer.py"),
+        ("seqeval", "tasks/entities.py"),
         ("matplotlib", "report/figures"),
         ("jinja2", "report/html"),
         ("datasets", "data/hub.py"),

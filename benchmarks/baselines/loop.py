@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers import get_linear_schedule_with_warmup
 
 from featbert.data.corpus import Corpus
-from featbert.tasks.scorer import entity_counts, prf
+from featbert.tasks.entities import TASK
 from featbert.training.settings import TrainingSettings
 
 IGNORED = -100  # label of what is no word: padding, specials, further pieces
@@ -93,4 +93,4 @@ def score(
     whole = [
         row + ["O"] * (len(tags) - len(row)) for row, tags in zip(predicted, gold, strict=True)
     ]
-    return prf(*entity_counts(gold, whole).sum(0).tolist()).f1
+    return TASK.dev_values(gold, whole)["f1"]

@@ -13,19 +13,21 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from featbert.analysis.rows import Row, Statistic
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.progress import track
 from featbert.runs.run import Run
-from featbert.tasks.scores import PRF
+from featbert.tasks.base import Bucket
+from featbert.tasks.entities import TASK
 from featbert.text import in_percent
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
     from featbert.data.corpus import Corpus, Split
-    from featbert.tasks.breakdown import Facet, Surface
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Breakdown:
     """Micro entity F1 of rows by bucket, on one split.
 
     Attributes:
-        facet: what the buckets are of, a key of `featbert.tasks.breakdown.FACETS`.
+        facet: what the buckets are of, a key of `Task.facets`.
         meaning: the same in words.
         gold: gold entities by bucket, in the order of buckets; where each seed learned from a part
             of its own, the mean over the first row's seeds, rounded. A bucket in which some run
@@ -58,7 +60,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         InputError: a facet that nobody knows.
     """
     check_facets(facets)
-    reader = _Reader([*dict.fromkeys(facets)])  # type: ignore[list-item]
+    reader = _Reader([*dict.fromkeys(facets)])
     found: list[Breakdown] = []
     notes: list[str] = []
     for facet in dict.fromkeys(facets):
@@ -66,7 +68,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
             rows = [row for row in comparison.rows if split in row.splits]
             for alike in _alike(rows, facet, split):
                 try:
-                    found.append(_breakdown(facet, split, alike, reader))  # type: ignore[arg-type]
+                    found.append(_breakdown(facet, split, alike, reader))
                 except FeatbertError as error:
                     notes.append(f"no scores by {facet} on {split}: {error}")
     return dataclasses.replace(
@@ -76,13 +78,11 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
 
 def check_facets(facets: Sequence[str]) -> None:
     """Raises InputError for names that are no facets."""
-    from featbert.tasks.breakdown import FACETS
-
     for facet in facets:
-        if facet not in FACETS:
+        if facet not in TASK.facets:
             raise InputError(
-                f"{', '.join(FACETS)} expected to part scores by, found {facet!r}"
-                f"{nearest(facet, list(FACETS))}"
+                f"{', '.join(TASK.facets)} expected to part scores by, found {facet!r}"
+                f"{nearest(facet, list(TASK.facets))}"
             )
 
 
@@ -95,9 +95,7 @@ def _alike(rows: Sequence[Row], facet: str, split: str) -> Iterable[list[Row]]:
     return groups.values()
 
 
-def _breakdown(facet: Facet, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
-    from featbert.tasks.breakdown import FACETS
-
+def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
     by_row = {
         row.name: [reader.scores(facet, split, run) for run in row.runs]
         for row in track(rows, f"scoring by {facet} on {split}", "rows")
@@ -106,17 +104,22 @@ def _breakdown(facet: Facet, split: str, rows: Sequence[Row], reader: _Reader) -
     scored = [run for runs in by_row.values() for run in runs]
     # What is only predicted by some, such as a length that gold has not, has no gold and no column.
     gold = {
-        name: round(statistics.fmean(run[name].gold for run in first))
+        name: round(statistics.fmean(run[name].size for run in first))
         for name in first[0]
-        if all(name in run and run[name].gold for run in scored)
+        if all(name in run and run[name].size for run in scored)
     }
     return Breakdown(
         facet,
-        FACETS[facet] + (_learned(rows[0]) if facet == "seen" else ""),
+        TASK.facets[facet].title + (_learned(rows[0]) if facet == "seen" else ""),
         split,
         gold,
         {
-            label: {name: Statistic.of([run[name].f1 for run in runs]) for name in gold}
+            label: {
+                name: Statistic.of(
+                    [float(TASK.measure.of(np.array(run[name].counts))) for run in runs]
+                )
+                for name in gold
+            }
             for label, runs in by_row.items()
         },
     )
@@ -132,13 +135,13 @@ def _learned(row: Row) -> str:
 class _Reader:
     """Scores of runs by bucket; a training text is read once, and a run's predictions are."""
 
-    def __init__(self, facets: Sequence[Facet]) -> None:
+    def __init__(self, facets: Sequence[str]) -> None:
         self._facets = facets
-        self._scores: dict[tuple[Path, str], dict[Facet, dict[str, PRF] | str]] = {}
+        self._scores: dict[tuple[Path, str], dict[str, dict[str, Bucket] | str]] = {}
         self._corpora: dict[str, Corpus | str] = {}
-        self._trained: dict[tuple[object, ...], set[Surface]] = {}
+        self._trained: dict[tuple[object, ...], set[Any]] = {}
 
-    def scores(self, facet: Facet, split: str, run: Run) -> dict[str, PRF]:
+    def scores(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
         """By bucket."""
         key = (run.folder, split)
         if key not in self._scores:
@@ -148,26 +151,26 @@ class _Reader:
             raise MissingError(found)
         return found
 
-    def _read_scores(self, split: str, run: Run) -> dict[Facet, dict[str, PRF] | str]:
+    def _read_scores(self, split: str, run: Run) -> dict[str, dict[str, Bucket] | str]:
         """By facet and bucket, or why there are none of the facet."""
-        from featbert.tasks.breakdown import breakdowns
-
         kept = run.predictions(split)
-        lacking: dict[Facet, str] = {}
-        train: set[Surface] = set()
+        lacking: dict[str, str] = {}
+        train: set[Any] = set()
         if "seen" in self._facets:
             try:
                 train = self._surfaces(run)
             except FeatbertError as error:
                 lacking["seen"] = str(error)
         facets = [facet for facet in self._facets if facet not in lacking]
-        return {**breakdowns(facets, kept.words, kept.gold, kept.predicted, train=train), **lacking}
+        return {
+            **TASK.break_down(facets, kept.words, kept.gold, kept.predicted, known=train),
+            **lacking,
+        }
 
-    def _surfaces(self, run: Run) -> set[Surface]:
+    def _surfaces(self, run: Run) -> set[Any]:
         """Entities that the run learned from."""
         from featbert.data.corpus import joined
         from featbert.data.share import drawn_part
-        from featbert.tasks.breakdown import surfaces
 
         record = run.record
         known = [record.signature.splits.get(name) for name in record.trained_on]
@@ -180,7 +183,7 @@ class _Reader:
         if key not in self._trained:
             whole = joined([self._read(run, name) for name in record.trained_on])
             part = drawn_part(whole, share, seed=record.seed)
-            self._trained[key] = surfaces([s.words for s in part], part.tags)
+            self._trained[key] = TASK.known([s.words for s in part], part.tags)
         return self._trained[key]
 
     def _read(self, run: Run, name: str) -> Split:

@@ -222,7 +222,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
         model=_names(run.record.signature.model for run in runs),
         context=_names(run.record.signature.context for run in runs),
         scorer=_names(run.record.signature.scorer for run in runs),
-        sizes={s: (scores[s].sentences, scores[s].words) for s in shared_texts},
+        sizes={s: (scores[s].examples, scores[s].words) for s in shared_texts},
         key={part: value for part, value in first.items() if _agree(runs, part)},
         varied=tuple(rows[0].varied),
         notes=tuple(_notes(rows, runs)),
@@ -251,7 +251,7 @@ def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
 
 
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    base = best_by_dev([o for o in rows if o.approach == "finetune" and same_task(o, row)])
+    base = best_by_dev([o for o in rows if o.tuning == "full" and same_task(o, row)])
     if named is not None and _same_data(named, row):
         base = named
     if base is None:

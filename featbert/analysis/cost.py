@@ -113,7 +113,7 @@ def _read_of(record: RunRecord) -> float:
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
     """The fine-tuned row that features are set against: their baseline, or the best one."""
-    if row.approach == "finetune":
+    if row.tuning == "full":
         return None
-    alike = [o for o in rows if o.approach == "finetune" and same_task(o, row)]
+    alike = [o for o in rows if o.tuning == "full" and same_task(o, row)]
     return next((o for o in alike if o.label == row.baseline), alike[0] if alike else None)

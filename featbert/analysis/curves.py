@@ -129,12 +129,12 @@ def freezing_points(comparison: Comparison) -> FreezingCurve:
             runs=_runs(row),
         )
         for row in comparison.rows
-        if row.approach == "finetune"
+        if row.tuning == "full"
     ]
     levels = [
         FeatureLevel(row.label, _f1(row), _runs(row))
         for row in comparison.rows
-        if row.approach == "features" and not (row.layers or "").startswith("layer:")
+        if row.tuning == "none" and not (row.layers or "").startswith("layer:")
     ]
     points.sort(key=lambda p: (p.series, -1 if p.freeze_to is None else p.freeze_to))
     return FreezingCurve(title_of(comparison), tuple(points), tuple(levels))
@@ -149,7 +149,7 @@ def layer_points(comparison: Comparison) -> LayerCurve:
     single = [
         (row, row.layer_indices[0])
         for row in comparison.rows
-        if row.approach == "features" and row.layer_indices and len(row.layer_indices) == 1
+        if row.tuning == "none" and row.layer_indices and len(row.layer_indices) == 1
     ]
     found: dict[tuple[str, int], Row] = {}
     for row, layer in single:

@@ -28,7 +28,7 @@ class Answer:
     """A row that is compared: its name, its approach, and the run that stands for it."""
 
     row: str
-    approach: str
+    tuning: str
     seed: int
     run: str
 
@@ -90,12 +90,12 @@ def _text(row: Row, split: str) -> tuple[str | None, str | None]:
 
 
 def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
-    from featbert.tasks.scorer import entities
+    from featbert.tasks.entities import TASK
 
     runs = _runs(rows)
     read = [run.predictions(split) for run in runs]
-    gold = [_spans(one) for one in entities(read[0].gold)]
-    by_row = [[_spans(one) for one in entities(found.predicted)] for found in read]
+    gold = [_spans(one) for one in TASK.spans(read[0].gold)]
+    by_row = [[_spans(one) for one in TASK.spans(found.predicted)] for found in read]
     wrong = [i for i, right in enumerate(gold) if any(found[i] != right for found in by_row)]
     sentences = tuple(
         JudgedSentence(
@@ -107,7 +107,7 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
         for i in wrong[:most]
     )
     answers = tuple(
-        Answer(row.name, row.approach, run.record.seed, run.name)
+        Answer(row.name, row.tuning, run.record.seed, run.name)
         for row, run in zip(rows, runs, strict=True)
     )
     return JudgedText(rows[0].corpus, split, answers, sentences, len(wrong), len(gold))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
 
 _SCORES = ("f1", "precision", "recall", "strict_f1", "word_f1", "word_accuracy")
-_TEXT = ("label", "approach", "layers", "corpus", "model", "context", "casing", "scorer")
+_TEXT = ("label", "tuning", "layers", "corpus", "model", "context", "casing", "scorer")
 # Whole numbers that not every row has: pandas would make floats of them.
 _WHOLE = (
     "extraction_words",
@@ -83,7 +83,7 @@ def _names(row: Row) -> dict[str, Any]:
     }
     return {
         "label": row.label,
-        "approach": row.approach,
+        "tuning": row.tuning,
         "layers": row.layers,
         **{name: row.varied.get(name, value) for name, value in shared.items()},
         "baseline": row.baseline,
@@ -135,11 +135,11 @@ def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
         if scores is not None:
             line |= {
                 f"{split}_f1": f1,
-                f"{split}_precision": scores.entity.precision,
-                f"{split}_recall": scores.entity.recall,
-                f"{split}_strict_f1": scores.strict.f1,
-                f"{split}_word_f1": scores.word.f1,
-                f"{split}_word_accuracy": scores.word_accuracy,
+                f"{split}_precision": scores.values["precision"],
+                f"{split}_recall": scores.values["recall"],
+                f"{split}_strict_f1": scores.values["strict_f1"],
+                f"{split}_word_f1": scores.values["word_f1"],
+                f"{split}_word_accuracy": scores.values["word_accuracy"],
             }
         base = baseline_of(row, rows, split)
         same = [r for r in base.runs if r.record.seed == record.seed] if base else []
@@ -165,4 +165,4 @@ def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
 
 def _f1(run: Run, split: str) -> float | None:
     scores = run.record.scores.get(split)
-    return None if scores is None else scores.entity.f1
+    return None if scores is None else scores.values["f1"]

@@ -41,7 +41,7 @@ def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     """What two runs of one row share: everything but seed, place and time."""
     record = run.record
     return (
-        record.approach,
+        record.tuning,
         record.layers,
         _canonical(record.settings),
         tuple(_conditions(record).items()),
@@ -57,9 +57,7 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
     for record, row_varied in zip(records, varied, strict=True):
         # Tuned settings may depend on what varies, so they are told across it; conditions such
         # as the training text follow from what varies, and are told only where it is the same.
-        namesakes = [
-            r for r in records if (r.approach, r.layers) == (record.approach, record.layers)
-        ]
+        namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
         same_cell = [r for r in namesakes if _cell(r, freed) == _cell(record, freed)]
         differing = {
             name: _setting(record.settings, name)
@@ -69,7 +67,7 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
         differing = _with_tagger(differing, record, namesakes)
         for name in _differing([_conditions(r) for r in same_cell]):
             differing.setdefault(name, _condition(record, name, same_cell))
-        base = "fine-tuning" if record.approach == "finetune" else record.layers or "features"
+        base = "fine-tuning" if record.tuning == "full" else record.layers or "features"
         inner = ", ".join(
             value if name == TAGGER else f"{name}={value}" for name, value in differing.items()
         )
@@ -79,18 +77,18 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
 
 def tagger_of(settings: Mapping[str, Any]) -> str:
     """What reads the frozen vectors: a BiLSTM of no layers is a linear probe."""
-    return "linear probe" if settings.get("lstm_layers") == 0 else "BiLSTM"
+    return "linear probe" if settings.get("body") == "linear" else "BiLSTM"
 
 
 def _with_tagger(
     differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
 ) -> dict[str, str]:
     """Where some namesakes are linear probes: the tagger's name instead of its sizes."""
-    if record.approach == "finetune" or len({tagger_of(r.settings) for r in namesakes}) < 2:
+    if record.tuning == "full" or len({tagger_of(r.settings) for r in namesakes}) < 2:
         return differing
     tagger = tagger_of(record.settings)
     alike = _differing([r.settings for r in namesakes if tagger_of(r.settings) == tagger])
-    sizes = [name for name in ("lstm_size", "lstm_layers") if name not in alike]
+    sizes = [name for name in ("body", "lstm_size", "lstm_layers") if name not in alike]
     rest = {name: value for name, value in differing.items() if name not in sizes}
     return {TAGGER: tagger, **rest}
 

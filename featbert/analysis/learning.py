@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from featbert.analysis.labels import TAGGER
 from featbert.analysis.rows import Row, Statistic
-from featbert.runs.record import Approach, RunRecord
+from featbert.runs.record import RunRecord
 from featbert.text import in_percent
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class LearningPoint:
 
     Attributes:
         series: name of its line: its layers or `fine-tuning`, and what tells it from other lines.
-        approach: "features" or "finetune".
+        tuning: name of the tuning.
         cell: of its row: points of one cell were scored on the same data with the same encoder.
         share: part of the training sentences, 1 for all of them.
         sentences: that its runs learned from, over seeds.
@@ -41,7 +41,7 @@ class LearningPoint:
     """
 
     series: str
-    approach: Approach
+    tuning: str
     cell: Mapping[str, str]
     share: float
     sentences: Statistic
@@ -107,7 +107,7 @@ def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
     alike: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if row.trained_on == ("train",):
-            key = (row.approach, row.layers, tuple(row.varied.values()))
+            key = (row.tuning, row.layers, tuple(row.varied.values()))
             alike.setdefault(key, []).append(row)
     lines: dict[str, list[LearningPoint]] = {}
     for group in alike.values():
@@ -128,7 +128,7 @@ def leads(points: Sequence[LearningPoint], split: str = "dev") -> list[Lead]:
             lines.setdefault(point.series, []).append(point)
     found = []
     for ours, theirs in itertools.product(lines.values(), lines.values()):
-        if (ours[0].approach, theirs[0].approach) != ("features", "finetune"):
+        if (ours[0].tuning, theirs[0].tuning) != ("none", "full"):
             continue
         if ours[0].cell != theirs[0].cell:
             continue
@@ -162,13 +162,13 @@ def trained_sentences(record: RunRecord) -> int:
 
 
 def _point(row: Row, told: Mapping[str, str]) -> LearningPoint:
-    base = "fine-tuning" if row.approach == "finetune" else row.layers or "features"
+    base = "fine-tuning" if row.tuning == "full" else row.layers or "features"
     inner = ", ".join(
         value if name == TAGGER else f"{name}={value}" for name, value in told.items()
     )
     return LearningPoint(
         series=" · ".join([f"{base} ({inner})" if inner else base, *row.varied.values()]),
-        approach=row.approach,
+        tuning=row.tuning,
         cell=row.cell,
         share=row.train_share,
         sentences=Statistic.of([trained_sentences(run.record) for run in row.runs]),

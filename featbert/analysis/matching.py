@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from featbert.runs.published import PublishedRow
 
 FACTS = (
-    "approach",
+    "tuning",
     "layers",
     "model",
     "context",
@@ -42,7 +42,7 @@ def row_facts(row: Row) -> dict[str, Any]:
     settings, signature = row.settings, row.signature
     warmup = settings.get("warmup")
     facts: dict[str, Any] = {
-        "approach": row.approach,
+        "tuning": row.tuning,
         "layers": row.layers,
         "model": model_name(row.model),
         "context": row.context,
@@ -51,7 +51,7 @@ def row_facts(row: Row) -> dict[str, Any]:
         "warmup": None if warmup is None else warmup > 0,
         "epochs": settings.get("epochs"),
     }
-    if row.approach == "finetune":
+    if row.tuning == "full":
         facts["method"] = _method(settings, row.signature.get("adapted_epochs", 0))
         facts["setting"] = _setting(settings.get("freeze_to"))
     return {name: value for name, value in facts.items() if value is not None}
@@ -61,8 +61,8 @@ def published_facts(row: PublishedRow) -> dict[str, Any]:
     """What a published row fixes. Without an approach it is fine-tuning; fine-tuning without a
     method or setting is plain, of all layers."""
     facts = {name: getattr(row, name) for name in FACTS if getattr(row, name) is not None}
-    facts.setdefault("approach", "finetune")
-    if facts["approach"] == "finetune":
+    facts.setdefault("tuning", "full")
+    if facts["tuning"] == "full":
         facts = {"method": "plain", "setting": "in-language"} | facts
     return facts
 

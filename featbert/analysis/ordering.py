@@ -26,7 +26,7 @@ def place_of_row(row: Row, *, by_layer: bool) -> tuple[object, ...]:
     told = "none" not in row.differing.values()
     first = (not single, order, natural(name), varied, told, row.train_share)
     settings = [by_value(value) for value in row.differing.values()]
-    return (row.approach == "finetune", *first, settings, natural(row.label))
+    return (row.tuning == "full", *first, settings, natural(row.label))
 
 
 def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:

@@ -21,7 +21,6 @@ from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import title_of
 from featbert.analysis.rows import Row, Statistic
 from featbert.errors import InputError
-from featbert.runs.record import Approach
 
 Currency = Literal["seconds", "flops"]
 # What parts rows that cannot be set against each other, by the column that names it.
@@ -42,7 +41,7 @@ class ParetoPoint:
 
     number: int
     name: str
-    approach: Approach
+    tuning: str
     f1: Statistic
     cost: float
     on_front: bool
@@ -151,7 +150,7 @@ def _points(
         ParetoPoint(
             number=n,
             name=_name(row, several=several),
-            approach=row.approach,
+            tuning=row.tuning,
             f1=f1,
             cost=cost,
             on_front=_on_front((cost, f1.mean), places),
@@ -173,7 +172,7 @@ def _cost(row: Row, currency: Currency, runs: int) -> float | None:
         if currency == "seconds"
         else (cost.training_flops, cost.extraction_flops)
     )
-    if row.approach == "finetune":
+    if row.tuning == "full":
         extraction = 0.0
     if extraction is None:
         return None

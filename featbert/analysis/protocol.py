@@ -25,6 +25,8 @@ _TOLD = (
     "schedule",
     "bias_correction",
     "lstm_size",
+    "body",
+    "body",
     "lstm_layers",
 )
 
@@ -54,8 +56,8 @@ def protocol_lines(
             yield from _line(name, [None], values)
     if table.protocol:
         yield f"published protocol: {table.protocol}"
-    for approach, name in (("finetune", "fine-tuning"), ("features", "features")):
-        shared = _shared([row for row in here if row.approach == approach])
+    for approach, name in (("full", "fine-tuning"), ("none", "features")):
+        shared = _shared([row for row in here if row.tuning == approach])
         if shared:
             yield f"{name} here: {', '.join(shared)}"
 

@@ -225,7 +225,7 @@ def _label(
 ) -> str:
     """`fine-tuning (bert-base-cased, learning_rate=3e-05)`: published, then the comparison's."""
     its = published[place]
-    same = [p for p in published if (p.approach, p.layers) == (its.approach, its.layers)]
+    same = [p for p in published if (p.tuning, p.layers) == (its.tuning, its.layers)]
     parts = [its.source] if its.source else []
     parts += [
         _part(name, getattr(its, name))
@@ -240,8 +240,8 @@ def _label(
             for name, value in own.items()
             if any(other.get(name) != value for other in told)
         ]
-    approach = its.approach or "finetune"
-    base = "fine-tuning" if approach == "finetune" else its.layers or approach
+    approach = its.tuning or "full"
+    base = "fine-tuning" if approach == "full" else its.layers or approach
     return f"{base} ({', '.join(parts)})" if parts else base
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from featbert.analysis.seeds import LEVEL
 from featbert.errors import InputError
+from featbert.tasks.entities import f1_of
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,15 +51,6 @@ class PairedTest:
     units: int
     resamples: int
     exact: bool
-
-
-def f1_of(counts: NDArray[np.floating] | Counts) -> Floats:
-    """(..., 3) correct, predicted, gold -> (...) micro F1; 0 where nothing is predicted or gold."""
-    correct, found = counts[..., 0], counts[..., 1] + counts[..., 2]
-    f1: Floats = np.divide(
-        2.0 * correct, found, out=np.zeros(np.shape(correct), np.float64), where=found != 0
-    )
-    return f1
 
 
 def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from featbert.runs.grouping import EVALUATED
-from featbert.runs.record import Approach, RunRecord
+from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
-from featbert.tasks.scores import SplitScores
+from featbert.tasks.base import Scores
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Row:
     Attributes:
         label: what the row is called: its layers or `fine-tuning`, and in parentheses what
             tells it from rows with the same layers.
-        approach: "features" or "finetune".
+        tuning: name of the tuning.
         layers: layer combination, None for fine-tuning.
         layer_indices: hidden states it reads, None for fine-tuning.
         model: encoder as the newest run names it.
@@ -122,7 +122,7 @@ class Row:
     """
 
     label: str
-    approach: Approach
+    tuning: str
     layers: str | None
     layer_indices: tuple[int, ...] | None
     model: str
@@ -191,7 +191,7 @@ def build_row(
     }
     return Row(
         label=label,
-        approach=record.approach,
+        tuning=record.tuning,
         layers=record.layers,
         layer_indices=None if record.layer_indices is None else tuple(record.layer_indices),
         model=record.signature.model,
@@ -235,16 +235,16 @@ def _newest_by_seed(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
 
 
 def _summary(split: str, runs: Sequence[Run]) -> SplitSummary:
-    def over(number: Callable[[SplitScores], float]) -> Statistic:
+    def over(number: Callable[[Scores], float]) -> Statistic:
         return Statistic.of([number(run.record.scores[split]) for run in runs])
 
     return SplitSummary(
-        f1=over(lambda s: s.entity.f1),
-        precision=over(lambda s: s.entity.precision),
-        recall=over(lambda s: s.entity.recall),
-        strict_f1=over(lambda s: s.strict.f1),
-        word_f1=over(lambda s: s.word.f1),
-        word_accuracy=over(lambda s: s.word_accuracy),
+        f1=over(lambda s: s.values["f1"]),
+        precision=over(lambda s: s.values["precision"]),
+        recall=over(lambda s: s.values["recall"]),
+        strict_f1=over(lambda s: s.values["strict_f1"]),
+        word_f1=over(lambda s: s.values["word_f1"]),
+        word_accuracy=over(lambda s: s.values["word_accuracy"]),
     )
 
 

@@ -35,7 +35,6 @@ from featbert.errors import FeatbertError
 from featbert.io import replacing
 from featbert.progress import track
 from featbert.runs.run import Run
-from featbert.runs.sealing import is_sealed, sealed, without_seal
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
@@ -100,7 +99,9 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
     pairs = [(theirs[seed], ours[seed]) for seed in seeds]
-    f1 = [[run.record.scores[split].entity.f1 for run in side] for side in zip(*pairs, strict=True)]
+    f1 = [
+        [run.record.scores[split].values["f1"] for run in side] for side in zip(*pairs, strict=True)
+    ]
     tests = _Tests(split, resamples)
     return Difference(
         row=row.name,
@@ -140,7 +141,7 @@ class _Tests:
             for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
         )
         found = paired_test(first, second, resamples=self.resamples)
-        _keep(kept, json.dumps(sealed(dataclasses.asdict(found))))
+        _keep(kept, json.dumps(dataclasses.asdict(found)))
         return found
 
     def units(self, run: Run) -> str:
@@ -160,10 +161,8 @@ class _Tests:
 
 def unit_counts(run: Run, split: str) -> Counts:
     """(U, 3) correct, predicted, gold entities of each document, or sentence without documents."""
-    from featbert.tasks.scorer import entity_counts
-
     found = run.predictions(split)
-    counts = entity_counts(found.gold, found.predicted)
+    counts = run.task.counts(found.gold, found.predicted)
     if not any(found.documents):
         return counts
     numbers = {document: place for place, document in enumerate(dict.fromkeys(found.documents))}
@@ -173,7 +172,7 @@ def unit_counts(run: Run, split: str) -> Counts:
 def _hash(run: Run, split: str) -> str:
     """Of the predictions, which are all that a test depends on."""
     try:
-        return hashlib.sha256((run.folder / f"{split}.conll").read_bytes()).hexdigest()
+        return hashlib.sha256(run.predictions_path(split).read_bytes()).hexdigest()
     except OSError:
         run.predictions(split)  # says what is wrong
         raise
@@ -191,6 +190,6 @@ def _read_kept(path: Path) -> PairedTest | None:
     """A test as it was kept; None where there is none, or one that nobody kept."""
     try:
         data = json.loads(path.read_text("utf-8"))
-        return PairedTest(**without_seal(data)) if is_sealed(data) else None
+        return PairedTest(**data)
     except (OSError, ValueError, TypeError, RecursionError):
         return None

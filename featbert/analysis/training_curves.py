@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import title_of
-from featbert.runs.record import Approach
 from featbert.runs.run import Run
 
 
@@ -39,7 +38,7 @@ class RowCurves:
     """A row's runs, by rising seed."""
 
     name: str
-    approach: Approach
+    tuning: str
     seeds: tuple[SeedCurve, ...]
 
 
@@ -56,8 +55,7 @@ def training_curves(comparison: Comparison) -> TrainingCurves:
     return TrainingCurves(
         title_of(comparison),
         tuple(
-            RowCurves(row.name, row.approach, tuple(map(_curve, row.runs)))
-            for row in comparison.rows
+            RowCurves(row.name, row.tuning, tuple(map(_curve, row.runs))) for row in comparison.rows
         ),
     )
 
@@ -69,6 +67,6 @@ def _curve(run: Run) -> SeedCurve:
         seed=record.seed,
         epochs=tuple(epoch.epoch for epoch in record.history),
         loss=tuple(epoch.train_loss for epoch in record.history),
-        dev_f1=tuple(epoch.dev_f1 for epoch in record.history),
+        dev_f1=tuple(epoch.dev_score for epoch in record.history),
         best_epoch=record.best_epoch,
     )

@@ -35,7 +35,6 @@ from featbert.analysis.transfer_data import (
 from featbert.analysis.transfer_notes import matrix_notes, run_notes
 from featbert.encoders.layers import NAMES
 from featbert.runs.grouping import CONDITIONS, comparable_key, freed_keys
-from featbert.runs.record import Approach
 from featbert.runs.run import Run
 from featbert.text import natural
 
@@ -77,7 +76,7 @@ class TransferMatrix:
     """
 
     label: str
-    approach: Approach
+    tuning: str
     layers: str | None
     settings: Mapping[str, Any]
     model: str
@@ -129,7 +128,7 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = "test") -> list[Trans
         split: "test", "dev", or another split that runs were evaluated on.
 
     Raises:
-        RecordError: an evaluation is damaged, or is another run's.
+        InputError: an evaluation is damaged, or is another run's.
     """
     by_folder = {run.folder.absolute(): run for run in runs}
     tables: dict[tuple[object, ...], list[Run]] = {}
@@ -173,8 +172,8 @@ def _way(run: Run) -> tuple[object, ...]:
     the corpus."""
     signature = run.record.signature
     conditions = [getattr(signature, name, None) for name in CONDITIONS if name != "train"]
-    approach, layers, settings, *_ = row_key(run, frozenset())
-    return approach, layers, settings, *conditions
+    tuning, layers, settings, *_ = row_key(run, frozenset())
+    return tuning, layers, settings, *conditions
 
 
 def _without_corpus(run: Run) -> Run:
@@ -187,7 +186,7 @@ def _place_of_way(group: Sequence[ScoredRun], naming: Naming) -> tuple[object, .
     name = record.layers or ""
     order = NAMES.index(name) if name in NAMES else len(NAMES)
     settings = [by_value(value) for value in naming.differing.values()]
-    return record.approach == "finetune", order, natural(name), settings, natural(naming.label)
+    return record.tuning == "full", order, natural(name), settings, natural(naming.label)
 
 
 def _matrix(
@@ -203,7 +202,7 @@ def _matrix(
     first = scored[0].run.record
     matrix = TransferMatrix(
         label=naming.label,
-        approach=first.approach,
+        tuning=first.tuning,
         layers=first.layers,
         settings=first.settings,
         model=", ".join(dict.fromkeys(s.run.record.signature.model for s in scored)),

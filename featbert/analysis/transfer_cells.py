@@ -39,7 +39,7 @@ class TransferCell:
 def own_cell(kept: Sequence[ScoredRun], split: str) -> TransferCell:
     """The cell of the data that the runs, one a seed, were trained for."""
     return TransferCell(
-        f1=Statistic.of([s.run.record.scores[split].entity.f1 for s in kept]),
+        f1=Statistic.of([s.run.record.scores[split].values["f1"] for s in kept]),
         seeds=tuple(s.run.record.seed for s in kept),
         runs=tuple(s.run.name for s in kept),
         own=True,
@@ -71,7 +71,7 @@ def other_cell(kept: Sequence[ScoredRun], key: DataKey) -> TransferCell | None:
     pairs = [counted[seed] for seed in sorted(counted)]
     evaluations = [evaluation for _, evaluation in pairs]
     return TransferCell(
-        f1=Statistic.of([e.scores.entity.f1 for e in evaluations]),
+        f1=Statistic.of([e.scores.values["f1"] for e in evaluations]),
         seeds=tuple(sorted(counted)),
         runs=tuple(one.run.name for one, _ in pairs),
         own=False,

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from featbert.errors import InputError
 from featbert.runs.evaluations import (
     EvaluationRecord,
     evaluation_files,
     read_evaluation,
 )
-from featbert.runs.record import RecordError, SplitIdentity
+from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 
 # What a column is told by: fingerprints of a text and of its tags, before any mapping of types.
@@ -74,18 +75,18 @@ def read_scored(run: Run, split: str) -> ScoredRun:
     """A run with its evaluations on `split`.
 
     Raises:
-        RecordError: an evaluation is another run's.
+        InputError: an evaluation is another run's.
     """
     record = run.record
     kept, left_out = [], []
     for path in evaluation_files(run):
         try:
             evaluation = read_evaluation(path)
-        except RecordError as error:
+        except InputError as error:
             left_out.append(f"left out, an evaluation that cannot be read: {error}")
             continue
         if evaluation.run not in (run.name, record.name):
-            raise RecordError(
+            raise InputError(
                 f"evaluations of run {run.name} expected in {run.folder}, the one on "
                 f"{evaluation.corpus} is of {evaluation.run}; evaluate the run again"
             )

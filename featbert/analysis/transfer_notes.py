@@ -175,8 +175,8 @@ def _own_twice(one: ScoredRun) -> Iterator[str]:
     if one.own_key is None:
         return
     for evaluation in one.on(one.own_key):
-        own = one.run.record.scores[evaluation.split].entity.f1
-        again = evaluation.scores.entity.f1
+        own = one.run.record.scores[evaluation.split].values["f1"]
+        again = evaluation.scores.values["f1"]
         types = {*one.run.record.signature.entity_types, *evaluation.entity_types}
         if any(old != new and old in types for old, new in evaluation.mapping.items()):
             yield (

@@ -134,7 +134,7 @@ def differences(
 def _difference(matrix: TransferMatrix, row: PublishedTransfer, test: str) -> float | None:
     if test not in row.f1 or not row.comparable:
         return None
-    if matrix.approach != "finetune" or matrix.split != "test":
+    if matrix.tuning != "full" or matrix.split != "test":
         return None
     frozen = matrix.settings.get("freeze_to")
     if frozen != row.freeze_to or (frozen and matrix.encoder_layers != _LAYERS):

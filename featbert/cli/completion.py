@@ -28,7 +28,7 @@ _SCORES = ("precision", "recall", "strict_f1", "word_f1", "word_accuracy")
 
 def layers(incomplete: str) -> list[tuple[str, str]]:
     """Names of layer combinations."""
-    return [(name, told) for name, told in _LAYERS.items() if name.startswith(incomplete)]
+    return [(name, meaning) for name, meaning in _LAYERS.items() if name.startswith(incomplete)]
 
 
 def stored_layers(incomplete: str) -> list[tuple[str, str]]:
@@ -90,9 +90,11 @@ def published(incomplete: str) -> list[str]:
 
 def facets(incomplete: str) -> list[tuple[str, str]]:
     """What scores can be parted by."""
-    from featbert.tasks.breakdown import FACETS
+    from featbert.tasks.entities import TASK
 
-    return [(name, told) for name, told in FACETS.items() if name.startswith(incomplete)]
+    return [
+        (name, facet.title) for name, facet in TASK.facets.items() if name.startswith(incomplete)
+    ]
 
 
 def varyable(incomplete: str) -> list[str]:

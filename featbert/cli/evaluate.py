@@ -131,11 +131,11 @@ def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -
     """A line of scores, and one for each thing that a reader should know about them."""
     from featbert.report.units import duration
 
-    what, entity = f"{record.corpus} {record.split}", record.scores.entity
+    what, values = f"{record.corpus} {record.split}", record.scores.values
     seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
     lines = [
-        f"{what}  F1 {100 * entity.f1:.2f}  precision {100 * entity.precision:.2f}  "
-        f"recall {100 * entity.recall:.2f}  {counted(record.scores.sentences, 'sentence')}  "
+        f"{what}  F1 {100 * values['f1']:.2f}  precision {100 * values['precision']:.2f}  "
+        f"recall {100 * values['recall']:.2f}  {counted(record.scores.examples, 'sentence')}  "
         f"{counted(record.scores.words, 'word')}  "
         f"{'evaluated before' if was_there else duration(seconds)}  {plan.path}"
     ]

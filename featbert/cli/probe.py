@@ -55,8 +55,7 @@ def probe(
     from featbert.errors import InputError
     from featbert.progress import track
     from featbert.runs.identity import check_same_text, check_trainable
-    from featbert.tasks.scorer import score
-    from featbert.tasks.word_report import word_level_report
+    from featbert.tasks.entities import TASK, word_report
     from featbert.training.probe import fit_probe
 
     store = choose_store(features, cache_dir)
@@ -85,10 +84,10 @@ def probe(
             store.read("dev", combination.indices)[0],
         )
         predicted = [found[a:b] for a, b in pairwise(offsets)]
-        scores = score(gold, predicted)
+        scores = TASK.score(gold, predicted).values
         typer.echo(
-            f"{combination.name}  dev F1 {100 * scores.entity.f1:.2f}  "
-            f"word accuracy {100 * scores.word_accuracy:.2f}"
+            f"{combination.name}  dev F1 {100 * scores['f1']:.2f}  "
+            f"word accuracy {100 * scores['word_accuracy']:.2f}"
         )
         if report:
-            typer.echo(printable_lines(word_level_report(gold, predicted).text))
+            typer.echo(printable_lines(word_report(gold, predicted)))

@@ -105,7 +105,7 @@ class Meter:
 
             def on_epoch(row: Epoch) -> None:
                 bar.line.note = f"epoch {row.epoch}: loss {row.train_loss:.3f}" + (
-                    "" if row.dev_f1 is None else f", dev F1 {100 * row.dev_f1:.2f}"
+                    "" if row.dev_score is None else f", dev {100 * row.dev_score:.2f}"
                 )
 
             def on_outdated(count: int) -> None:

@@ -40,10 +40,10 @@ def write_html(
     from featbert.analysis.significance import with_significance
     from featbert.report.html.page import html_report
     from featbert.report.html.writing import write_report
-    from featbert.tasks.breakdown import FACETS
+    from featbert.tasks.entities import TASK
 
     told = [
-        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(FACETS))
+        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(TASK.facets))
         for one in comparisons
     ]
     title = f"{experiment}: features or fine-tuning?" if experiment else "Features or fine-tuning?"

@@ -140,12 +140,12 @@ def _finished_object(run: Run) -> dict[str, Any]:
     return {
         "run": run.name,
         "state": "finished",
-        "approach": r.approach,
+        "tuning": r.tuning,
         "layers": r.layers,
         "corpus": r.signature.corpus,
         "model": r.signature.model,
         "seed": r.seed,
-        "f1": {split: scores.entity.f1 for split, scores in r.scores.items()},
+        "f1": {split: r.score(split) for split in r.scores},
         "training_seconds": r.cost.training_seconds,
         "started": r.started,
     }
@@ -155,14 +155,14 @@ def _unfinished_object(run: UnfinishedRun) -> dict[str, Any]:
     return {
         "run": run.folder.name,
         "state": "unfinished",
-        "approach": run.approach,
+        "tuning": run.tuning,
         "layers": run.layers,
         "corpus": run.corpus,
         "model": run.model,
         "seed": run.seed,
         "epochs_done": run.epochs_done,
         "epochs": run.epochs,
-        "dev_f1": run.dev_f1,
+        "dev": run.dev_score,
     }
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from featbert.cli.text import json_lines, printable
 from featbert.errors import InputError
 from featbert.progress import stage
-from featbert.report.rendering import render
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
@@ -35,6 +34,8 @@ def shown(
 
     Transfer matrices follow the comparison; in JSON they are its key `transfer`.
     """
+    from featbert.report.rendering import render
+
     if not matrices:
         return render(comparisons, format, notes=notes, show=show, **_terminal(format))
     from featbert.report.transfer_rendering import render_transfer

@@ -93,7 +93,7 @@ def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
 
     r = run.record
     what = called(r.layers, r.settings)
-    scores = "  ".join(f"{split} {100 * s.entity.f1:.2f}" for split, s in r.scores.items())
+    scores = "  ".join(f"{split} {100 * s.values['f1']:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
     line = f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
     return printable(line)

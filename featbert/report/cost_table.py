@@ -28,7 +28,7 @@ def cost_table(comparison: Comparison, before: str, number: int) -> Table:
     ]
     drawn += _columns(rows, "time", "s", "quality", lambda r: r.seconds, units.duration)
     drawn += _columns(rows, "operations", "FLOPs", "cost", lambda r: r.flops, units.operations)
-    approaches = [row.approach for row in comparison.rows]
+    approaches = [row.tuning for row in comparison.rows]
     return Table(
         title=units.visible(f"{before}Cost"),
         subtitle=units.visible(" · ".join([comparison.corpus, *_machines(comparison)])),

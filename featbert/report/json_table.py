@@ -89,7 +89,7 @@ def _row(row: Row, number: int) -> dict[str, Any]:
     return {
         "group": number,
         "label": row.label,
-        "approach": row.approach,
+        "tuning": row.tuning,
         "layers": row.layers,
         "layer_indices": row.layer_indices,
         "model": row.model,

@@ -38,7 +38,7 @@ def published_table(reproduction: Reproduction, counted: str, number: int) -> Ta
     drawn = list(_name_columns(reproduction))
     for split in reproduction.splits:
         drawn += _figure_columns(rows, split, _digits(reproduction))
-    approaches = [row.published.approach for row in rows]
+    approaches = [row.published.tuning for row in rows]
     source = [table.source] if table.source else []
     return Table(
         title=units.visible(f"{counted}Published: {table.title}"),

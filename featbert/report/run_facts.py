@@ -45,9 +45,6 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
-    if r.halved_to:
-        halved = ", ".join(f"{what} {tokens:,}" for what, tokens in r.halved_to.items())
-        facts.append(("batches halved to", f"{halved} padded tokens"))
     return facts
 
 
@@ -64,9 +61,10 @@ def scores_table(run: Run) -> Table:
     """Precision, recall, F1 and gold entities of each split: all entities, then by type."""
     rows, sections = [], []
     for split, found in run.record.scores.items():
-        for name, prf in (("all", found.entity), *found.by_type.items()):
-            shares = (prf.precision, prf.recall, prf.f1)
-            cells = [plain_cell(text) for text in (*map(units.percent, shares), f"{prf.gold:,}")]
+        for name, prf in (("all", found.values), *found.by_class.items()):
+            shares = (prf["precision"], prf["recall"], prf["f1"])
+            gold = prf.get("gold", sum(one["gold"] for one in found.by_class.values()))
+            cells = [plain_cell(text) for text in (*map(units.percent, shares), f"{gold:,.0f}")]
             rows.append((text_cell(f"{split} {name}"), *cells))
             sections.append(name == "all" and len(rows) > 1)
     heads = ("scores", "precision", "recall", "F1", "entities")
@@ -80,7 +78,7 @@ def epochs_table(run: Run) -> Table:
         (
             plain_cell(f"{e.epoch} best" if e.epoch == best else str(e.epoch)),
             plain_cell(f"{e.train_loss:.4f}"),
-            Cell(units.percent(e.dev_f1), (units.percent(e.dev_f1),), best=e.epoch == best),
+            Cell(units.percent(e.dev_score), (units.percent(e.dev_score),), best=e.epoch == best),
             plain_cell(units.duration(e.seconds)),
         )
         for e in run.record.history

@@ -38,7 +38,7 @@ def runs_table(found: FoundRuns) -> Table:
 
 def _finished(run: Run) -> tuple[Cell, ...]:
     r = run.record
-    scores = [r.scores[s].entity.f1 if s in r.scores else None for s in ("dev", "test")]
+    scores = [r.score(s) for s in ("dev", "test")]
     return (
         text_cell(run.name),
         plain_cell("finished"),
@@ -54,9 +54,9 @@ def _unfinished(run: UnfinishedRun) -> tuple[Cell, ...]:
     return (
         text_cell(run.folder.name),
         plain_cell(f"epoch {run.epochs_done} of {epochs}"),
-        text_cell(NONE if run.approach is None else run.layers or "fine-tuning"),
+        text_cell(NONE if run.tuning is None else run.layers or "fine-tuning"),
         plain_cell(NONE if run.seed is None else str(run.seed)),
-        plain_cell(percent(run.dev_f1)),
+        plain_cell(percent(run.dev_score)),
         plain_cell(NONE),
         plain_cell(duration(run.seconds)),
     )

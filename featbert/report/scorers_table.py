@@ -66,9 +66,7 @@ def scorers_table(comparison: Comparison, before: str, number: int) -> Table:
         subtitle=units.visible(" · ".join([comparison.corpus, *told, comparison.scorer])),
         columns=tuple(column for column, _ in drawn),
         rows=tuple(zip(*(cells for _, cells in drawn), strict=True)),
-        sections=tuple(
-            i > 0 and rows[i - 1].approach != row.approach for i, row in enumerate(rows)
-        ),
+        sections=tuple(i > 0 and rows[i - 1].tuning != row.tuning for i, row in enumerate(rows)),
         legend=(*_LEGEND, _COMPARED) if baselines else _LEGEND,
         notes=tuple(f"note: {units.visible(note)}" for note in scorer_notes(comparison)),
         blocks=("name", *(_BLOCKS[split] for split in splits)),

@@ -39,7 +39,7 @@ def significance_table(comparison: Comparison, before: str, number: int) -> Tabl
     for split in splits:
         drawn += _columns(split, [found.get((row, split)) for row in labels])
     against = f" to {baselines[0]}" if len(baselines) == 1 else " to the baseline"
-    approach = {row.name: row.approach for row in comparison.rows}
+    approach = {row.name: row.tuning for row in comparison.rows}
     return Table(
         title=units.visible(f"{before}Differences{against}"),
         subtitle=units.visible(comparison.corpus),

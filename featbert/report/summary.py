@@ -56,8 +56,8 @@ def findings(comparison: Comparison) -> list[Finding]:
 def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     data = [lead_line(lead) for lead in leads(learning_points(rows))]
     rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
-    features = best_by_dev([row for row in rows if row.approach == "features"])
-    tuned = best_by_dev([row for row in rows if row.approach == "finetune"])
+    features = best_by_dev([row for row in rows if row.tuning == "none"])
+    tuned = best_by_dev([row for row in rows if row.tuning == "full"])
     if features is None or tuned is None:
         only = features or tuned
         if only is not None:
@@ -118,7 +118,7 @@ def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row.approach == "features" and "dev" in row.splits and shared(row) == shared(best)
+        if row.tuning == "none" and "dev" in row.splits and shared(row) == shared(best)
     ]
 
 

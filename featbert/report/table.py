@@ -128,9 +128,7 @@ def _table(comparison: Comparison, counted: str, number: int, show: Sequence[str
         subtitle=units.visible(_subtitle(comparison)),
         columns=tuple(column for column, _ in drawn),
         rows=tuple(zip(*(cells for _, cells in drawn), strict=True)),
-        sections=tuple(
-            i > 0 and rows[i - 1].approach != row.approach for i, row in enumerate(rows)
-        ),
+        sections=tuple(i > 0 and rows[i - 1].tuning != row.tuning for i, row in enumerate(rows)),
         legend=tuple(_legend(comparison, show)),
         notes=tuple(f"note: {units.visible(note)}" for note in comparison.notes),
         number=number,

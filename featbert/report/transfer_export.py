@@ -151,7 +151,7 @@ def _matrix(number: int, matrix: TransferMatrix) -> dict[str, Any]:
     return {
         "number": number,
         "label": matrix.label,
-        "approach": matrix.approach,
+        "tuning": matrix.tuning,
         "layers": matrix.layers,
         "settings": matrix.settings,
         "model": matrix.model,

@@ -16,10 +16,9 @@ from typing import cast
 
 import numpy as np
 
-from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus, Split
 from featbert.encoders.device import Precision
-from featbert.encoders.fitting import TokenBudget, halved_budgets
+from featbert.encoders.fitting import TokenBudget
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.errors import MissingError
@@ -45,16 +44,15 @@ from featbert.runs.preparing import (
     prepare_features,
     prepare_finetune,
 )
-from featbert.runs.record import Cost, RunRecord
+from featbert.runs.record import Cost, RunRecord, write_record
 from featbert.runs.recording import (
     checkpoint_identity,
     config_text,
     layer_indices,
     learned_mix,
 )
-from featbert.runs.run import Run, write_record
-from featbert.tasks.scorer import entity_counts, prf, score
-from featbert.tasks.scores import PRF
+from featbert.runs.run import Run
+from featbert.tasks.base import get_task
 from featbert.text import named_sentence
 from featbert.training.checkpoint import NAME as CHECKPOINT
 from featbert.training.checkpoint import Checkpoint
@@ -155,6 +153,7 @@ def _train(
     prepared = prepare()
     precision = cast(Precision, plan.signature.training_precision)
     scheme = plan.signature.tag_scheme
+    task = get_task("entities")
     tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels
     evaluated = evaluated_splits(plan, corpus)
     budgets = {
@@ -181,8 +180,8 @@ def _train(
         )
         return tags_by_sentence(ids, labels, inputs[split.name].offsets, scheme)
 
-    def score_dev() -> PRF:
-        return prf(*entity_counts(corpus["dev"].tags, tags_of(corpus["dev"])).sum(0).tolist())
+    def score_dev() -> dict[str, float]:
+        return task.dev_values(corpus["dev"].tags, tags_of(corpus["dev"]))
 
     learns_dev = "dev" in settings.trained_splits
     with epoch_log(listeners.log_dir, plan.folder.name) as log:
@@ -213,11 +212,13 @@ def _train(
     predicted = {split.name: tags_of(split) for split in evaluated}
     prediction_seconds = time.perf_counter() - clock
     for split in evaluated:
-        write_conll(folder / f"{split.name}.conll", split.sentences, predicted[split.name])
+        path = folder / task.predictions_name(split.name)
+        task.write_predictions(path, split.sentences, predicted[split.name])
     save_weights(folder / "weights.safetensors", tagger)
     record = RunRecord(
         name=plan.folder.name,
-        approach=plan.approach,
+        task=task.name,
+        tuning="none" if plan.approach == "features" else "full",
         layers=plan.layers,
         layer_indices=layer_indices(plan),
         seed=plan.seed,
@@ -225,7 +226,7 @@ def _train(
         vary=list(plan.options.vary),
         settings=plan.settings,
         signature=plan.signature,
-        scores={s.name: score(s.tags, predicted[s.name]) for s in evaluated},
+        scores={s.name: task.score(s.tags, predicted[s.name]) for s in evaluated},
         history=fitted.history,
         best_epoch=fitted.best_epoch,
         mix=learned_mix(tagger, layer_indices(plan)),
@@ -244,8 +245,7 @@ def _train(
         weights=file_hash(folder / "weights.safetensors"),
         train_sentences=len(prepared.train),
         train_words=prepared.train.n_words,
-        predictions={s.name: file_hash(folder / f"{s.name}.conll") for s in evaluated},
-        halved_to=halved_budgets(budgets),
+        predictions={s.name: file_hash(folder / task.predictions_name(s.name)) for s in evaluated},
     )
     write_record(folder, record)
     # After the record: a kill in between leaves a finished run and a file too many (`settle`).

@@ -33,7 +33,7 @@ from featbert.runs.loading import LoadedTagger, load_tagger
 from featbert.runs.run import Run
 from featbert.runs.type_mapping import mapped_tags, mapped_types
 from featbert.runs.usable import UsableRun, check_usable
-from featbert.tasks.scorer import SCORER_NAME, score
+from featbert.tasks.base import get_task
 from featbert.versions import library_versions
 
 FOLDER = "evaluations"
@@ -94,7 +94,8 @@ def carry_out_evaluation(
     if plan.mapping:
         gold = [mapped_tags(tags, plan.mapping) for tags in gold]
         predicted = [mapped_tags(tags, plan.mapping) for tags in predicted]
-    scores = score(gold, predicted)
+    task = get_task(plan.usable.record.task)
+    scores = task.score(gold, predicted)
     types = mapped_types((t[2:] for row in gold for t in row if t != "O"), {})
     taught = mapped_types(plan.usable.entity_types, plan.mapping)
     record = EvaluationRecord(
@@ -109,7 +110,7 @@ def carry_out_evaluation(
         unseen_types=[name for name in types if name not in taught],
         absent_types=[name for name in taught if name not in types],
         scores=scores,
-        scorer=SCORER_NAME,
+        scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,
         device=tagger.device.kind,

@@ -9,10 +9,10 @@ from pathlib import Path
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, nearest
 from featbert.runs.evaluations import EvaluationRecord, evaluation_path, read_evaluation
-from featbert.runs.record import RecordError, SplitIdentity
+from featbert.runs.record import SplitIdentity
 from featbert.runs.type_mapping import check_mapping
 from featbert.runs.usable import UsableRun
-from featbert.tasks.scorer import SCORER_NAME
+from featbert.tasks.base import get_task
 
 
 class EvaluationError(InputError):
@@ -46,20 +46,20 @@ class PlannedEvaluation:
         """The record, if this evaluation is done: by the scorer of now, and with its predictions.
 
         Raises:
-            RecordError: it cannot be read, or is another run's.
+            InputError: it cannot be read, or is another run's.
         """
         if not (self.path.is_file() and self.predictions.is_file()):
             return None
         try:
             record = read_evaluation(self.path)
-        except RecordError as error:
-            raise RecordError(f"{error}; --overwrite evaluates the run again") from None
+        except InputError as error:
+            raise InputError(f"{error}; --overwrite evaluates the run again") from None
         if record.run not in (self.usable.run.name, self.usable.record.name):
-            raise RecordError(
+            raise InputError(
                 f"an evaluation of {self.usable.run.name} expected in {self.path}, it is of "
                 f"{record.run}; --overwrite evaluates the run again"
             )
-        return record if record.scorer == SCORER_NAME else None
+        return record if record.scorer == get_task(self.usable.record.task).scorer else None
 
     @property
     def learned(self) -> bool:

@@ -1,4 +1,4 @@
-"""A finished run scored on other data: one record beside the run's own, never mixed into it.
+"""A finished run scored on other data: a record of its own, never mixed into the run's.
 
     <run>/evaluations/<corpus>--<split>--<8 hex>.json    what was scored, and the scores
                                                  .conll  word, gold tag, predicted tag
@@ -13,21 +13,19 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import pydantic.dataclasses
+
 from featbert.errors import MissingError
-from featbert.runs.json_record import read_json_record, write_json_record
-from featbert.runs.record import SplitIdentity
-from featbert.runs.record_checks import check_scores
+from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
 from featbert.runs.run import Run
-from featbert.tasks.scores import SplitScores
+from featbert.tasks.base import KEPT, Scores
 
 FOLDER = "evaluations"
-FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class EvaluationRecord:
     """One run on one split of other data.
 
@@ -51,7 +49,7 @@ class EvaluationRecord:
 
     run: str
     corpus: str
-    source: str
+    source: PathText
     language: str | None
     split: str
     identity: SplitIdentity
@@ -59,7 +57,7 @@ class EvaluationRecord:
     mapping: dict[str, str]
     unseen_types: list[str]
     absent_types: list[str]
-    scores: SplitScores
+    scores: Scores
     scorer: str
     extraction_seconds: float | None
     prediction_seconds: float
@@ -68,7 +66,6 @@ class EvaluationRecord:
     threads: int
     versions: dict[str, str]
     started: str
-    format_version: int = field(default=FORMAT_VERSION)
 
 
 def evaluation_path(
@@ -83,7 +80,7 @@ def evaluation_path(
 
 def write_evaluation(path: Path, record: EvaluationRecord) -> None:
     """Writes the record; it appears whole or not at all."""
-    write_json_record(path, record)
+    write_json(path, record)
 
 
 def read_evaluation(path: Path) -> EvaluationRecord:
@@ -91,21 +88,12 @@ def read_evaluation(path: Path) -> EvaluationRecord:
 
     Raises:
         MissingError: no such file.
-        RecordError: not an evaluation record of this format version.
+        InputError: it cannot be read.
     """
     try:
-        record = read_json_record(
-            path,
-            EvaluationRecord,
-            called="an evaluation record",
-            version=FORMAT_VERSION,
-            advice="evaluate the run again",
-        )
-    except FileNotFoundError:
-        raise MissingError(f"an evaluation record expected, {path} does not exist") from None
-    assert isinstance(record, EvaluationRecord)
-    check_scores(record.scores, at="scores", where=str(path))
-    return record
+        return read_json(path, EvaluationRecord)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingError(f"no evaluation record at {path}") from None
 
 
 def evaluation_files(run: Run) -> list[Path]:
@@ -117,6 +105,6 @@ def evaluations_of(run: Run) -> list[EvaluationRecord]:
     """All evaluations of a run, by file name.
 
     Raises:
-        RecordError: one of them is damaged.
+        InputError: one of them is damaged.
     """
     return [read_evaluation(path) for path in evaluation_files(run)]

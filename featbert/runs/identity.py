@@ -12,21 +12,22 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, nearest
 from featbert.features.store.manifest import Manifest
-from featbert.runs.record import Approach, Signature, SplitIdentity
-from featbert.tasks.scorer import SCORER_NAME
+from featbert.runs.record import Signature, SplitIdentity
+from featbert.tasks.base import get_task
 from featbert.training.settings import TrainingSettings, named_settings
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
     from featbert.encoders.device import Device
 
+Approach = Literal["features", "finetune"]
 # Signature fields that say where and by which libraries a run was computed; they do not make
 # another run of it.
 SURROUNDINGS = (
@@ -183,7 +184,7 @@ def make_signature(
         tag_scheme=tag_scheme,
         entity_types=list(corpus.entity_types),
         training_precision=training_precision,
-        scorer=SCORER_NAME,
+        scorer=get_task("entities").scorer,
         device=device.kind,
         device_name=device.name,
         threads=device.threads,

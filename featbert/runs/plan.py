@@ -19,13 +19,13 @@ from featbert.errors import InputError, nearest
 from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
 from featbert.runs.arm import Arm
 from featbert.runs.file import Experiment
+from featbert.runs.identity import Approach
 from featbert.runs.planning import (
     PlannedRun,
     RunOptions,
     plan_features_run,
     plan_finetune_run,
 )
-from featbert.runs.record import Approach
 from featbert.runs.resources import Resources
 from featbert.training.adaptation_plan import AdaptationPlan, plan_adaptation
 
@@ -341,5 +341,5 @@ def _bases_first(run: PlannedRun) -> Iterator[PlannedRun]:
 def _mean_dev(jobs: tuple[Job, ...]) -> float | None:
     """Mean dev F1 of runs; None where one is missing."""
     runs = [job.run.finished for job in jobs]
-    scores = [run.record.scores["dev"].entity.f1 for run in runs if run is not None]
+    scores = [run.record.score("dev") or 0.0 for run in runs if run is not None]
     return statistics.fmean(scores) if len(scores) == len(runs) else None

@@ -14,8 +14,10 @@ from featbert.encoders.casing import check_casing_of
 from featbert.encoders.device import Device, find_precision
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
+from featbert.errors import InputError
 from featbert.features.store.manifest import Manifest
 from featbert.runs.identity import (
+    Approach,
     Encoding,
     check_same_text,
     check_tag_scheme,
@@ -24,13 +26,7 @@ from featbert.runs.identity import (
     make_signature,
     run_name,
 )
-from featbert.runs.record import (
-    RECORD_NAME,
-    Approach,
-    RecordError,
-    Signature,
-    read_record,
-)
+from featbert.runs.record import RECORD_NAME, Signature, read_record
 from featbert.runs.run import Run
 from featbert.training.settings import TrainingSettings, check_layers, used_settings
 
@@ -98,17 +94,17 @@ class PlannedRun:
         """The run, where it is finished already.
 
         Raises:
-            RecordError: the folder of this name holds another run.
+            InputError: the folder of this name holds another run.
         """
         if not (self.folder / RECORD_NAME).is_file():
             return None
         try:
             record = read_record(self.folder)
-        except RecordError as error:
-            raise RecordError(f"{error}; --overwrite trains the run again") from None
+        except InputError as error:
+            raise InputError(f"{error}; --overwrite trains the run again") from None
         found = (record.layers, record.seed, record.settings, record.signature.splits)
         if found != (self.layers, self.seed, self.settings, self.signature.splits):
-            raise RecordError(
+            raise InputError(
                 f"the run that its name says expected in {self.folder}, it holds another; "
                 "the folder was renamed or its record changed, move it away"
             )

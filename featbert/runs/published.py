@@ -24,10 +24,10 @@ class PublishedRow(_Strict):
     """One row of a published table: what identifies it, and its figures in percent.
 
     `dev` and `test` are one figure, or figures by language code; `finetune` and `features` are
-    the figures of a table that has the approaches as columns.
+    the figures of a table that has the tunings as columns.
     """
 
-    approach: str | None = None
+    tuning: str | None = None
     model: str | None = None
     layers: str | None = None
     context: str | None = None

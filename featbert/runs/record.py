@@ -1,34 +1,117 @@
 """A run: one trained tagger's record, the single source of every number that is shown.
 
 A run is a folder under the runs directory; `record.json` is written last, so a folder with a
-record is a finished run and a folder without one never counts. The record's shape is this
-module's dataclasses; the file is their JSON, field by field.
+record is a finished run. The file is the JSON of `RunRecord`, field by field, with a checksum.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-import re
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, TypeVar
 
-from featbert.errors import MissingError
-from featbert.runs.checked import RecordError as RecordError
-from featbert.runs.checked import build_checked
-from featbert.runs.record_checks import check_record
-from featbert.runs.sealing import is_intact, sealed
-from featbert.tasks.scores import SplitScores
+import pydantic.dataclasses
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+
+from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.io import cannot_write, replacing
+from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
-from featbert.training.settings import with_later_settings
 
-FORMAT_VERSION = 1
 RECORD_NAME = "record.json"
-Approach = Literal["features", "finetune"]
+_CHECKSUM = "checksum"
+Kept = TypeVar("Kept")
 
 
-@dataclass(frozen=True)
+def _encodable(text: Any) -> Any:
+    """A path that is not UTF-8 reaches Python with lone surrogates: they are written out."""
+    return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
+
+
+PathText = Annotated[str, BeforeValidator(_encodable)]
+
+
+def to_json(record: Any) -> str:
+    """A record (a dataclass) with its checksum, as JSON text with a final newline."""
+    data = dataclasses.asdict(record)
+    text = json.dumps(data | {_CHECKSUM: checksum(data)}, indent=1, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # lone surrogates as JSON escapes
+
+
+def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
+    """The record of class `kind` in JSON text.
+
+    Args:
+        where: the file's name for messages.
+
+    Raises:
+        InputError: not such a record, or modified after it was written.
+    """
+    try:
+        data = json.loads(text)
+        known = data.pop(_CHECKSUM, None) if isinstance(data, dict) else None
+        # Strict types are checked on JSON, where an object may become a dataclass.
+        record = TypeAdapter(kind).validate_json(json.dumps(data))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the top"
+        raise InputError(
+            f"{where} is no {_noun(kind)} of this version: {first['msg']} at {place}"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON: {error}") from None
+    if known != checksum(data):
+        raise InputError(
+            f"{where} was modified after it was written (checksum mismatch); "
+            "restore it or make it again"
+        )
+    return record
+
+
+def write_json(path: Path, record: Any) -> None:
+    """Writes a record; the file appears whole or not at all. Its folder is made.
+
+    Raises:
+        FeatbertError: it cannot be written; the file is as it was.
+    """
+    text = to_json(record)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8", newline="\n")
+    except OSError as error:
+        raise FeatbertError(cannot_write(path, error)) from error
+
+
+def read_json(path: Path, kind: type[Kept]) -> Kept:
+    """The record of class `kind` in a file.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: no such file.
+        InputError: it cannot be read; see `from_json`.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    return from_json(kind, text, where=str(path))
+
+
+def checksum(data: Any) -> str:
+    """SHA-256 in hex of plain data as JSON, the order of keys included."""
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()
+
+
+def _noun(kind: type) -> str:
+    """EvaluationRecord -> evaluation record"""
+    return f"{kind.__name__.removesuffix('Record').lower()} record"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class SplitIdentity:
     """What identifies the text and tags of one split."""
 
@@ -38,9 +121,9 @@ class SplitIdentity:
     words: int
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class Signature:
-    """Everything a number depends on beside the settings and the seed (promise 3).
+    """Everything a number depends on besides the settings and the seed.
 
     Attributes:
         corpus: name of the corpus.
@@ -59,25 +142,25 @@ class Signature:
         encoder_precision: precision the encoder computed in: "fp32", "bf16", "fp16".
         training_precision: precision the tagger was trained in.
         store_dtype: "float16", "float32", or None where no store was used.
-        scorer: "seqeval 1.2.2, conlleval semantics".
+        scorer: the task's scorer with its version.
         device: "cpu" or "cuda".
         device_name: processor or GPU name.
         threads: threads torch computed with.
         versions: library versions by name.
         encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.
+        casing: "original", or "truecased": sentences in capitals were read in another casing.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text
             before (`featbert adapt`); 0 for a checkpoint as published.
-        casing: "original", or "truecased": sentences in capitals were read in another casing.
     """
 
     corpus: str
-    source: str
+    source: PathText
     language: str | None
     splits: dict[str, SplitIdentity]
     tag_scheme: str
     entity_types: list[str]
-    model: str
+    model: PathText
     encoder_weights: str
     encoder_layers: int
     encoder_hidden_size: int
@@ -91,13 +174,13 @@ class Signature:
     device_name: str
     threads: int
     versions: dict[str, str]
-    encoder_files: str = ""
-    extraction_device: str | None = None
-    casing: str = "original"
-    adapted_epochs: int = 0
+    encoder_files: str
+    extraction_device: str | None
+    casing: str
+    adapted_epochs: int
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class Mix:
     """Learned scalar mix: softmaxed weights by layer index, and the scale gamma."""
 
@@ -106,7 +189,7 @@ class Mix:
     scale: float
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class Cost:
     """What a run cost. Seconds are wall time; None means: not part of this run.
 
@@ -141,21 +224,22 @@ class Cost:
     prediction_flops: float
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class RunRecord:
     """One finished run.
 
     Attributes:
         name: name of the run's folder.
-        approach: "features" or "finetune".
-        layers: layer combination by its canonical name for features, None for fine-tuning.
+        task: name of the task.
+        tuning: name of the tuning: "none" (features from a store), "full", ...
+        layers: canonical name of the layer combination that is read from a store; None without.
         layer_indices: hidden states it reads: 0 is `embeddings`, 1..L the layers.
         seed: the random seed.
         experiment: name of the experiment file that asked for the run, or None.
         vary: signature and settings keys the experiment declares that it varies.
-        settings: resolved configuration of tagger and training without seed and paths, flat
-            names to plain values: what makes two runs "the same settings".
-        scores: by split ("dev", "test").
+        settings: resolved configuration of head and training without seed and paths, flat names
+            to plain values: what makes two runs "the same settings".
+        scores: by split.
         best_epoch: epoch whose weights were kept, from 1.
         counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
         started: UTC, ISO 8601.
@@ -163,21 +247,18 @@ class RunRecord:
         model_source: folder or name that finds the encoder again.
         reading: options that the corpus was read with.
         trained_on: splits that the tagger learned from; such a split has no scores.
-        epochs_from: name of the run on train alone whose best epoch said how many epochs to
-            train, where train and dev were trained on together.
+        epochs_from: name of the run on train alone whose best epoch is the number of epochs,
+            where train and dev were trained on together.
         configurations_tried: settings that the experiment it was trained for tried on dev, itself
-            included; 1 where nothing was searched. Where another experiment reuses the run, that
-            one's record tells (`ExperimentRecord.searches`).
-        weights: SHA-256 of the weights file, in hex; "" in older records.
-        predictions: SHA-256 of the predictions file by split; empty in older records.
-        halved_to: padded tokens of a batch from where on one of `token_budget` tokens did not
-            fit in memory, by "training" and "prediction"; empty where all did.
-        train_sentences, train_words: that the tagger learned from, in all; None in older records,
-            which learned from all of `trained_on`.
+            included; 1 where nothing was searched.
+        weights: SHA-256 of the weights file, in hex; "" where the record was kept without it.
+        predictions: SHA-256 of the predictions file by split.
+        train_sentences, train_words: how much the tagger learned from.
     """
 
     name: str
-    approach: Approach
+    task: str
+    tuning: str
     layers: str | None
     layer_indices: list[int] | None
     seed: int
@@ -185,66 +266,28 @@ class RunRecord:
     vary: list[str]
     settings: dict[str, Any]
     signature: Signature
-    scores: dict[str, SplitScores]
+    scores: dict[str, Scores]
     history: list[Epoch]
     best_epoch: int
     mix: Mix | None
     cost: Cost
     counts: dict[str, int]
     started: str
-    labels: list[str] = field(default_factory=list)
-    model_source: str = ""
-    reading: dict[str, Any] = field(default_factory=dict)
-    trained_on: list[str] = field(default_factory=lambda: ["train"])
-    epochs_from: str | None = None
-    configurations_tried: int = 1
-    weights: str = ""
-    train_sentences: int | None = None
-    train_words: int | None = None
-    predictions: dict[str, str] = field(default_factory=dict)
-    halved_to: dict[str, int] = field(default_factory=dict)
-    format_version: int = field(default=FORMAT_VERSION)
+    labels: list[str]
+    model_source: PathText
+    reading: dict[str, Any]
+    trained_on: list[str]
+    epochs_from: str | None
+    configurations_tried: int
+    weights: str
+    predictions: dict[str, str]
+    train_sentences: int
+    train_words: int
 
-
-def record_to_json(record: RunRecord) -> str:
-    """The record with its checksum as JSON text with a final newline, encodable as UTF-8."""
-    return json_text(sealed(dataclasses.asdict(record)))
-
-
-def json_text(data: Any) -> str:
-    """Plain data as JSON text with a final newline, encodable as UTF-8 whatever it holds."""
-    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-    # A path that is not UTF-8 reaches Python as lone surrogates, which UTF-8 cannot hold.
-    return re.sub("[\ud800-\udfff]", lambda m: f"\\u{ord(m[0]):04x}", text)
-
-
-def record_from_json(text: str, *, where: str) -> RunRecord:
-    """The record in `text`: its checksum, every field's type, and what it says twice, checked.
-
-    Args:
-        where: the file's name for messages.
-
-    Raises:
-        RecordError: not JSON, another format version, changed since it was written, a field that
-            is missing or of another type, or numbers that contradict each other.
-    """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"run record expected, {where} is not JSON: {error}") from None
-    version = data.get("format_version") if isinstance(data, dict) else None
-    if version != FORMAT_VERSION:
-        raise RecordError(
-            f"run record of format version {FORMAT_VERSION} expected, {where} has "
-            f"{repr(version)[:60]}; "
-            "read it with the featbert version that wrote it, or train the run again"
-        )
-    check_intact(data, where=where)
-    record = build_checked(RunRecord, data, where=where)
-    assert isinstance(record, RunRecord)
-    check_record(record, where=where)
-    settings = with_later_settings(record.settings, record.approach)
-    return dataclasses.replace(record, settings=settings)
+    def score(self, split: str, key: str | None = None) -> float | None:
+        """A value in [0, 1], by default that of the task's measure; None without scores."""
+        scores = self.scores.get(split)
+        return None if scores is None else scores.values[key or get_task(self.task).measure.key]
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -252,32 +295,32 @@ def read_record(folder: Path) -> RunRecord:
 
     Raises:
         MissingError: the folder holds no record, so it is no finished run.
-        RecordError: the record cannot be read, or is another run's.
+        InputError: the record cannot be read, or is another run's.
     """
     path = folder / RECORD_NAME
     try:
-        text = path.read_text("utf-8")
+        record = read_json(path, RunRecord)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingError(
-            f"a finished run expected, {folder} holds no {RECORD_NAME}; "
+            f"{folder} is no finished run: it holds no {RECORD_NAME}; "
             "name a folder under the runs directory, or train it to its end"
         ) from None
-    except (OSError, ValueError) as error:
-        raise RecordError(f"run record expected, {path} cannot be read: {error}") from None
-    record = record_from_json(text, where=str(path))
     # A dot before the name: written aside, until it is whole.
     if record.name != folder.absolute().name.removeprefix("."):
-        raise RecordError(
-            f"the record of {folder.name} expected in {path}, it is that of {record.name!r}; give "
-            "the folder its name back, or train the run again"
+        raise InputError(
+            f"{path} is the record of another run, {record.name!r}; give the folder its name "
+            "back, or train the run again"
         )
     return record
 
 
-def check_intact(data: dict[str, Any], *, where: str) -> None:
-    """Raises RecordError where a record was changed since it was written."""
-    if not is_intact(data):
-        raise RecordError(
-            f"what was written expected in {where}, its checksum says that it was changed; take it "
-            "from where it was copied, or make it again"
-        )
+def write_record(folder: Path, record: RunRecord) -> None:
+    """Finishes a run: its record appears in `folder`, whole or not at all.
+
+    Raises:
+        InputError: the record is another folder's.
+        FeatbertError: the record could not be written; nothing is left behind.
+    """
+    if record.name != folder.name.removeprefix("."):
+        raise InputError(f"record of run {record.name!r} given for the folder {folder.name!r}")
+    write_json(folder / RECORD_NAME, record)

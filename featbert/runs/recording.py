@@ -29,7 +29,7 @@ def checkpoint_identity(plan: PlannedRun, labels: tuple[str, ...], epochs: int) 
 
 def _configuration(plan: PlannedRun, labels: tuple[str, ...]) -> dict[str, Any]:
     return {
-        "approach": plan.approach,
+        "tuning": "none" if plan.approach == "features" else "full",
         "layers": plan.layers,
         "layer_indices": layer_indices(plan),
         "seed": plan.seed,

@@ -15,34 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
-from featbert.io import cannot_write, replacing
+from featbert.errors import InputError, MissingError, nearest_path
 from featbert.lazy import late
 from featbert.progress import track
-from featbert.runs.record import (
-    RECORD_NAME,
-    RecordError,
-    RunRecord,
-    read_record,
-    record_to_json,
-)
-
-
-class PredictionsError(InputError):
-    """A predictions file that is damaged, or is not the one its run's scores were counted on."""
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What a run predicted on one split: three lists of S sentences, aligned word by word.
-
-    `documents` (S,) numbers each sentence's document from 1; all are 0 where the text has none.
-    """
-
-    words: list[list[str]]
-    gold: list[list[str]]
-    predicted: list[list[str]]
-    documents: list[int]
+from featbert.runs.record import RunRecord, read_record
+from featbert.tasks.base import Predictions, Task, get_task
 
 
 @dataclass(frozen=True)
@@ -53,9 +30,9 @@ class Run:
     record: RunRecord
 
     def __repr__(self) -> str:
-        scores = self.record.scores.items()
-        told = [f"{split} F1 {100 * found.entity.f1:.2f}" for split, found in scores]
-        return f"<Run: {' · '.join([self.name, *told])}>"
+        name = self.task.measure.name
+        scores = [f"{s} {name} {100 * (self.record.score(s) or 0):.2f}" for s in self.record.scores]
+        return f"<Run: {' · '.join([self.name, *scores])}>"
 
     def _repr_html_(self) -> str:
         """What the run is, its scores and its cost, as notebooks show them."""
@@ -67,57 +44,45 @@ class Run:
         """Name of the folder, by which the run can be found again."""
         return self.folder.name
 
+    @property
+    def task(self) -> Task:
+        """What the run was trained for."""
+        return get_task(self.record.task)
+
+    def predictions_path(self, split: str) -> Path:
+        """Where the predictions of `split` are.
+
+        Raises:
+            InputError: no name of a split (a record of others may have one like ../../x).
+        """
+        if not re.fullmatch(r"\w+", split):
+            raise InputError(f"{split[:60]!r} is no name of a split")
+        return self.folder / self.task.predictions_name(split)
+
     def predictions(self, split: str) -> Predictions:
-        """Words, gold and predicted tags of `split`, read anew at each call (one pass).
+        """Words, gold and predicted answers of `split`, read at each call.
 
         Raises:
             MissingError: the run kept no predictions of this split.
-            PredictionsError: they are not those that the record's scores were counted on, or a
-                line has not three columns.
+            InputError: they are damaged, or not those that the record's scores were counted on.
         """
-        path = self.folder / f"{split}.conll"
-        if not re.fullmatch(r"\w+", split):  # a record of others may name a split ../../x
-            raise PredictionsError(f"the name of a split expected, found {split[:60]!r}")
+        path = self.predictions_path(split)
         try:
-            data = path.read_bytes()
+            found = self.task.read_predictions(path)
+            known = self.record.predictions.get(split)
+            if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
+                raise InputError(
+                    f"{path} is not what {self.name} was scored on; it is damaged, or another "
+                    "run's: train the run again"
+                )
         except FileNotFoundError:
             raise MissingError(
-                f"predictions of {split} expected, {path} does not exist; "
-                f"the run is scored on {', '.join(self.record.scores) or 'no split'}"
+                f"no predictions of {split} at {path}; the run is scored on "
+                f"{', '.join(self.record.scores) or 'no split'}"
             ) from None
         except OSError as error:
-            raise PredictionsError(f"{path} cannot be read: {error}") from None
-        found = _parse(data, path)
-        self._check_counted(split, path, data, found)
+            raise InputError(f"{path} cannot be read: {error}") from None
         return found
-
-    def _check_counted(self, split: str, path: Path, data: bytes, found: Predictions) -> None:
-        """Compares predictions with the record: by hash, or by counts where it is older."""
-        advice = "the file is damaged, or another run's; train the run again"
-        scores = self.record.scores.get(split)
-        counts = (len(found.words), sum(map(len, found.words)))
-        if scores is not None and counts != (scores.sentences, scores.words):
-            raise PredictionsError(
-                f"{scores.sentences} sentences with {scores.words} words expected in {path}, "
-                f"found {counts[0]} with {counts[1]}; {advice}"
-            )
-        known = self.record.predictions.get(split)
-        if known is not None:
-            if hashlib.sha256(data).hexdigest() != known:
-                raise PredictionsError(
-                    f"the predictions that {self.name} was scored on expected in {path}, found "
-                    f"others; {advice}"
-                )
-        elif scores is not None:
-            from featbert.tasks.scorer import entity_counts
-
-            wanted = (scores.entity.correct, scores.entity.predicted, scores.entity.gold)
-            told = tuple(entity_counts(found.gold, found.predicted).sum(0).tolist())
-            if told != wanted:
-                raise PredictionsError(
-                    f"correct, predicted and gold entities {wanted} expected in {path}, found "
-                    f"{told}; {advice}"
-                )
 
 
 @dataclass(frozen=True)
@@ -187,60 +152,8 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
     for folder in track(folders, f"reading records of {runs_dir}", "runs"):
         try:
             runs.append(Run(folder, read_record(folder)))
-        except RecordError as error:
+        except InputError as error:
             problems.append(Problem(folder, str(error)))
         except MissingError:
             unfinished.append(folder)
     return FoundRuns(tuple(runs), tuple(problems), tuple(unfinished))
-
-
-def write_record(folder: Path, record: RunRecord) -> None:
-    """Finish a run: its record appears in `folder` whole or not at all.
-
-    Written under a temporary name, flushed to disk, renamed, and the rename flushed too.
-
-    Raises:
-        InputError: the record is another folder's.
-        FeatbertError: the record could not be written; nothing is left behind.
-    """
-    if record.name != folder.name.removeprefix("."):  # a dot: written aside, moved when whole
-        raise InputError(f"record of run {folder.name!r} expected, it names {record.name!r}")
-    path = folder / RECORD_NAME
-    text = record_to_json(record)
-    try:
-        with replacing(path) as temporary:
-            temporary.write_text(text, "utf-8", newline="\n")
-    except OSError as error:
-        raise FeatbertError(f"run record {cannot_write(path, error)}") from error
-
-
-def _parse(data: bytes, path: Path) -> Predictions:
-    """Three-column lines as sentences; `-DOCSTART-` lines begin documents."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PredictionsError(f"UTF-8 expected in {path}: {error}") from None
-    # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
-    separator = "\t" if "\t" in text else " "
-    found = Predictions([], [], [], [])
-    open_sentence = False
-    document = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        columns = line.split(separator)
-        if not line.strip(" \t") or columns[0] == "-DOCSTART-":
-            open_sentence = False
-            document += columns[0] == "-DOCSTART-"
-            continue
-        if len(columns) != 3 or not all(columns):
-            raise PredictionsError(
-                f"columns word, gold, predicted expected, line {number} of {path} is {line[:60]!r}"
-            )
-        if not open_sentence:
-            for rows in (found.words, found.gold, found.predicted):
-                rows.append([])
-            found.documents.append(document)
-            open_sentence = True
-        for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
-            rows[-1].append(column)
-    return found

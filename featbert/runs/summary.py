@@ -43,7 +43,7 @@ def search_record(search: Search) -> SearchRecord:
     """What a grid search tried and chose."""
     tried = zip(tried_settings(search), search.tried, search.scores, strict=True)
     return SearchRecord(
-        search.approach,
+        "none" if search.approach == "features" else "full",
         search.layers,
         search.tried[0][0].run.signature.corpus,
         search.arm_name,

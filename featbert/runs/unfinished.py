@@ -13,22 +13,22 @@ class UnfinishedRun:
     """What its folder says; None where it does not.
 
     Attributes:
-        approach: "features" or "finetune".
-        layers: layer combination, None for fine-tuning.
+        tuning: name of the tuning.
+        layers: layer combination, None where the encoder is tuned.
         epochs_done, epochs: trained so far, and in all.
-        dev_f1: of the best epoch so far, in [0, 1].
+        dev_score: of the best epoch so far, in [0, 1].
         seconds: of the epochs so far.
     """
 
     folder: Path
-    approach: str | None
+    tuning: str | None
     layers: str | None
     corpus: str | None
     model: str | None
     seed: int | None
     epochs_done: int
     epochs: int | None
-    dev_f1: float | None
+    dev_score: float | None
     seconds: float
 
 
@@ -37,17 +37,17 @@ def unfinished_run(folder: Path) -> UnfinishedRun:
     config = _object(folder / "config.json")
     signature, settings = _table(config, "signature"), _table(config, "settings")
     history = _lines(folder / "history.jsonl")
-    f1 = [row["dev_f1"] for row in history if isinstance(row.get("dev_f1"), float)]
+    scores = [next(iter(dev.values())) for row in history if (dev := _table(row, "dev"))]
     return UnfinishedRun(
         folder,
-        approach=_of(config.get("approach"), str),
+        tuning=_of(config.get("tuning"), str),
         layers=_of(config.get("layers"), str),
         corpus=_of(signature.get("corpus"), str),
         model=_of(signature.get("model"), str),
         seed=_of(config.get("seed"), int),
         epochs_done=len(history),
         epochs=_of(settings.get("epochs"), int),
-        dev_f1=max(f1, default=None),
+        dev_score=max((s for s in scores if isinstance(s, float)), default=None),
         seconds=sum(row["seconds"] for row in history if isinstance(row.get("seconds"), float)),
     )
 

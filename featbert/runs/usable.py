@@ -10,6 +10,7 @@ from featbert.data.corpus import Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
 from featbert.runs.record import RECORD_NAME, RunRecord, read_record
 from featbert.runs.run import Run
@@ -65,7 +66,7 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
 
     Raises:
         MissingError: no such folder (with the nearest name), or the run is not finished.
-        RecordError: its record cannot be read.
+        InputError: its record cannot be read.
     """
     runs_dir = Path(runs_dir)
     for folder in (runs_dir / name, Path(name).expanduser()):
@@ -118,7 +119,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         )
     _check_signature(record)
     combination = None
-    if record.approach == "features":
+    if get_tuning(record.tuning).frozen:
         combination = parse_layers(record.layers or "", record.signature.encoder_layers)
         if list(combination.indices) != record.layer_indices:
             raise UnusableRunError(
@@ -164,8 +165,11 @@ def _settings(record: RunRecord) -> TrainingSettings:
     """The settings of a record; those that play no part have the approach's default."""
     known = {f.name for f in dataclasses.fields(TrainingSettings)}
     given = {name: value for name, value in record.settings.items() if name in known}
+    frozen = get_tuning(record.tuning).frozen
+    if frozen and record.settings.get("body") == "linear":
+        given["lstm_layers"] = 0
     try:
-        return dataclasses.replace(DEFAULTS[record.approach], **given)
+        return dataclasses.replace(DEFAULTS["features" if frozen else "finetune"], **given)
     except (TypeError, ValueError) as error:
         raise UnusableRunError(f"the settings of {record.name} cannot be read: {error}") from None
 

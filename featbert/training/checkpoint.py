@@ -41,7 +41,7 @@ class Progress(NamedTuple, Generic[Row]):
 
     Attributes:
         history: a row an epoch that is finished, a dataclass of plain values.
-        best: dev F1, epoch and weights of the best epoch; None before there is one.
+        best: dev score, epoch and weights of the best epoch; None before there is one.
         step: steps taken.
         flops: as in `Fitted`, so far.
         trained: sizes of the parameters that some epoch trained, by name.

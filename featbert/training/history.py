@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import pydantic.dataclasses
 
-@dataclass(frozen=True)
+from featbert.tasks.base import KEPT
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class ParameterGroup:
     """What learns at one rate in one epoch.
 
@@ -21,24 +24,33 @@ class ParameterGroup:
     learning_rate: float
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class Epoch:
-    """One epoch of training. `epoch` counts from 1; seconds cover training and dev scoring."""
+    """One epoch of training.
+
+    Attributes:
+        epoch: from 1.
+        dev: values on dev by key, first that of the task's measure; None where dev is not scored.
+        seconds: of training and dev scoring.
+    """
 
     epoch: int
     train_loss: float
-    dev_f1: float | None
-    dev_precision: float | None
-    dev_recall: float | None
+    dev: dict[str, float] | None
     seconds: float
     groups: list[ParameterGroup]
+
+    @property
+    def dev_score(self) -> float | None:
+        """Value of the task's measure on dev, in [0, 1]."""
+        return None if self.dev is None else next(iter(self.dev.values()))
 
 
 def read_epoch(fields: dict[str, Any]) -> Epoch:
     """An epoch from its fields, as `dataclasses.asdict` gives them.
 
     Raises:
-        TypeError, LookupError: they are not those of an epoch.
+        ValueError: they are not those of an epoch.
     """
     groups = [ParameterGroup(**group) for group in fields["groups"]]
     return Epoch(**(fields | {"groups": groups}))

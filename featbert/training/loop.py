@@ -23,7 +23,6 @@ from featbert.encoders.ranges import ranges
 from featbert.errors import InputError
 from featbert.models.finetuned import FineTuneTagger
 from featbert.progress import stage
-from featbert.tasks.scores import PRF
 from featbert.training.checkpoint import Checkpoint, Learner, Progress
 from featbert.training.freezing import freeze_for_epoch
 from featbert.training.gradients import GradientWatch, Wrong
@@ -81,7 +80,7 @@ def fit(
     settings: TrainingSettings,
     *,
     seed: int,
-    score_dev: Callable[[], PRF] | None,
+    score_dev: Callable[[], dict[str, float]] | None,
     documents: Ints | None = None,
     device: Device,
     precision: Precision = "fp32",
@@ -95,7 +94,7 @@ def fit(
 
     Args:
         labels: (N,) label of each word of the split.
-        score_dev: entity scores of dev with the tagger as it stands; F1 chooses the epoch. None:
+        score_dev: values on dev by key with the present weights; the first chooses the epoch. None:
             all epochs are trained and the last weights kept.
         documents: (S,) document of each sentence where batches are drawn by document.
         budget: padded tokens computed at once, halved where they do not fit; the settings' by
@@ -181,17 +180,16 @@ def fit(
         row = Epoch(
             epoch=epoch,
             train_loss=mean_loss,
-            dev_f1=None if dev is None else dev.f1,
-            dev_precision=None if dev is None else dev.precision,
-            dev_recall=None if dev is None else dev.recall,
+            dev=dev,
             seconds=time.perf_counter() - epoch_started,
             groups=describe_groups(optimizer, share),
         )
         history.append(row)
         if on_epoch is not None:
             on_epoch(row)
-        if dev is not None and (best is None or dev.f1 > best[0]):
-            best = (dev.f1, epoch, {n: t.clone() for n, t in tagger.state_dict().items()})
+        score = row.dev_score
+        if score is not None and (best is None or score > best[0]):
+            best = (score, epoch, {n: t.clone() for n, t in tagger.state_dict().items()})
         if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
             progress = Progress(history, best, step, flops, trained)
             checkpoint.keep(learner, progress, time.perf_counter() - started)

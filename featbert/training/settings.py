@@ -170,16 +170,11 @@ def used_settings(
     unused = set(FEATURES_ONLY if approach == "finetune" else FINETUNE_ONLY)
     if not weighted:
         unused.add("mix_learning_rate")
-    if not settings.lstm_layers:
-        unused.add("lstm_size")
-    return {k: v for k, v in dataclasses.asdict(settings).items() if k not in unused}
-
-
-def with_later_settings(settings: dict[str, Any], approach: str) -> dict[str, Any]:
-    """A record's settings with those that came after it, at what it was trained with."""
-    used = used_settings(DEFAULTS[approach], approach)
-    later = {k: v for k, v in LATER_SETTINGS.items() if k in used and k not in settings}
-    return settings | later
+    linear = approach == "finetune" or not settings.lstm_layers
+    if linear:
+        unused |= {"lstm_size", "lstm_layers"}
+    head = {"body": "linear" if linear else "bilstm", "output": "softmax"}
+    return head | {k: v for k, v in dataclasses.asdict(settings).items() if k not in unused}
 
 
 def named_settings(settings: dict[str, Any]) -> dict[str, Any]:

@@ -75,13 +75,7 @@ def scalars(row: Epoch) -> dict[str, float]:
         "train/seconds": row.seconds,
         "train/parameters": sum(group.parameters for group in row.groups),
     }
-    for name, share in (
-        ("f1", row.dev_f1),
-        ("precision", row.dev_precision),
-        ("recall", row.dev_recall),
-    ):
-        if share is not None:
-            values[f"dev/{name}"] = 100 * share
+    values |= {f"dev/{key}": 100 * share for key, share in (row.dev or {}).items()}
     for group in row.groups:  # TensorBoard's names hold no spaces: "layer 7"
         values[f"learning_rate/{group.name.replace(' ', '_')}"] = group.learning_rate
     return values

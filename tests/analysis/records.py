@@ -5,26 +5,34 @@ from pathlib import Path
 
 from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
-from featbert.tasks.scores import PRF, SplitScores
+from featbert.tasks.base import Scores
+from featbert.tasks.entities import prf
 from featbert.training.history import Epoch, ParameterGroup
-from featbert.training.settings import with_later_settings
 
 
-def make_prf(f1: float, gold: int = 10_000) -> PRF:
+def make_class(f1: float, gold: int = 10_000) -> dict[str, float]:
     correct = round(f1 * gold)
-    return PRF(correct / gold, correct / gold, correct / gold, correct, gold, gold)
+    return prf(correct, gold, gold)
 
 
-def make_scores(f1: float) -> SplitScores:
-    return SplitScores(
-        entity=make_prf(f1),
-        by_type={"PER": make_prf(f1)},
-        strict=make_prf(f1 - 0.01),
-        word=make_prf(f1 + 0.02),
-        word_accuracy=0.9,
-        sentences=150,
+def make_scores(f1: float) -> Scores:
+    one = make_class(f1)
+    return Scores(
+        values={
+            **{key: one[key] for key in ("f1", "precision", "recall")},
+            "strict_f1": make_class(f1 - 0.01)["f1"],
+            "word_f1": make_class(f1 + 0.02)["f1"],
+            "word_accuracy": 0.9,
+        },
+        by_class={"PER": one},
+        examples=150,
         words=3201,
     )
+
+
+def make_epoch(epoch: int, loss: float, dev: float | None, seconds: float = 2.5) -> Epoch:
+    values = None if dev is None else {"f1": dev, "precision": dev, "recall": dev}
+    return Epoch(epoch, loss, values, seconds, [ParameterGroup("tagger", 1000, 0.001)])
 
 
 def make_signature(**changes) -> Signature:
@@ -54,6 +62,10 @@ def make_signature(**changes) -> Signature:
         device_name="Some processor",
         threads=2,
         versions={"torch": "2.13.0"},
+        encoder_files="f" * 64,
+        extraction_device=None,
+        casing="original",
+        adapted_epochs=0,
     )
     return dataclasses.replace(signature, **changes)
 
@@ -75,7 +87,8 @@ def make_record(
     scores = {"dev": dev, "test": test}
     record = RunRecord(
         name=name,
-        approach="features" if features else "finetune",
+        task="entities",
+        tuning="none" if features else "full",
         layers=layers,
         layer_indices=[3, 4, 5, 6] if features else None,
         seed=seed,
@@ -86,7 +99,7 @@ def make_record(
             **{"store_dtype": "float16" if features else None, **(signature or {})}
         ),
         scores={s: make_scores(f1) for s, f1 in scores.items() if f1 is not None},
-        history=[Epoch(1, 0.7, dev, dev, dev, 2.5, [ParameterGroup("tagger", 1000, 0.001)])],
+        history=[make_epoch(1, 0.7, dev)],
         best_epoch=1,
         mix=Mix([3, 4], [0.25, 0.75], 1.5) if features else None,
         cost=Cost(
@@ -106,6 +119,16 @@ def make_record(
         ),
         counts={"windowed_sentences": 0},
         started=f"2026-01-02T03:04:{seed:02d}+00:00",
+        labels=["O", "B-PER", "I-PER"],
+        model_source="all-MiniLM-L6-v2",
+        reading={},
+        trained_on=["train"],
+        epochs_from=None,
+        configurations_tried=1,
+        weights="",
+        predictions={},
+        train_sentences=600,
+        train_words=12_000,
     )
     if cost:
         record = dataclasses.replace(record, cost=dataclasses.replace(record.cost, **cost))
@@ -139,9 +162,3 @@ def usual_runs() -> list[Run]:
             cost={"trained_parameters": 6_300_000},
         ),
     ]
-
-
-def as_read(record: RunRecord) -> RunRecord:
-    """The record as it is read: with the settings that came after it."""
-    later = with_later_settings(record.settings, record.approach)
-    return dataclasses.replace(record, settings=later)

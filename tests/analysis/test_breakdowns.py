@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from featbert.tasks.breakdown import FACETS, breakdowns
 
 from featbert.analysis.breakdowns import with_breakdowns
 from featbert.analysis.compare import compare
@@ -15,7 +16,6 @@ from featbert.data.share import drawn_part
 from featbert.errors import InputError
 from featbert.report.rendering import render
 from featbert.runs.run import Run
-from featbert.tasks.breakdown import FACETS, breakdowns
 from tests.analysis.test_significance import both
 
 

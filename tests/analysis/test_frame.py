@@ -55,7 +55,7 @@ def test_a_line_is_a_run_where_that_is_asked_for() -> None:
     for run in usual_runs():
         line, record = frame.loc[run.name], run.record
         assert (line["seed"], line["best_epoch"]) == (record.seed, record.best_epoch)
-        assert line["dev_f1"] == record.scores["dev"].entity.f1
+        assert line["dev_f1"] == record.scores["dev"].values["f1"]
         assert line["test_strict_f1"] == record.scores["test"].strict.f1
         assert line["training_seconds"] == record.cost.training_seconds
     # To the baseline's run with the same seed, not to its mean.

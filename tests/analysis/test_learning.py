@@ -35,7 +35,7 @@ def learned(name, f1, share, *, sentences=None, settings=None, **changes):
             record=dataclasses.replace(
                 run.record,
                 train_sentences=sentences or round(600 * share) + run.record.seed,
-                train_words=12_000 * share,
+                train_words=round(12_000 * share),
             ),
         )
         for run in runs

@@ -11,7 +11,7 @@ from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.scorers import SCORERS, with_scorers
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
-from featbert.tasks.scorer import score
+from featbert.tasks.entities import TASK
 from tests.analysis.records import make_run, make_seeds, make_signature
 
 GOLD = ["B-PER I-PER O", "O B-LOC O", "B-ORG I-ORG I-ORG O", "O O B-PER"]
@@ -25,7 +25,7 @@ def scored(name: str, predicted: list[str], gold: list[str] = GOLD, **changes) -
     """A run whose scores are those of predictions, a string a sentence."""
     tags = [[sentence.split() for sentence in side] for side in (gold, predicted)]
     run = make_run(name, **changes)
-    scores = {split: score(*tags) for split in run.record.scores}
+    scores = {split: TASK.score(*tags) for split in run.record.scores}
     return dataclasses.replace(run, record=dataclasses.replace(run.record, scores=scores))
 
 

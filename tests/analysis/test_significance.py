@@ -19,7 +19,7 @@ from featbert.analysis.seeds import paired_interval
 from featbert.analysis.significance import unit_counts, with_significance
 from featbert.report.rendering import render
 from featbert.runs.run import Run
-from featbert.tasks.scorer import entity_counts, score
+from featbert.tasks.entities import TASK
 from tests.analysis.records import make_record, make_signature
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"], ["B-LOC", "O", "O"]] * 8
@@ -43,9 +43,9 @@ def make(folder: Path, name: str, seed: int, share: float, *, documents: bool = 
             lines.append("-DOCSTART- O O\n\n")
         lines += [f"w {g} {p}\n" for g, p in zip(gold, found, strict=True)] + ["\n"]
     (run / "dev.conll").write_text("".join(lines), "utf-8")
-    scores = score(GOLD, tags)
+    scores = TASK.score(GOLD, tags)
     splits = make_signature().splits
-    sizes = {"sentences": scores.sentences, "words": scores.words}
+    sizes = {"sentences": scores.examples, "words": scores.words}
     own = {"splits": splits | {"dev": dataclasses.replace(splits["dev"], **sizes)}}
     changes["signature"] = own | changes.get("signature", {})
     record = make_record(run.name, seed=seed, scores={"dev": scores}, **changes)
@@ -72,7 +72,7 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
 
     def documents(run: Run) -> np.ndarray:
         kept = run.predictions("dev")
-        counts = entity_counts(kept.gold, kept.predicted)
+        counts = TASK.counts(kept.gold, kept.predicted)
         return np.array([counts[i : i + 3].sum(0) for i in range(0, len(GOLD), 3)])
 
     tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
@@ -80,7 +80,7 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
         paired_test(a, b, resamples=200) for a, b in zip(tuned, concat, strict=True)
     )
     assert found.pooled == paired_test(sum(tuned), sum(concat), resamples=200)
-    f1 = [[run.record.scores["dev"].entity.f1 for run in side] for side in (runs[:3], runs[3:])]
+    f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
     assert found.over_seeds == paired_interval(*f1)
 
 
@@ -89,7 +89,7 @@ def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
     (found,) = compared(runs).differences
     assert (found.units, found.pooled.units) == ("sentences", len(GOLD))
     assert found.over_seeds is None
-    assert unit_counts(runs[0], "dev").tolist() == entity_counts(GOLD, predicted(1, 0.3)).tolist()
+    assert unit_counts(runs[0], "dev").tolist() == TASK.counts(GOLD, predicted(1, 0.3)).tolist()
 
 
 def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from featbert.analysis.transfer import transfer_matrices
 from featbert.analysis.transfer_published import beside, differences, published_matrices
+from featbert.errors import InputError
 from featbert.runs.published import published_table
-from featbert.runs.record import RecordError
 from featbert.runs.run import Run
 from tests.analysis.evaluation_records import (
     evaluate,
@@ -395,7 +395,7 @@ def test_another_runs_evaluation_is_refused(tmp_path):
     target = run.folder / "evaluations" / other.name
     target.parent.mkdir(parents=True)
     target.write_bytes(other.read_bytes())
-    with pytest.raises(RecordError, match=r"evaluations of run r expected .* is of s; evaluate"):
+    with pytest.raises(InputError, match=r"evaluations of run r expected .* is of s; evaluate"):
         transfer_matrices([run])
 
 

@@ -62,7 +62,7 @@ def test_a_run_folder_holds_what_it_should(finished: Workspace) -> None:
 
 def test_predictions_have_exactly_the_words_and_tags_of_the_gold_file(finished: Workspace) -> None:
     from featbert.data.load import load_corpus
-    from featbert.tasks.scorer import score
+    from featbert.tasks.entities import TASK
 
     corpus = load_corpus(finished.corpus)
     for run in find_runs(finished.runs):
@@ -70,15 +70,15 @@ def test_predictions_have_exactly_the_words_and_tags_of_the_gold_file(finished: 
             found = run.predictions(split)
             assert [tuple(s) for s in found.words] == [s.words for s in corpus[split]]
             assert [tuple(s) for s in found.gold] == corpus[split].tags
-            assert score(found.gold, found.predicted) == run.record.scores[split]
+            assert TASK.score(found.gold, found.predicted) == run.record.scores[split]
 
 
 def test_compare_json_has_the_fixed_names(finished: Workspace) -> None:
     rows = json.loads(finished.compare("--format", "json").stdout)["rows"]
-    assert [(r["approach"], r["layers"]) for r in rows] == [
-        ("features", "last"),
-        ("features", "weighted_all"),
-        ("finetune", None),
+    assert [(r["tuning"], r["layers"]) for r in rows] == [
+        ("none", "last"),
+        ("none", "weighted_all"),
+        ("full", None),
     ]
     for row in rows:
         assert row["model"] == "tiny-bert"

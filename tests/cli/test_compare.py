@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.runs.run import write_record
+from featbert.runs.record import write_record
 from tests.analysis.test_significance import both
 
 

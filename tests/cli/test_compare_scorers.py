@@ -7,7 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.runs.run import write_record
+from featbert.runs.record import write_record
 from tests.analysis.records import make_record
 
 

@@ -14,7 +14,7 @@ from featbert.encoders.layers import NAMES
 from featbert.report.table import SHOWABLE
 from featbert.runs.published import published_tables
 from featbert.runs.run import find_runs
-from featbert.tasks.breakdown import FACETS
+from featbert.tasks.entities import TASK
 from tests.processes import HEAVY
 from tests.workspace import Workspace
 
@@ -75,7 +75,7 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
         "featbert compare --published devlin": [
             table.id for table in published_tables() if table.id.startswith("devlin")
         ],
-        "featbert compare --by ": list(FACETS),
+        "featbert compare --by ": list(TASK.facets),
         "featbert compare --show ": list(SHOWABLE),
         "featbert compare --format ": ["text", "markdown", "latex", "csv", "json"],
         "featbert run ": ["experiments/mine.toml"],

@@ -39,7 +39,7 @@ def test_its_own_test_split(space: Workspace, which: str) -> None:
     result = evaluate(space, run.name, "--data", space.corpus, "--split", "test", "--split", "dev")
     assert result.exit_code == 0, result.output
     for split, line in zip(("test", "dev"), result.stdout.split("\n"), strict=False):
-        f1 = run.record.scores[split].entity.f1
+        f1 = run.record.scores[split].values["f1"]
         assert line.startswith(f"tiny {split}  F1 {100 * f1:.2f}  ")
         (path,) = (run.folder / "evaluations").glob(f"tiny--{split}--*.conll")
         assert path.read_bytes() == (run.folder / f"{split}.conll").read_bytes()
@@ -74,7 +74,7 @@ def test_json_has_the_records(space: Workspace) -> None:
     assert kept.pop("checksum")
     assert kept == row
     assert row["run"] == run.name
-    assert row["scores"]["entity"]["f1"] == run.record.scores["test"].entity.f1
+    assert row["scores"]["values"]["f1"] == run.record.scores["test"].values["f1"]
 
 
 def test_text_that_the_run_learned_from_is_said_so(space: Workspace) -> None:

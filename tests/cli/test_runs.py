@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli import app
-from featbert.runs.run import find_runs, write_record
+from featbert.runs.record import write_record
+from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
 
 
@@ -22,9 +23,9 @@ def runs_dir(tmp_path: Path) -> Path:
         (tmp_path / name / "weights.safetensors").write_bytes(b"0" * 2000)
     going = tmp_path / "last-1"
     going.mkdir()
-    config = {"approach": "features", "layers": "last", "seed": 7, "settings": {"epochs": 4}}
+    config = {"tuning": "none", "layers": "last", "seed": 7, "settings": {"epochs": 4}}
     (going / "config.json").write_text(json.dumps(config), "utf-8")
-    history = '{"epoch": 1, "dev_f1": 0.5, "seconds": 61.0}\n{"epoch": 2, "dev_f1"'
+    history = '{"epoch": 1, "dev": {"f1": 0.5}, "seconds": 61.0}\n{"epoch": 2, "dev"'
     (going / "history.jsonl").write_text(history, "utf-8")
     (tmp_path / "broken-1").mkdir()
     (tmp_path / "broken-1" / "record.json").write_text("{", "utf-8")

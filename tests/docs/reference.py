@@ -22,7 +22,7 @@ from featbert.cli import app
 from featbert.features.store.manifest import Manifest, StoredSplit
 from featbert.runs import arm, checking, experiment_record, record
 from featbert.runs.evaluations import EvaluationRecord
-from featbert.tasks.scores import PRF, SplitScores
+from featbert.tasks.base import Scores
 from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.history import Epoch, ParameterGroup
 from featbert.training.masking import Masking
@@ -52,7 +52,7 @@ def tables() -> dict[str, str]:
         )
     for record_kind in (
         *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
-        *(SplitScores, PRF, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
+        *(Scores, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
         *(experiment_record.ExperimentRecord, experiment_record.SearchRecord),
         experiment_record.TriedSettings,
     ):

@@ -23,7 +23,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
 from featbert.report.rendering import render
 from featbert.runs.file import check_experiment, read_experiment
-from featbert.runs.record import record_from_json
+from featbert.runs.record import RunRecord, from_json
 from featbert.runs.run import Run, find_runs
 from featbert.runs.unfinished import unfinished_run
 
@@ -187,7 +187,7 @@ def record(text: str) -> None:
     """Any text as a run record; what is accepted can be shown, and is no danger to a terminal."""
     try:
         with refusal("record.json"):
-            found = record_from_json(text, where="record.json")
+            found = from_json(RunRecord, text, where="record.json")
     except Refused:
         return
     for told in shown(Run(Path("runs", "trial"), found)):

@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from featbert.errors import FeatbertError
 from featbert.runs.evaluations import evaluation_path
-from featbert.runs.experiment_record import experiment_path
+from featbert.runs.experiment_record import (
+    ExperimentRecord,
+    experiment_path,
+    write_experiment,
+)
 from featbert.runs.record import RECORD_NAME, SplitIdentity
-from featbert.runs.run import PredictionsError, Run, find_runs
+from featbert.runs.run import Run, find_runs
 from tests.hostile.budget import inputs
 from tests.hostile.strategies import texts
+from tests.kept_records import rewrite
 from tests.workspace import Workspace, error_of
 
 
@@ -27,14 +33,14 @@ def runs(finished: Workspace, tmp_path: Path) -> Workspace:
 
 
 def change(folder: Path, **changes: Any) -> None:
-    """Writes other values into a record, as one who makes a record does: without a checksum."""
-    path = folder / RECORD_NAME
-    data = json.loads(path.read_text("utf-8"))
-    data.pop("checksum", None)
-    for key, value in changes.items():
-        table, _, name = key.rpartition("__")
-        (data[table] if table else data)[name] = value
-    path.write_text(json.dumps(data), "utf-8")
+    """Writes other values into a record, with a checksum that fits."""
+
+    def apply(data: dict[str, Any]) -> None:
+        for key, value in changes.items():
+            table, _, name = key.rpartition("__")
+            (data[table] if table else data)[name] = value
+
+    rewrite(folder / RECORD_NAME, apply)
 
 
 def features_run(runs: Workspace) -> Run:
@@ -52,7 +58,7 @@ def test_predictions_of_a_split_that_is_a_path_are_not_read(runs: Workspace) -> 
     secret = runs.folder / "secret.conll"
     secret.write_text("a O O\n", "utf-8")
     for split in ("../../secret", str(secret.with_suffix("")), "..", "", "dev\0", "dev/../dev"):
-        with pytest.raises(PredictionsError, match="the name of a split expected"):
+        with pytest.raises(FeatbertError):
             run.predictions(split)
 
 
@@ -117,10 +123,9 @@ def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs: Workspace, 
         "transfer": False,
         "labels": {},
         "failures": {},
-        "format_version": 1,
     }
-    experiment_path(runs.runs, "trial").write_text(json.dumps(record), "utf-8")
-    assert "names of runs expected" in error_of(runs.compare("--experiment", "trial"))
+    write_experiment(runs.runs, ExperimentRecord(**record))
+    assert repr(row) in error_of(runs.compare("--experiment", "trial"))
 
 
 class TestRemoving:

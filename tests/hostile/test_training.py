@@ -73,5 +73,7 @@ def test_types_of_dev_that_train_lacks_are_missed_and_counted(workspace: Workspa
     assert result.exit_code == 0, result.stderr
     (run,) = find_runs(space.runs)
     scores = run.record.scores
-    assert scores["dev"].by_type["UNSEEN"].gold == scores["test"].entity.gold == 3
-    assert scores["dev"].by_type["UNSEEN"].recall == 0
+    assert (
+        scores["dev"].by_class["UNSEEN"]["gold"] == scores["test"].by_class["UNSEEN"]["gold"] == 3
+    )
+    assert scores["dev"].by_class["UNSEEN"]["recall"] == 0

@@ -12,7 +12,8 @@ from featbert.analysis.compare import Comparisons, compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.scorers import with_scorers
 from featbert.report.table import tables
-from featbert.runs.run import find_runs, write_record
+from featbert.runs.record import write_record
+from featbert.runs.run import find_runs
 from tests.analysis.records import make_record, make_run, usual_runs
 from tests.processes import loaded
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import shutil
 from pathlib import Path
 
 import pytest
 
-from featbert.runs.record import read_record
+from featbert.runs.record import write_record
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
 
@@ -40,10 +40,7 @@ def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) ->
     corpus = shutil.copytree(record.signature.source, tmp_path / "mine")
     model = shutil.copytree(record.model_source, tmp_path / "small-bert")
     folder = shutil.copytree(whole.folder, tmp_path / "runs" / whole.name)
-    path = folder / "record.json"
-    data = json.loads(path.read_text("utf-8"))
-    data["model_source"] = str(model)
-    data["signature"]["source"] = str(corpus)
-    del data["checksum"]  # it is of what was written, and this is another record
-    path.write_text(json.dumps(data), "utf-8")
-    return Run(folder, read_record(folder))
+    signature = dataclasses.replace(record.signature, source=str(corpus))
+    record = dataclasses.replace(record, signature=signature, model_source=str(model))
+    write_record(folder, record)
+    return Run(folder, record)

@@ -46,10 +46,10 @@ def test_run_plans_trains_and_compares(workspace: Workspace, file: Path) -> None
     done = run(workspace, file, "--format", "json")
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["rows"]
-    assert [(r["approach"], r["layers"], r["dev"]["f1"]["n"]) for r in rows] == [
-        ("features", "embeddings", 2),
-        ("features", "concat_last4", 2),
-        ("finetune", None, 2),
+    assert [(r["tuning"], r["layers"], r["dev"]["f1"]["n"]) for r in rows] == [
+        ("none", "embeddings", 2),
+        ("none", "concat_last4", 2),
+        ("full", None, 2),
     ]
     assert len(list(workspace.cache.glob("*.h5"))) == 1
     assert {r.record.experiment for r in find_runs(workspace.runs)} == {"trial"}

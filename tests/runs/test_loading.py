@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store.reader import FeatureStore
 from featbert.runs.loading import load_tagger
-from featbert.runs.record import read_record
 from featbert.runs.run import Run
 from featbert.runs.usable import check_usable, find_run
 from tests.runs.finished_runs import learned_run, write_corpus
@@ -40,7 +38,7 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
         tags, probabilities = loaded.probable_tags(inputs)
         assert tags == kept.predicted
         assert [len(row) for row in probabilities] == [len(row) for row in tags]
-        if run.record.approach == "features":
+        if run.record.tuning == "none":
             (path,) = (folder / "cache").glob("*.h5")
             store = FeatureStore(path)
             assert loaded.tags(loaded.stored(store, split)) == kept.predicted
@@ -147,16 +145,6 @@ def test_weights_that_were_not_scored(run: Run) -> None:
     data[-100] ^= 1
     path.write_bytes(bytes(data))
     assert f"the weights that {run.name} was scored with expected" in refusal(run)
-
-
-def test_an_older_record_has_no_hash_of_its_weights(run: Run) -> None:
-    path = run.folder / "record.json"
-    older = json.loads(path.read_text("utf-8"))
-    assert older.pop("weights")
-    older.pop("checksum", None)
-    path.write_text(json.dumps(older), "utf-8")
-    again = Run(run.folder, read_record(run.folder))
-    assert load_tagger(again, device="cpu").usable.record.weights == ""
 
 
 def test_a_changed_encoder(run: Run, tmp_path: Path) -> None:

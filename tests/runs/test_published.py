@@ -19,7 +19,7 @@ def test_all_shipped_figures_are_read():
 def test_a_table_is_found_by_its_id():
     table = published_table("devlin2019-table7")
     (row,) = [r for r in table.rows if r.layers == "concat_last4"]
-    assert (row.approach, row.dev, row.test) == ("features", 96.1, None)
+    assert (row.tuning, row.dev, row.test) == ("none", 96.1, None)
     with pytest.raises(MissingError, match=r"did you mean 'pires2019-table1'"):
         published_table("pires2019-table")
 

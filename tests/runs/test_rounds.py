@@ -85,7 +85,7 @@ def test_conditions_side_by_side(experiment, where, extracted):
         assert row.trained_on == ("train", "dev")
         base = next(r for r in find_runs(where["runs_dir"]) if r.name == run.record.epochs_from)
         assert len(run.record.history) == base.record.best_epoch
-        assert run.record.history[-1].dev_f1 is None
+        assert run.record.history[-1].dev is None
         assert base.record.signature.context == run.record.signature.context
         assert not (run.folder / "dev.conll").exists()
 
@@ -105,7 +105,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(experiment, w
         (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
     ]
     tried = [jobs[0].run.finished.record for jobs in search.tried]
-    scores = [record.scores["dev"].entity.f1 for record in tried]
+    scores = [record.scores["dev"].values["f1"] for record in tried]
     assert search.scores == tuple(scores)
     assert search.chosen == scores.index(max(scores))
     (row,) = comparison_of(outcome).rows
@@ -197,7 +197,7 @@ def test_an_extraction_that_fails_is_told_for_its_runs_alone(experiment, where, 
     trial = experiment(features={"layers": ["last"], "epochs": 1}, finetune={"epochs": 1})
     outcome = carry_out(trial, **where)
     assert list(outcome.failures.values()) == ["no disk"]
-    assert [row.approach for row in comparison_of(outcome).rows] == ["finetune"]
+    assert [row.tuning for row in comparison_of(outcome).rows] == ["full"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_run_tells_searches_and_failures(workspace: Workspace, tmp_path: Path):
         {"learning_rate": 1e-9},
         {"learning_rate": 1e-3},
     ]
-    assert search.tried[search.chosen or 0].dev_f1 == max(t.dev_f1 or 0 for t in search.tried)
+    assert search.tried[search.chosen or 0].dev == max(t.dev or 0 for t in search.tried)
     # The table again, without the file: its rows, not all that was tried.
     again = workspace.call(
         "compare", "--experiment", "grid", "--runs-dir", workspace.runs, "--format", "json"
@@ -275,8 +275,8 @@ def test_an_encoder_is_trained_on_the_text_before_its_runs(experiment, where):
     assert (len(plan.adaptations), len(plan.jobs)) == (1, 2)
     comparison = run_experiment(trial, **where)
     assert comparison.varied == ("model",)
-    assert sorted((row.approach, row.signature["adapted_epochs"]) for row in comparison.rows) == [
-        ("features", 0), ("features", 1), ("finetune", 0), ("finetune", 1),
+    assert sorted((row.tuning, row.signature["adapted_epochs"]) for row in comparison.rows) == [
+        ("full", 0), ("full", 1), ("none", 0), ("none", 1),
     ]  # fmt: skip
     weights = {row.signature["encoder_weights"] for row in comparison.rows}
     assert len(weights) == 2
@@ -330,8 +330,8 @@ def test_every_tagger_is_scored_on_every_language(experiment, where, languages, 
     assert comparison.varied == ("corpus",)
     runs = find_runs(where["runs_dir"]).runs
     matrices = transfer_matrices(runs)
-    assert [(m.approach, m.layers) for m in matrices] == [
-        ("features", "last"), ("features", "concat_last4"), ("finetune", None),
+    assert [(m.tuning, m.layers) for m in matrices] == [
+        ("none", "last"), ("none", "concat_last4"), ("full", None),
     ]  # fmt: skip
     for matrix in matrices:
         assert matrix.trained_on == matrix.evaluated_on == ("en", "nl")
@@ -339,7 +339,7 @@ def test_every_tagger_is_scored_on_every_language(experiment, where, languages, 
     (record,) = [
         e
         for r in runs
-        if r.record.approach == "finetune" and r.record.seed == 1
+        if r.record.tuning == "full" and r.record.seed == 1
         for e in evaluations_of(r)
         if e.language == "nl"
     ]

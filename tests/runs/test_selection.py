@@ -9,7 +9,7 @@ import pytest
 
 from featbert.runs import carrying_out
 from featbert.runs.run import Run, find_runs
-from featbert.tasks.scorer import score
+from featbert.tasks.entities import TASK
 from tests.workspace import Workspace
 
 TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n.\tO\n"
@@ -45,15 +45,15 @@ def test_dev_after_each_epoch_and_test_once(trained) -> None:
 def test_the_epoch_that_was_best_on_dev_is_the_one_that_is_scored(trained) -> None:
     workspace, _ = trained
     runs = find_runs(workspace.runs).runs
-    assert {run.record.approach for run in runs} == {"features", "finetune"}
+    assert {run.record.tuning for run in runs} == {"none", "full"}
     for run in runs:
         record = run.record
-        by_epoch = [row.dev_f1 or 0.0 for row in record.history]
+        by_epoch = [row.dev_score or 0.0 for row in record.history]
         assert record.best_epoch == int(np.argmax(by_epoch)) + 1
-        assert record.scores["dev"].entity.f1 == max(by_epoch)
+        assert record.scores["dev"].values["f1"] == max(by_epoch)
         for split in ("dev", "test"):
             found = run.predictions(split)
-            assert score(found.gold, found.predicted) == record.scores[split]
+            assert TASK.score(found.gold, found.predicted) == record.scores[split]
     assert any(r.record.scores["dev"] != r.record.scores["test"] for r in runs)
 
 
@@ -66,7 +66,7 @@ def test_what_a_run_cost_and_was_asked(trained) -> None:
         assert cost.prediction_seconds > 0
         assert cost.prediction_words == sum(s.words for s in run.record.scores.values())
         assert cost.run_bytes == (run.folder / "weights.safetensors").stat().st_size
-        features = run.record.approach == "features"
+        features = run.record.tuning == "none"
         assert cost.store_bytes == (store.stat().st_size if features else None)
         assert (cost.extraction_seconds or 0) > 0 or not features
         assert config["settings"] == run.record.settings

@@ -113,7 +113,7 @@ def test_a_small_form_runs(place: Workspace, file: Path) -> None:
     (comparison,) = shown["comparisons"]
     if file.stem == "zero-shot-transfer":
         matrices = shown["transfer"]["matrices"]
-        assert [m["approach"] for m in matrices] == ["features", "features", "finetune"]
+        assert [m["tuning"] for m in matrices] == ["none", "none", "full"]
         return
     found = {reproduction["table"] for reproduction in shown["reproductions"]}
     assert found == set(published), comparison["notes"]

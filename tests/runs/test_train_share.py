@@ -186,8 +186,8 @@ def test_a_type_outside_of_the_part_is_not_learned_and_counts_as_missed(
         precision="fp32",
     )
     assert run.record.labels == ["O"]
-    entity = run.record.scores["test"].entity
-    assert (entity.gold, entity.correct, entity.f1) == (1, 0, 0.0)
+    (person,) = run.record.scores["test"].by_class.values()
+    assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
     loaded = load_tagger(run, device="cpu")
     assert loaded.tags(loaded.inputs(corpus["test"].sentences)) == [["O", "O"]] * 3
 

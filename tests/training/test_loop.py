@@ -22,7 +22,6 @@ from featbert.encoders.source import find_encoder
 from featbert.models.bilstm import BiLSTMTagger, FeatureBatch
 from featbert.models.finetuned import FineTuneTagger
 from featbert.progress import noticed_by
-from featbert.tasks.scores import PRF
 from featbert.training.gradients import GradientWatch
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import TrainingError, fit, predict
@@ -32,9 +31,8 @@ from tests.features.support import sentences_of
 CPU = Device("cpu", "a processor", 1)
 
 
-def dev_scores(f1: float, precision: float, recall: float) -> PRF:
-    """Entity scores of dev as a loop would hear them; the counts play no part."""
-    return PRF(precision, recall, f1, 0, 0, 0)
+def dev_scores(f1: float, precision: float, recall: float) -> dict[str, float]:
+    return {"f1": f1, "precision": precision, "recall": recall}
 
 
 N_LABELS = 3
@@ -251,8 +249,8 @@ def test_the_history(task):
     )
     assert fitted.history == rows
     assert [row.epoch for row in rows] == [1, 2, 3]
-    assert [row.dev_f1 for row in rows] == [0.1, 0.3, 0.2]
-    assert {(row.dev_precision, row.dev_recall) for row in rows} == {(0.5, 0.5)}
+    assert [row.dev_score for row in rows] == [0.1, 0.3, 0.2]
+    assert {(row.dev["precision"], row.dev["recall"]) for row in rows} == {(0.5, 0.5)}
     assert steps == [(i, 9) for i in range(1, 10)]
     assert all(row.seconds > 0 for row in rows)
     assert fitted.seconds >= sum(row.seconds for row in rows)
@@ -272,7 +270,7 @@ def test_without_dev_all_epochs_are_trained_and_the_last_weights_kept(task):
     run(task, last)  # dev rises, so its best weights are the last ones
     assert equal(weights(tagger), weights(last))
     assert fitted.best_epoch == 3
-    assert [row.dev_f1 for row in fitted.history] == [None] * 3
+    assert [row.dev_score for row in fitted.history] == [None] * 3
 
 
 def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(task):

@@ -10,7 +10,7 @@ import pytest
 
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
-from featbert.tasks.scorer import score
+from featbert.tasks.entities import TASK
 from featbert.training.probe import fit_probe
 
 TAGS = np.array(["O", "B-PER", "B-LOC"])
@@ -48,7 +48,7 @@ def test_layers_of_a_real_encoder_differ_on_the_sample(tmp_path: Path) -> None:
             store.read("train", [layer])[0], tags, store.read("dev", [layer])[0], max_iter=30
         )
         rows = [found[a:b] for a, b in pairwise(offsets)]
-        f1[layer] = score(corpus["dev"].tags, rows).entity.f1
+        f1[layer] = TASK.score(corpus["dev"].tags, rows).values["f1"]
     assert f1[0] < f1[4] - 0.05
     assert len(set(f1.values())) == len(layers)
     assert max(f1.values()) < 0.9

@@ -18,7 +18,6 @@ from featbert.training.settings import (
     TrainingSettings,
     named_settings,
     used_settings,
-    with_later_settings,
 )
 
 GOOD = {"epochs": 1, "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.1}
@@ -101,19 +100,12 @@ def test_a_run_at_the_former_ways_keeps_its_name():
     assert named_settings(used_settings(slower, "finetune"))["discriminative"] == 2.6
 
 
-@pytest.mark.parametrize("approach", ["features", "finetune"])
-def test_an_older_record_is_read_with_what_it_was_trained_with(approach):
-    now = used_settings(DEFAULTS[approach], approach)
-    older = {k: v for k, v in now.items() if k not in LATER_SETTINGS}
-    assert with_later_settings(older, approach) == now
-    assert with_later_settings(now | {"schedule": "constant"}, approach)["schedule"] == "constant"
-
-
 def test_settings_that_play_no_part_are_not_told():
     assert "freeze_to" not in used_settings(DEFAULTS["features"], "features")
     assert "lstm_size" not in used_settings(DEFAULTS["finetune"], "finetune")
     probe = dataclasses.replace(DEFAULTS["features"], lstm_layers=0)
-    assert "lstm_size" not in used_settings(probe, "features")
+    assert used_settings(probe, "features")["body"] == "linear"
+    assert not {"lstm_size", "lstm_layers"} & used_settings(probe, "features").keys()
     assert "mix_learning_rate" in used_settings(probe, "features", weighted=True)
 
 

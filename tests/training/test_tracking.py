@@ -15,9 +15,7 @@ from tests.workspace import error_of
 EPOCH = Epoch(
     epoch=1,
     train_loss=0.5,
-    dev_f1=0.25,
-    dev_precision=0.5,
-    dev_recall=0.125,
+    dev={"f1": 0.25, "precision": 0.5, "recall": 0.125},
     seconds=2.0,
     groups=[ParameterGroup("layer 7", 100, 1e-5), ParameterGroup("classifier", 3, 2e-3)],
 )
@@ -43,8 +41,8 @@ def expected(history):
         points["train/seconds"].append((row.epoch, row.seconds))
         points["train/parameters"].append((row.epoch, sum(g.parameters for g in row.groups)))
         for name in ("f1", "precision", "recall"):
-            if getattr(row, f"dev_{name}") is not None:
-                value = 100 * getattr(row, f"dev_{name}")
+            if row.dev is not None:
+                value = 100 * row.dev[name]
                 points.setdefault(f"dev/{name}", []).append((row.epoch, value))
         for group in row.groups:
             name = "learning_rate/" + "_".join(group.name.split())
@@ -72,7 +70,7 @@ def test_the_points_of_an_epoch():
         "learning_rate/layer_7": 1e-5,
         "learning_rate/classifier": 2e-3,
     }
-    without = dataclasses.replace(EPOCH, dev_f1=None, dev_precision=None, dev_recall=None)
+    without = dataclasses.replace(EPOCH, dev=None)
     assert not any(name.startswith("dev/") for name in scalars(without))
 
 

@@ -41,7 +41,7 @@ def learning_curve(
     if not points:
         raise InputError(f"a row scored on {split} expected to draw, found none")
     lines = lines_of([(p.series, p.sentences.mean, p.f1[split]) for p in points], width)
-    approaches = list({p.series: p.approach for p in points}.values())
+    approaches = list({p.series: p.tuning for p in points}.values())
     lines = [
         dataclasses.replace(line, look=look)
         for line, look in zip(lines, _looks(approaches), strict=True)
@@ -66,7 +66,7 @@ def learning_curve(
 
 def _looks(approaches: Sequence[str]) -> list[int]:
     """Colours of lines by number: the first of each approach has the approach's own."""
-    firsts = {"features": _FEATURES, "finetune": _TUNED}
+    firsts = {"none": _FEATURES, "full": _TUNED}
     others = iter(range(2, 2 + len(approaches)))
     return [firsts.pop(approach) if approach in firsts else next(others) for approach in approaches]
 

@@ -111,7 +111,7 @@ def _draw(frame: style.Frame, axes: Axes, panel: Panel) -> None:
 
 
 def _mark(axes: Axes, point: ParetoPoint) -> None:
-    color, marker = style.APPROACHES[point.approach]
+    color, marker = style.APPROACHES[point.tuning]
     alpha = 1.0 if point.on_front else _PALE
     if point.f1.sd is not None:
         low, high = (100 * end for end in spread(point))
@@ -200,7 +200,7 @@ def _titles(fronts: Sequence[ParetoFront]) -> tuple[str, str]:
 
 
 def _keys(fronts: Sequence[ParetoFront]) -> list[Key]:
-    there = {point.approach for front in fronts for point in front.points}
+    there = {point.tuning for front in fronts for point in front.points}
     keys = [
         Key(style.APPROACH_NAMES[approach], color, marker=marker)
         for approach, (color, marker) in style.APPROACHES.items()

@@ -155,7 +155,7 @@ def _lines(column: Sequence[tuple[ParetoPoint, str]]) -> int:
 
 def _cost_label(front: ParetoFront) -> str:
     what = "time" if front.currency == "seconds" else "operations"
-    if any(point.approach == "features" for point in front.points):
+    if any(point.tuning == "none" for point in front.points):
         if front.runs > 1:
             return f"training {what} of a run where {front.runs:,} share one extraction"
         return f"{what} of one run, extraction included"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # What must be the same for figures to be expected to agree, of the lines of `protocol`.
 _DECIDING = ("model", "corpus", "context")
 _UPPER = -0.045  # inches that the published figure is moved off its row's middle
-_APPROACH = "finetune"  # of published rows that do not say
+_APPROACH = "full"  # of published rows that do not say
 
 
 def published_dots(
@@ -58,7 +58,7 @@ def published_dots(
 
 
 def _approach(row: ReproducedRow) -> str:
-    return row.published.approach or _APPROACH
+    return row.published.tuning or _APPROACH
 
 
 def _shares(row: ReproducedRow, split: str) -> list[float]:

@@ -55,7 +55,7 @@ def seed_dots(
             shown=[min(max(value, 0.0), 1.0) for value in shown],
             label=f"{split} entity F1 (%)",
             keys=_keys(rows, baseline=any(base is not None for base in lines.values())),
-            parted=parted([row.approach for row in rows]),
+            parted=parted([row.tuning for row in rows]),
             width=width,
         )
         for i, row in enumerate(rows):
@@ -96,7 +96,7 @@ def _keys(rows: Sequence[Row], *, baseline: bool) -> list[Key]:
     found = [
         Key(style.APPROACH_NAMES[approach], color, marker=marker)
         for approach, (color, marker) in style.APPROACHES.items()
-        if any(row.approach == approach for row in rows)
+        if any(row.tuning == approach for row in rows)
     ]
     if baseline:
         found.append(Key("baseline", style.FAINT, line=_BASELINE, width=0.8))
@@ -112,7 +112,7 @@ def _draw(
     baseline: float | None,
 ) -> None:
     axes, y = plot.axes, plot.middle(place)
-    color, marker = style.APPROACHES[row.approach]
+    color, marker = style.APPROACHES[row.tuning]
     if baseline is not None:
         ends = plot.edges[place]
         axes.vlines(100 * baseline, *ends, color=style.FAINT, linewidth=0.8, linestyle=_BASELINE)

@@ -52,8 +52,8 @@ INK, FAINT, GRID = "#1a1a1a", "#6b6b6b", "#d9d9d9"
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 # The two approaches, in every figure that has both.
-APPROACHES = {"features": (COLORS[0], MARKERS[0]), "finetune": (COLORS[1], MARKERS[1])}
-APPROACH_NAMES = {"features": "features", "finetune": "fine-tuning"}
+APPROACHES = {"none": (COLORS[0], MARKERS[0]), "full": (COLORS[1], MARKERS[1])}
+APPROACH_NAMES = {"none": "features", "full": "fine-tuning"}
 # Text on a coloured ground. Not INK and white, which a dark page may change for others: the
 # ground that they stand on stays what it is.
 ON_LIGHT, ON_DARK = "#000000", "#fefefe"

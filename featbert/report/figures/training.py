@@ -106,7 +106,7 @@ def _drawable(loss: float) -> bool:
 
 
 def _f1(axes: Axes, row: RowCurves, scales: _Scales, inches: float, *, first: bool) -> None:
-    color, marker = style.APPROACHES[row.approach]
+    color, marker = style.APPROACHES[row.tuning]
     _epochs(axes, row, (inches, "dev F1 (%)" if first else ""))
     axes.set_ylim(scales.f1)
     style.number_ticks(axes.yaxis, *scales.f1, most=int(_F1 / 0.2))
@@ -139,7 +139,7 @@ def _f1(axes: Axes, row: RowCurves, scales: _Scales, inches: float, *, first: bo
 
 
 def _loss(axes: Axes, row: RowCurves, scales: _Scales, inches: float, *, first: bool) -> None:
-    color, _ = style.APPROACHES[row.approach]
+    color, _ = style.APPROACHES[row.tuning]
     axes.set_yscale("log")
     _epochs(axes, row, (inches, "loss" if first else ""))
     axes.set_ylim(scales.loss)
@@ -200,5 +200,5 @@ def _keys(rows: Sequence[RowCurves]) -> list[Key]:
     return [
         Key(style.APPROACH_NAMES[approach], color, marker=marker, line="-", width=_LINE)
         for approach, (color, marker) in style.APPROACHES.items()
-        if any(row.approach == approach for row in rows)
+        if any(row.tuning == approach for row in rows)
     ]

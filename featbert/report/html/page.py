@@ -170,7 +170,7 @@ def _drawn(name: str, figure: Figure, prefix: str) -> Drawn:
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
     if not any(text.sentences for text in texts):
         return None
-    best = best_by_dev([row for row in comparison.rows if row.approach == "features"])
+    best = best_by_dev([row for row in comparison.rows if row.tuning == "none"])
     if best is None:
         return Markup(browser_json(texts, None, None))
     base = baseline_of(best, comparison.rows, "dev")

@@ -46,7 +46,7 @@ def shared_facts(comparison: Comparison) -> tuple[dict[str, str], list[RunFacts]
 
 
 def _scores(record: RunRecord) -> str:
-    scores = [f"{s} F1 {units.percent(found.entity.f1)}" for s, found in record.scores.items()]
+    scores = [f"{s} F1 {units.percent(found.values['f1'])}" for s, found in record.scores.items()]
     return ", ".join([*scores, f"best epoch {record.best_epoch}"])
 
 

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from featbert.runs.run import Run
-from featbert.tasks.scorer import score
+from featbert.tasks.entities import TASK
 from tests.analysis.records import make_record
 
 HOSTILE = (
@@ -68,7 +68,7 @@ def make_run(
             lines += [f"{w}\t{g}\t{p}\n" for w, g, p in zip(words, gold, predicted, strict=True)]
             lines.append("\n")
         (run / f"{split}.conll").write_text("".join(lines), "utf-8")
-        scores[split] = score([tags for _, tags in rows], found)
+        scores[split] = TASK.score([tags for _, tags in rows], found)
     return Run(run, make_record(run.name, seed=seed, scores=scores, **changes))
 
 

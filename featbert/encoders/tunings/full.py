@@ -1,0 +1,5 @@
+"""All parameters of the encoder are trained."""
+
+from featbert.encoders.tunings.base import Tuning
+
+TUNING = Tuning("full", "fine-tuning")

@@ -1,0 +1,182 @@
+"""What is asked of a text: the interface of a task, and the registry of tasks.
+
+Code outside of a task never asks which one it has. A new task is one module with a `TASK` and one
+line in `TASKS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pydantic.dataclasses
+from numpy.typing import NDArray
+from pydantic import ConfigDict
+
+from featbert.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Sentence
+
+# Of every class that is kept as JSON.
+KEPT = ConfigDict(strict=True, extra="forbid")
+Rows = Sequence[Sequence[str]]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Module of each task, which has it as `TASK`.
+TASKS = {"entities": "featbert.tasks.entities"}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number in [0, 1] that is computed from additive counts.
+
+    Attributes:
+        key: its name in records and columns, such as "f1".
+        name: its name for people, such as "entity F1".
+        counts: names of its K counts.
+        of: values (...) of summed counts (..., K).
+    """
+
+    key: str
+    name: str
+    counts: tuple[str, ...]
+    of: Callable[[NDArray[Any]], Floats]
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A property by which scores can be broken down.
+
+    Attributes:
+        title: what the buckets are, for people.
+        needs_train: whether the buckets depend on the training text.
+    """
+
+    title: str
+    needs_train: bool = False
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One part of a breakdown: counts (K,) of the task's measure, and its number of gold items."""
+
+    counts: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a run predicted on one split: three lists of S sentences, aligned word by word.
+
+    `documents` (S,) numbers each sentence's document from 1; all are 0 where the text has none.
+    """
+
+    words: list[list[str]]
+    gold: list[list[str]]
+    predicted: list[list[str]]
+    documents: list[int]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class Scores:
+    """Scores of one split.
+
+    Attributes:
+        values: by key, in [0, 1]; the first is the task's measure.
+        by_class: values and counts by class, such as an entity type.
+        examples: number of sentences (or of other examples).
+        words: number of words.
+    """
+
+    values: dict[str, float]
+    by_class: dict[str, dict[str, float]]
+    examples: int
+    words: int
+
+
+class Task(Protocol):
+    """What is asked of a text, and how answers are scored.
+
+    Attributes:
+        name: in records, files and options.
+        title: for people.
+        scorer: who counts, with version; a part of every run's signature.
+        measure: chooses the epoch; differences of it are tested.
+        columns: every value that scores have, key to name for people; first the measure's.
+        facets: by name, the properties by which scores can be broken down.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def scorer(self) -> str: ...
+    @property
+    def measure(self) -> Measure: ...
+    @property
+    def columns(self) -> Mapping[str, str]: ...
+    @property
+    def facets(self) -> Mapping[str, Facet]: ...
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        """All scores of one split."""
+
+    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+        """The values that are cheap to compute after each epoch; first the measure's."""
+
+    def counts(self, gold: Rows, predicted: Rows) -> Counts:
+        """(S, K) counts of the measure by sentence."""
+
+    def break_down(
+        self,
+        facets: Sequence[str],
+        words: Rows,
+        gold: Rows,
+        predicted: Rows,
+        *,
+        known: Collection[Any] = (),
+    ) -> dict[str, dict[str, Bucket]]:
+        """Counts by bucket of each facet, in the order of buckets.
+
+        Args:
+            known: what `known` returned for the training text, for facets that need it.
+        """
+
+    def known(self, words: Rows, gold: Rows) -> set[Any]:
+        """What a training text teaches, as far as a facet asks for it."""
+
+    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """(class, first word, last word) of each answer, by sentence."""
+
+    def predictions_name(self, split: str) -> str:
+        """File name of the predictions on `split`."""
+
+    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
+        """Writes a split's predictions with their words and gold answers."""
+
+    def read_predictions(self, path: Path) -> Predictions:
+        """Reads what `write_predictions` wrote.
+
+        Raises:
+            OSError: the file cannot be read.
+            InputError: it is damaged.
+        """
+
+
+def get_task(name: str) -> Task:
+    """The task called `name`.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in TASKS:
+        raise InputError(f"unknown task {name!r}{nearest(name, TASKS)}; known: {', '.join(TASKS)}")
+    task: Task = importlib.import_module(TASKS[name]).TASK
+    return task

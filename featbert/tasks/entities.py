@@ -1,0 +1,343 @@
+"""Named entities: BIO tags of words, scored by entity.
+
+    P = correct / predicted    R = correct / gold    F1 = 2 correct / (predicted + gold)
+
+and 0 where the denominator is 0. An entity is correct when its type, first and last word all
+agree. seqeval says what an entity is: its default mode follows the conlleval script, in which an
+I- tag that continues nothing begins an entity; its strict mode (IOB2) ignores such a tag. All
+values follow from counts. The only module that imports seqeval, and only when it scores.
+
+Source: Tjong Kim Sang and De Meulder 2003, `conlleval`; Nakayama 2018, seqeval.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.errors import InputError
+from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Predictions, Rows, Scores
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Sentence
+
+# (type, first word, last word)
+Entity = tuple[str, int, int]
+Surface = tuple[str, ...]
+
+_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (None, "4 and more"))
+_SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (None, "41 and more"))
+_SEEN = ("seen", "unseen")
+
+
+class TagError(InputError):
+    """Tags that cannot be scored: not BIO, or predictions that do not fit the gold tags."""
+
+
+def f1_of(counts: NDArray[Any]) -> Floats:
+    """(..., 3) correct, predicted, gold -> (...) micro F1; 0 where nothing is predicted or gold."""
+    correct, found = counts[..., 0], counts[..., 1] + counts[..., 2]
+    f1: Floats = np.divide(
+        2.0 * correct, found, out=np.zeros(np.shape(correct), np.float64), where=found != 0
+    )
+    return f1
+
+
+def prf(correct: int, predicted: int, gold: int) -> dict[str, float]:
+    """F1, precision and recall of counts (0 where the denominator is 0), and the counts."""
+    return {
+        "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
+        "precision": correct / predicted if predicted else 0.0,
+        "recall": correct / gold if gold else 0.0,
+        "correct": correct,
+        "predicted": predicted,
+        "gold": gold,
+    }
+
+
+class Entities:
+    """The task of named entities; see `Task` for what its methods return."""
+
+    name = "entities"
+    title = "named entities"
+    scorer = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
+    measure = Measure("f1", "entity F1", ("correct", "predicted", "gold"), f1_of)
+    columns: Mapping[str, str] = {
+        "f1": "entity F1",
+        "precision": "precision",
+        "recall": "recall",
+        "strict_f1": "strict F1",
+        "word_f1": "word F1",
+        "word_accuracy": "word accuracy",
+    }
+    facets: Mapping[str, Facet] = {
+        "type": Facet("entity type"),
+        "length": Facet("words of the entity"),
+        "seen": Facet("whether train has an entity of the same words", needs_train=True),
+        "sentence": Facet("words of the sentence"),
+    }
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        """All scores of one split; ill-formed tags (I- after O) are scored the conlleval way.
+
+        Raises:
+            TagError: see `check_tags`.
+        """
+        check_tags(gold, predicted)
+        by_type: dict[str, list[int]] = {}
+        for gold_set, predicted_set in zip(self.spans(gold), self.spans(predicted), strict=True):
+            for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
+                for entity in found:
+                    by_type.setdefault(entity[0], [0, 0, 0])[column] += 1
+        total = [sum(counts) for counts in zip([0, 0, 0], *by_type.values(), strict=True)]
+        strict = _sentence_counts(_strict_entities(gold), _strict_entities(predicted)).sum(axis=0)
+        word, right = _word_counts(gold, predicted)
+        words = sum(map(len, gold))
+        return Scores(
+            values=_values(*total)
+            | {
+                "strict_f1": prf(*strict.tolist())["f1"],
+                "word_f1": prf(*word)["f1"],
+                "word_accuracy": right / words if words else 0.0,
+            },
+            by_class={name: prf(*by_type[name]) for name in sorted(by_type)},
+            examples=len(gold),
+            words=words,
+        )
+
+    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+        """Entity F1, precision and recall."""
+        return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
+
+    def counts(self, gold: Rows, predicted: Rows) -> Counts:
+        """(S, 3) correct, predicted and gold entities by sentence.
+
+        Raises:
+            TagError: see `check_tags`.
+        """
+        check_tags(gold, predicted)
+        return _sentence_counts(self.spans(gold), self.spans(predicted))
+
+    def spans(self, rows: Rows) -> list[set[Entity]]:
+        """Entities by sentence as conlleval sees them (seqeval's default mode)."""
+        from seqeval.metrics.sequence_labeling import get_entities
+
+        return [set(get_entities(list(row))) for row in rows]
+
+    def break_down(
+        self,
+        facets: Sequence[str],
+        words: Rows,
+        gold: Rows,
+        predicted: Rows,
+        *,
+        known: Collection[Any] = (),
+    ) -> dict[str, dict[str, Bucket]]:
+        """Counts by bucket; the counts of a facet's buckets add up to those of the whole.
+
+        A predicted entity counts in the bucket that it belongs to itself, so that precision is of
+        the predictions in a bucket.
+
+        Args:
+            known: words of the entities in train, as `known` returns them, for facet "seen".
+        """
+        check_tags(gold, predicted)
+        triples = list(zip(words, self.spans(gold), self.spans(predicted), strict=True))
+        parts: dict[str, dict[str, Bucket]] = {}
+        for facet in facets:
+            name_of = _namer(facet, known)
+            counts: dict[str, list[int]] = {}
+            for row, gold_set, predicted_set in triples:
+                for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
+                    for entity in found:
+                        counts.setdefault(name_of(row, entity), [0, 0, 0])[column] += 1
+            parts[facet] = {
+                name: Bucket(tuple(counts[name]), counts[name][2])
+                for name in _ordered(facet, counts)
+            }
+        return parts
+
+    def known(self, words: Rows, gold: Rows) -> set[Surface]:
+        """The words of every entity, as they are written."""
+        return {
+            tuple(row[first : last + 1])
+            for row, found in zip(words, self.spans(gold), strict=True)
+            for _, first, last in found
+        }
+
+    def predictions_name(self, split: str) -> str:
+        """dev -> dev.conll"""
+        return f"{split}.conll"
+
+    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
+        """Columns word, gold tag, predicted tag."""
+        from featbert.data.conll import write_conll
+
+        write_conll(path, sentences, predicted)
+
+    def read_predictions(self, path: Path) -> Predictions:
+        """Reads three columns; `-DOCSTART-` lines begin documents."""
+        return _parse(path.read_bytes(), path)
+
+
+TASK = Entities()
+
+
+def check_tags(gold: Rows, predicted: Rows) -> None:
+    """Refuses predictions that do not fit the gold tags, and tags that are not BIO.
+
+    Raises:
+        TagError: names the sentence, counted from 1.
+    """
+    if len(gold) != len(predicted):
+        first = min(len(gold), len(predicted)) + 1
+        side = "predictions" if len(predicted) < len(gold) else "gold tags"
+        raise TagError(
+            f"{len(predicted)} predicted sentences for {len(gold)} gold ones; "
+            f"the first without {side} is sentence {first}"
+        )
+    known: set[str] = {"O"}
+    for number, (gold_row, predicted_row) in enumerate(zip(gold, predicted, strict=True), 1):
+        if len(gold_row) != len(predicted_row):
+            raise TagError(
+                f"{len(predicted_row)} predicted tags for the {len(gold_row)} words of "
+                f"sentence {number}"
+            )
+        for side, row in (("gold", gold_row), ("predicted", predicted_row)):
+            for position, tag in enumerate(row, 1):
+                if tag not in known:
+                    if tag[:2] not in ("B-", "I-") or len(tag) == 2:
+                        raise TagError(
+                            f"{tag!r}, the {side} tag of word {position} in sentence {number}, is "
+                            "no BIO tag (O, B-type, I-type)"
+                        )
+                    known.add(tag)
+
+
+def word_report(gold: Rows, predicted: Rows, *, per: Literal["type", "tag"] = "type") -> str:
+    """scikit-learn's classification report of single words, as text without a final newline.
+
+    O is no row of its own: nearly all words are O, and its score would hide all others. The row
+    `micro avg` of a report by type is the value `word_f1` of `Entities.score`.
+
+    Args:
+        per: "type" compares PER with PER; "tag" compares B-PER with B-PER.
+
+    Raises:
+        TagError: see `check_tags`.
+    """
+    from sklearn.metrics import classification_report
+
+    check_tags(gold, predicted)
+    start = 2 if per == "type" else 0
+
+    def flat(rows: Rows) -> list[str]:
+        # Outside is "", which no type is called. One outside word is added, right on both sides:
+        # without any, scikit-learn would print `accuracy` where `micro avg` belongs.
+        return ["" if tag == "O" else tag[start:] for row in rows for tag in row] + [""]
+
+    gold_labels, predicted_labels = flat(gold), flat(predicted)
+    labels = sorted((set(gold_labels) | set(predicted_labels)) - {""})
+    if not labels:
+        return "no word is tagged other than O, in gold or prediction"
+    text = classification_report(
+        gold_labels, predicted_labels, digits=4, labels=labels, zero_division=0.0
+    )
+    return cast(str, text).rstrip("\n")
+
+
+def _values(correct: int, predicted: int, gold: int) -> dict[str, float]:
+    found = prf(correct, predicted, gold)
+    return {key: found[key] for key in ("f1", "precision", "recall")}
+
+
+def _strict_entities(rows: Rows) -> list[set[Entity]]:
+    """Entities by sentence in seqeval's `mode="strict", scheme=IOB2`."""
+    from seqeval.scheme import IOB2, Entities
+
+    found = Entities([list(row) for row in rows], scheme=IOB2)
+    return [{(e.tag, e.start, e.end) for e in sentence} for sentence in found.entities]
+
+
+def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> Counts:
+    """(S, 3): correct, predicted, gold."""
+    counts = [(len(g & p), len(p), len(g)) for g, p in zip(gold, predicted, strict=True)]
+    return np.array(counts, dtype=np.int64).reshape(-1, 3)
+
+
+def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int]:
+    """Words with a type (correct, predicted, gold), and words whose whole tag is right."""
+    # Pairs of tags are few and words are many, so each pair is looked at once.
+    pairs: Counter[tuple[str, str]] = Counter()
+    for gold_row, predicted_row in zip(gold, predicted, strict=True):
+        pairs.update(zip(gold_row, predicted_row, strict=True))
+    counts = [0, 0, 0]
+    for (gold_tag, predicted_tag), n in pairs.items():
+        counts[0] += n * (gold_tag != "O" and gold_tag[2:] == predicted_tag[2:])
+        counts[1] += n * (predicted_tag != "O")
+        counts[2] += n * (gold_tag != "O")
+    right = sum(n for (gold_tag, predicted_tag), n in pairs.items() if gold_tag == predicted_tag)
+    return (counts[0], counts[1], counts[2]), right
+
+
+def _namer(facet: str, known: Collection[Any]) -> Callable[[Sequence[str], Entity], str]:
+    """The bucket of an entity in a sentence."""
+    if facet == "type":
+        return lambda row, entity: entity[0]
+    if facet == "length":
+        return lambda row, entity: _bucket(_LENGTHS, entity[2] - entity[1] + 1)
+    if facet == "sentence":
+        return lambda row, entity: _bucket(_SENTENCES, len(row))
+    surfaces = frozenset(known)
+    return lambda row, entity: _SEEN[tuple(row[entity[1] : entity[2] + 1]) not in surfaces]
+
+
+def _bucket(buckets: Sequence[tuple[int | None, str]], size: int) -> str:
+    return next(name for highest, name in buckets if highest is None or size <= highest)
+
+
+def _ordered(facet: str, names: Collection[str]) -> Iterator[str]:
+    if facet == "type":
+        return iter(sorted(names))
+    buckets = {"length": _LENGTHS, "sentence": _SENTENCES}
+    order = _SEEN if facet == "seen" else [name for _, name in buckets[facet]]
+    return (name for name in order if name in names)
+
+
+def _parse(data: bytes, path: Path) -> Predictions:
+    """Three-column lines as sentences."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8: {error}") from None
+    # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
+    separator = "\t" if "\t" in text else " "
+    found = Predictions([], [], [], [])
+    open_sentence = False
+    document = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        columns = line.split(separator)
+        if not line.strip(" \t") or columns[0] == "-DOCSTART-":
+            open_sentence = False
+            document += columns[0] == "-DOCSTART-"
+            continue
+        if len(columns) != 3 or not all(columns):
+            raise InputError(
+                f"line {number} of {path} has not the three columns word, gold tag, predicted "
+                f"tag: {line[:60]!r}"
+            )
+        if not open_sentence:
+            for rows in (found.words, found.gold, found.predicted):
+                rows.append([])
+            found.documents.append(document)
+            open_sentence = True
+        for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
+            rows[-1].append(column)
+    return found

@@ -1,0 +1,238 @@
+import warnings
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics import f1_score, precision_score, recall_score
+from seqeval.scheme import IOB2
+
+from featbert.errors import InputError
+from featbert.tasks.base import TASKS, get_task
+from featbert.tasks.entities import TASK, TagError, f1_of, prf, word_report
+from tests.tasks.conlleval import conlleval
+
+TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b"]
+COUNTS = ("correct", "predicted", "gold")
+
+
+@st.composite
+def tagged(draw):
+    """Gold and predicted tags, both ill-formed as often as not, near each other or far."""
+    gold, predicted = [], []
+    for _ in range(draw(st.integers(0, 4))):
+        row = draw(st.lists(st.sampled_from(TAGS), max_size=9))
+        near = [t if draw(st.booleans()) else draw(st.sampled_from(TAGS)) for t in row]
+        gold.append(row)
+        predicted.append(near)
+    return gold, predicted
+
+
+@given(tagged())
+def test_entities_are_those_of_conlleval(pair):
+    expected = conlleval(*pair)
+    by_class = TASK.score(*pair).by_class
+    assert {n: tuple(one[c] for c in COUNTS) for n, one in by_class.items()} == expected
+    total = tuple(sum(c[i] for c in expected.values()) for i in range(3))
+    assert tuple(TASK.counts(*pair).sum(0).tolist()) == total
+
+
+@given(tagged())
+def test_figures_are_those_of_seqeval(pair):
+    gold, predicted = pair
+    values = TASK.score(*pair).values
+    if not any(gold) and not any(predicted):
+        assert values["f1"] == values["strict_f1"] == 0.0  # seqeval fails on no sentences
+        return
+    how = {"average": "micro", "zero_division": 0}
+    strict = {"mode": "strict", "scheme": IOB2}
+    for key, expected in (
+        ("precision", precision_score(gold, predicted, **how)),
+        ("recall", recall_score(gold, predicted, **how)),
+        ("f1", f1_score(gold, predicted, **how)),
+        ("strict_f1", f1_score(gold, predicted, **how, **strict)),
+    ):
+        assert values[key] == pytest.approx(expected, abs=1e-12)
+
+
+@given(tagged())
+def test_the_measure_is_of_the_counts(pair):
+    """One value from sums of counts, by sentence as well as in all."""
+    counts = TASK.counts(*pair)
+    assert counts.shape == (len(pair[0]), 3)
+    assert counts.dtype == np.int64
+    values = TASK.score(*pair).values
+    assert TASK.measure.of(counts.sum(0)) == values["f1"]
+    assert list(TASK.dev_values(*pair).items()) == list(values.items())[:3]
+    for value, gold, predicted in zip(f1_of(counts), *pair, strict=True):
+        assert value == TASK.score([gold], [predicted]).values["f1"]
+
+
+@given(tagged())
+def test_words_by_brute_force(pair):
+    words = [(g, p) for gs, ps in zip(*pair, strict=True) for g, p in zip(gs, ps, strict=True)]
+    scores = TASK.score(*pair)
+    assert scores.words == len(words)
+    gold = sum(g != "O" for g, _ in words)
+    predicted = sum(p != "O" for _, p in words)
+    correct = sum(g != "O" and p != "O" and g[2:] == p[2:] for g, p in words)
+    assert scores.values["word_f1"] == prf(correct, predicted, gold)["f1"]
+    right = sum(g == p for g, p in words) / len(words) if words else 0.0
+    assert scores.values["word_accuracy"] == right
+
+
+def test_a_worked_example():
+    gold = [["B-PER", "I-PER", "O"], ["B-LOC", "O", "B-ORG"]]
+    predicted = [["I-PER", "I-PER", "O"], ["B-LOC", "B-LOC", "O"]]
+    scores = TASK.score(gold, predicted)
+    assert list(scores.values) == list(TASK.columns)
+    assert next(iter(scores.values)) == TASK.measure.key
+    assert scores.values == pytest.approx(
+        {
+            "f1": 2 / 3,
+            "precision": 2 / 3,
+            "recall": 2 / 3,
+            "strict_f1": 0.4,
+            "word_f1": 3 / 4,
+            "word_accuracy": 3 / 6,
+        }
+    )
+    assert list(scores.by_class) == ["LOC", "ORG", "PER"]
+    assert (scores.by_class["LOC"]["precision"], scores.by_class["LOC"]["recall"]) == (0.5, 1.0)
+    assert scores.by_class["ORG"] == prf(0, 0, 1)
+    assert (scores.examples, scores.words) == (2, 6)
+    assert TASK.counts(gold, predicted).tolist() == [[1, 1, 1], [1, 2, 2]]
+
+
+def test_tuples_are_read_and_nothing_warns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TASK.score([("B-PER",)], [("O",)]).by_class == {"PER": prf(0, 0, 1)}
+        assert TASK.score([("O",)], [("I-PER",)]).values["strict_f1"] == 0.0
+        assert set(TASK.score([], []).values.values()) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "named"),
+    [
+        ([["O"], ["O"]], [["O"]], "sentence 2"),
+        ([["O"]], [["O"], ["O"], ["O"]], "sentence 2"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "sentence 2"),
+        ([["O"]], [["S-PER"]], "'S-PER'.* sentence 1"),
+        ([["O", "B-"]], [["O", "O"]], "'B-'.* sentence 1"),
+        ([["O"]], [["PER"]], "'PER'"),
+        ([["O"]], [[""]], "''"),
+    ],
+)
+def test_what_cannot_be_scored_names_its_sentence(gold, predicted, named):
+    for function in (TASK.score, TASK.counts, TASK.dev_values, word_report):
+        with pytest.raises(TagError, match=named):
+            function(gold, predicted)
+
+
+def test_the_registry():
+    assert get_task("entities") is TASK
+    assert TASK.scorer == f"seqeval {version('seqeval')}, conlleval semantics"
+    for name in TASKS:
+        task = get_task(name)
+        assert (task.name, next(iter(task.columns))) == (name, task.measure.key)
+    with pytest.raises(InputError, match="entities"):
+        get_task("entitees")
+
+
+# Breakdowns ---------------------------------------------------------------------------------------
+
+WORDS = [
+    ["John", "Smith", "saw", "New", "York", "City", "Hall"],
+    ["Acme", *["and"] * 19],
+    ["a"] * 41,
+]
+GOLD = [
+    ["B-PER", "I-PER", "O", "B-LOC", "I-LOC", "I-LOC", "I-LOC"],
+    ["B-ORG", *["O"] * 19],
+    ["B-LOC", *["O"] * 40],
+]
+PREDICTED = [
+    ["B-PER", "I-PER", "O", "B-LOC", "I-LOC", "O", "O"],  # New York alone
+    ["B-PER", *["O"] * 19],  # another type
+    ["B-LOC", *["O"] * 40],
+]
+
+
+def counts(facet, **options) -> dict:
+    found = TASK.break_down([facet], WORDS, GOLD, PREDICTED, **options)[facet]
+    assert all(bucket.size == bucket.counts[2] for bucket in found.values())
+    return {name: bucket.counts for name, bucket in found.items()}
+
+
+def test_by_each_facet_a_prediction_counts_where_it_belongs() -> None:
+    assert counts("type") == {"LOC": (1, 2, 2), "ORG": (0, 0, 1), "PER": (1, 2, 1)}
+    assert counts("length") == {"1": (1, 2, 2), "2": (1, 2, 1), "4 and more": (0, 0, 1)}
+    assert counts("sentence") == {
+        "1 to 10": (1, 2, 2),
+        "11 to 20": (0, 1, 1),
+        "41 and more": (1, 1, 1),
+    }
+    known = TASK.known([["New", "York", "smith"]], [["B-ORG", "I-ORG", "B-PER"]])
+    assert known == {("New", "York"), ("smith",)}  # as written, whatever the type
+    assert counts("seen", known=known) == {"seen": (0, 1, 0), "unseen": (2, 3, 4)}
+
+
+def test_buckets_add_up() -> None:
+    random = np.random.default_rng(3)
+    tags = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    sizes = random.integers(1, 60, 40)
+    words = [[f"w{random.integers(9)}" for _ in range(n)] for n in sizes]
+    gold, predicted = ([list(random.choice(tags, n)) for n in sizes] for _ in range(2))
+    known = TASK.known(words[:10], gold[:10])
+    found = TASK.break_down([*TASK.facets], words, gold, predicted, known=known)
+    assert list(found) == [*TASK.facets]
+    whole = TASK.counts(gold, predicted).sum(0).tolist()
+    for facet, buckets in found.items():
+        assert np.sum([bucket.counts for bucket in buckets.values()], 0).tolist() == whole
+        assert len(buckets) > 1
+        alone = TASK.break_down([facet], words, gold, predicted, known=known)
+        assert list(alone[facet].items()) == list(buckets.items())
+
+
+# Files and reports --------------------------------------------------------------------------------
+
+
+def test_the_word_report_has_the_word_score_as_micro_average():
+    gold = [["B-PER", "I-PER", "O"], ["B-LOC", "O", "O", "B-O"]]
+    predicted = [["B-PER", "B-PER", "O"], ["B-PER", "I-LOC", "O", "I-O"]]
+    rows = [line.split() for line in word_report(gold, predicted).splitlines()]
+    assert [row[0] for row in rows if row][1:5] == ["LOC", "O", "PER", "micro"]
+    (micro,) = [row for row in rows if row[:1] == ["micro"]]
+    assert micro[4] == f"{TASK.score(gold, predicted).values['word_f1']:.4f}"
+    tags = {
+        row[0]: row
+        for row in map(str.split, word_report(gold, predicted, per="tag").split("\n"))
+        if row
+    }
+    assert (tags["B-PER"][2], tags["I-PER"][2]) == ("1.0000", "0.0000")
+    assert "micro" in word_report([["B-PER", "B-LOC"]], [["B-PER", "B-PER"]])
+    assert "\n" not in word_report([["O"], []], [["O"], []])
+
+
+def test_predictions_are_read_with_tabs_or_spaces(tmp_path):
+    path = tmp_path / TASK.predictions_name("dev")
+    path.write_text(
+        "-DOCSTART-\tO\tO\n\nNew York\tB-LOC\tB-LOC\na\x85b\tO\tI-LOC\n \t\n\nx\tO\tO\n"
+    )
+    found = TASK.read_predictions(path)
+    assert found.words == [["New York", "a\x85b"], ["x"]]
+    assert found.gold == [["B-LOC", "O"], ["O"]]
+    assert found.predicted == [["B-LOC", "I-LOC"], ["O"]]
+    assert found.documents == [1, 1]
+    path.write_text("a\xa0b O O\r\n-DOCSTART- O O\r\nc O O\r\n", newline="")
+    assert TASK.read_predictions(path).words == [["a\xa0b"], ["c"]]
+
+
+@pytest.mark.parametrize("line", [b"a O\n", b"a O O O\n", b"a\tO\n", b"\tO\tO\n", b"\xff O O\n"])
+def test_damaged_predictions_name_the_file(tmp_path, line):
+    path = tmp_path / "dev.conll"
+    path.write_bytes((b"x\tO\tO\n\n" if b"\t" in line else b"x O O\n\n") + line)
+    with pytest.raises(InputError, match=r"dev\.conll"):
+        TASK.read_predictions(path)
