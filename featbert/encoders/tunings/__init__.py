@@ -6,7 +6,7 @@ from featbert.encoders.tunings import full, none
 from featbert.encoders.tunings.base import Tuning
 from featbert.errors import InputError, nearest
 
-TUNINGS = {tuning.name: tuning for tuning in (none.TUNING, full.TUNING)}
+TUNINGS: dict[str, Tuning] = {tuning.name: tuning for tuning in (none.TUNING, full.TUNING)}
 
 
 def get_tuning(name: str) -> Tuning:

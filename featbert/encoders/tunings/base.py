@@ -1,8 +1,20 @@
-"""The interface of a tuning: how much of the encoder is trained."""
+"""A way to tune: which parameters of the encoder are trained, in which epoch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from featbert.config import Settings
+
+
+def nothing(name: str, depth: int, settings: Settings, num_layers: int, epoch: int) -> bool:
+    """Trains no parameter."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -10,11 +22,20 @@ class Tuning:
     """A way to tune an encoder.
 
     Attributes:
-        name: in records, files and options.
-        title: for people, such as "fine-tuning".
-        frozen: whether the encoder stays as it is, so that its states come from a store.
+        name: as in settings: "full".
+        title: for people: "fine-tuning".
+        defaults: settings that differ from those of `config.Settings`, from a search on dev.
+        settings: names of settings that only this way has.
+        trains: whether a parameter of the encoder is trained, given its name, its depth (0 the
+            embeddings, 1..L the layers), the settings, L and the epoch (from 1).
+        frozen: the encoder stays as it is, so that its states come from a store.
+        prepare: changes the encoder before training, such as by adding adapters.
     """
 
     name: str
     title: str
+    defaults: Mapping[str, Any]
+    trains: Callable[[str, int, Settings, int, int], bool] = nothing
+    settings: tuple[str, ...] = ()
     frozen: bool = False
+    prepare: Callable[[nn.Module, Settings], None] | None = field(default=None, repr=False)

@@ -1,5 +1,10 @@
-"""No parameter of the encoder is trained: its states are features from a store."""
+"""Frozen features: nothing of the encoder is trained, its states come from a store."""
 
 from featbert.encoders.tunings.base import Tuning
 
-TUNING = Tuning("none", "features", frozen=True)
+TUNING = Tuning(
+    "none",
+    "features",
+    {"body": "bilstm", "learning_rate": 2e-3, "dropout": 0.5},
+    frozen=True,
+)

@@ -1,0 +1,400 @@
+"""What a run is asked, typed once.
+
+Command-line options, experiment files, `--set`, a run's settings and identity, and the reference
+in docs/ all come from the models of this file: a field's type, bounds and description are written
+here and nowhere else. `runs/experiment.py` reads experiment files into these models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic.fields import FieldInfo
+
+from featbert.encoders.source import DEFAULT_MODEL
+from featbert.encoders.tunings import TUNINGS
+from featbert.errors import InputError, nearest
+from featbert.models.registry import BODIES, OUTPUTS
+from featbert.tasks.base import TASKS
+from featbert.text import on_one_line
+
+LARGEST_SEED = 999_999_999
+MOST_EPOCHS = 1_000_000_000
+S = TypeVar("S", bound=BaseModel)
+# Options that take a name of a registry; a field's `one_of` is one of these.
+CHOICES: dict[str, Mapping[str, Any]] = {
+    "task": TASKS,
+    "tuning": TUNINGS,
+    "body": BODIES,
+    "output": OUTPUTS,
+}
+
+
+class Section(BaseModel):
+    """Settings that belong together: typed, frozen, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, validate_default=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_known(cls, data: Any) -> Any:
+        """Raises ValueError for a name that its registry lacks."""
+        if isinstance(data, Mapping):
+            for field, known in CHOICES.items():
+                name = data.get(field)
+                if field in cls.model_fields and isinstance(name, str) and name not in known:
+                    raise ValueError(
+                        f"unknown {field} {name!r}{nearest(name, known)}; "
+                        f"choose from {', '.join(known)}"
+                    )
+        return data
+
+
+class Data(Section):
+    """Which text, and how its files are read."""
+
+    data: str = Field(
+        "sample", description="Corpus: a folder with train, dev and test files, sample, or hf:NAME."
+    )
+    task: str = Field("entities", description="What is asked of the text.")
+    language: str | None = Field(
+        None, description="Language of the corpus, such as de; by default a folder's name says it."
+    )
+    encoding: str = Field("utf-8", description="Text encoding of the corpus files.")
+    scheme: str = Field(
+        "auto", description="Tag scheme of the files: auto, bio, iob1, io or bioes."
+    )
+    token_column: int | str | None = Field(
+        None, description="Column of the words: a number from 1, or a name."
+    )
+    tag_column: int | str | None = Field(
+        None, description="Column of the tags: a number from 1, or a name."
+    )
+    tag_scheme: Literal["bio", "iob1"] = Field(
+        "bio", description="Scheme of the labels that are learned; scores are of the entities."
+    )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options of `load_corpus` that differ from its defaults."""
+        named = {"language", "encoding", "scheme", "token_column", "tag_column"}
+        return dict(self.model_dump(include=named, exclude_defaults=True))
+
+
+class Encoding(Section):
+    """How words become vectors."""
+
+    model: str = Field(DEFAULT_MODEL, description="Encoder: folder, Hub id or installed package.")
+    context: Literal["sentence", "document"] = Field(
+        "sentence", description="What a word sees: its sentence or its whole document."
+    )
+    casing: Literal["original", "truecased"] = Field(
+        "original",
+        description="Casing of the words: truecased gives sentences in capitals the casing of the "
+        "training split (cased encoders).",
+    )
+    pooling: Literal["first", "last", "mean"] = Field(
+        "first", description="Subword that represents a word, or the mean of all."
+    )
+    store_dtype: Literal["float16", "float32"] = Field(
+        "float16", description="Number format of the feature store."
+    )
+
+
+class Compute(Section):
+    """Where and how precisely a run computes."""
+
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Where to compute; auto uses a GPU when there is one."
+    )
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto", description="Precision to compute in; auto is bf16 where it is native."
+    )
+
+
+class Head(Section):
+    """What stands between hidden states and answers."""
+
+    body: str = Field("bilstm", description="Body between the word vectors and the output.")
+    output: str = Field("softmax", description="Output: how vectors become answers.")
+    lstm_size: int = Field(768, ge=1, description="Units of the BiLSTM per direction.")
+    lstm_layers: int = Field(2, ge=1, description="Layers of the BiLSTM.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of the head.")
+
+
+class Tuning(Section):
+    """How much of the encoder is trained, and how fast."""
+
+    tuning: str = Field("full", description="What of the encoder is trained.")
+    discriminative: float = Field(
+        1.0,
+        ge=1,
+        lt=100,
+        description="Each layer learns by this factor slower than the one above it, such as 2.6 "
+        "(Howard and Ruder 2018).",
+    )
+    unfreeze: int | None = Field(
+        None,
+        ge=1,
+        description="Unfreeze this many layers per epoch, from the top, after a first epoch that "
+        "trains only the head.",
+    )
+    freeze_to: int | None = Field(
+        None, ge=0, description="Never train the embeddings (0) and the layers up to this one."
+    )
+
+
+class Training(Section):
+    """What the training loop does."""
+
+    epochs: int = Field(12, ge=1, le=MOST_EPOCHS, description="Passes over the training split.")
+    batch_size: int = Field(16, ge=1, description="Sentences of a training step.")
+    learning_rate: float = Field(2e-4, gt=0, lt=10, description="Highest learning rate of AdamW.")
+    mix_learning_rate: float = Field(
+        1e-2, gt=0, lt=10, description="Highest learning rate of scalar-mix weights."
+    )
+    warmup: float = Field(
+        0.1, ge=0, le=1, description="Share of the steps in which the rate rises from 0."
+    )
+    schedule: Literal["linear", "constant"] = Field(
+        "linear", description="The rate after the warmup: linear, down to 0, or constant."
+    )
+    bias_correction: bool = Field(
+        True, description="Adam's bias correction; the optimiser published with BERT has none."
+    )
+    weight_decay: float = Field(
+        0.01, ge=0, lt=10, description="Decoupled weight decay of matrices; vectors get none."
+    )
+    clip_norm: float = Field(1.0, gt=0, description="Largest norm of a step's gradients.")
+    patience: int | None = Field(
+        None, ge=1, description="Stop after this many epochs without a better dev score."
+    )
+    token_budget: int = Field(
+        4096,
+        ge=1,
+        description="Padded tokens computed at once: changes memory and time, not the batch.",
+    )
+    train_on: Literal["train", "train+dev"] = Field(
+        "train",
+        description="With train+dev: as many epochs as were best with train alone, which is "
+        "trained first.",
+    )
+    train_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Part of the training sentences to learn from, such as 0.25: whole documents, "
+        "drawn with the seed.",
+    )
+
+
+class Settings(Training, Tuning, Head):
+    """All settings of a run's head, tuning and training.
+
+    Which of them play a part is known to the body, output and tuning that they name (`used`).
+    """
+
+    @model_validator(mode="after")
+    def _share_of_train(self) -> Self:
+        if self.train_share != 1 and self.train_on != "train":
+            raise ValueError(
+                f"train_share is {self.train_share:g} with train_on={self.train_on}; "
+                "a part can be drawn from train alone"
+            )
+        return self
+
+    def but(self, **given: Any) -> Settings:
+        """These settings with those of `given` that are not None instead.
+
+        Raises:
+            InputError: all values that are out of range, together.
+        """
+        kept = {name: value for name, value in given.items() if value is not None}
+        return validated(Settings, self.model_dump() | kept)
+
+    @property
+    def trained_splits(self) -> tuple[str, ...]:
+        """Splits that the head learns from."""
+        return ("train", "dev") if self.train_on == "train+dev" else ("train",)
+
+    def used(self, *, weighted: bool = False) -> dict[str, Any]:
+        """The settings that play a part, flat; the tuning itself is not one of them.
+
+        Args:
+            weighted: whether the run reads a layer combination with a scalar mix.
+        """
+        parts = (BODIES[self.body], OUTPUTS[self.output], TUNINGS[self.tuning])
+        played = {name for part in parts for name in part.settings}
+        if weighted:
+            played.add("mix_learning_rate")
+        flat = self.model_dump(exclude={"tuning"})
+        return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
+
+
+# Settings that belong to one body, output or tuning, or to scalar mixes.
+_OPTIONAL = {"mix_learning_rate"} | {
+    name
+    for registry in (BODIES, OUTPUTS, TUNINGS)
+    for part in registry.values()
+    for name in part.settings
+}
+
+
+class Adapt(Section):
+    """Language-model training of an encoder on the task's text."""
+
+    epochs: int = Field(10, ge=1, description="Passes over the training split.")
+    batch_size: int = Field(16, ge=1, description="Sequences of a training step.")
+    learning_rate: float = Field(5e-5, gt=0, lt=10, description="Highest learning rate of AdamW.")
+    max_length: int | None = Field(
+        None,
+        ge=8,
+        description="Subwords of a sequence, special tokens included; by default 128, or what the "
+        "encoder reads where that is less.",
+    )
+    share: float = Field(0.15, gt=0, lt=1, description="Share of the subwords to predict.")
+    mask_share: float = Field(
+        0.8, ge=0, le=1, description="Share of these that become the mask token."
+    )
+    random_share: float = Field(
+        0.1, ge=0, le=1, description="Share of these that become a random subword."
+    )
+    whole_word: bool = Field(False, description="Mask whole words.")
+    nsp: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Next-sentence prediction; auto: where the corpus has documents and the model "
+        "is a BERT.",
+    )
+    warmup: float = Field(
+        0.1, ge=0, le=1, description="Share of the steps in which the rate rises from 0."
+    )
+    weight_decay: float = Field(0.01, ge=0, lt=10, description="Decoupled weight decay.")
+    clip_norm: float = Field(1.0, gt=0, description="Largest norm of a step's gradients.")
+    token_budget: int = Field(4096, ge=1, description="Padded tokens computed at once.")
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        if self.mask_share + self.random_share > 1 + 1e-9:
+            raise ValueError(
+                f"mask_share + random_share is {self.mask_share + self.random_share:g}; "
+                "at most 1 is possible"
+            )
+        return self
+
+
+def defaults(tuning: str) -> Settings:
+    """The settings of a way to tune, unless they are given."""
+    return Settings(tuning=tuning, **TUNINGS[tuning].defaults)
+
+
+def optional(name: str, *parents: type[Section], **own: Any) -> type[Section]:
+    """A model with the fields of `parents`, each None unless it is given, and fields of its own."""
+    fields: dict[str, Any] = {}
+    for parent in parents:
+        for field, info in parent.model_fields.items():
+            fields.setdefault(field, (_or_none(info), Field(None, description=info.description)))
+    model: type[Section] = create_model(name, __base__=Section, **(fields | own))
+    return model
+
+
+def _or_none(info: FieldInfo) -> Any:
+    bounded = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    return bounded | None  # type: ignore[operator]
+
+
+_Rows = optional("_Rows", Training, Tuning, Head)
+# Depths in an experiment file: "all" is the whole encoder, "none" leaves the setting out.
+_Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
+_Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
+
+
+class RowsTable(_Rows):  # type: ignore[misc, valid-type]
+    """Settings of rows in an experiment file; what is left out has the tuning's default."""
+
+    unfreeze: _Group = Field(None, description=Tuning.model_fields["unfreeze"].description)
+    freeze_to: _Depth = Field(None, description=Tuning.model_fields["freeze_to"].description)
+
+    def settings(self, tuning: str, num_layers: int, **common: Any) -> Settings:
+        """The tuning's defaults with what the table says instead.
+
+        Args:
+            num_layers: L of the encoder, for what is given as "all".
+        """
+        given = {n: v for n, v in self.model_dump().items() if n in Settings.model_fields}
+        if given.get("freeze_to") == "all":
+            given["freeze_to"] = num_layers
+        given = {n: v for n, v in given.items() if v not in (None, "none")}
+        return defaults(given.pop("tuning", tuning)).but(**(common | given))
+
+
+def validated(model: type[S], data: Mapping[str, Any], where: str = "") -> S:
+    """The model with these values.
+
+    Raises:
+        InputError: all mistakes, in one line; `where` begins it.
+    """
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        raise InputError(where + "; ".join(mistakes(model, error))) from None
+
+
+def mistakes(
+    model: type[BaseModel], error: ValidationError, top: Iterable[str] = (), place: str = ""
+) -> list[str]:
+    """What pydantic found wrong, a short line each.
+
+    Args:
+        top: further keys that are known beside the model's, for suggestions.
+        place: dotted key of the model in its file.
+    """
+    lines: dict[str, list[str]] = {}
+    for wrong in error.errors():
+        keys = [p for p in wrong["loc"] if not _is_alternative(p)]
+        at = on_one_line(".".join([*([place] if place else []), *map(str, keys)]))[:120]
+        if wrong["type"] == "extra_forbidden":
+            known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
+            lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
+        elif wrong["type"] == "value_error":
+            text = wrong["msg"].removeprefix("Value error, ")
+            lines[f"{at}: {text}" if at else text] = []
+        else:
+            found = repr(wrong["input"])
+            shown = found if len(found) <= 80 else f"{found[:79]}…"
+            expected = wrong["msg"].removeprefix("Input ").replace("Field required", "is missing")
+            lines.setdefault(f"{at} is {on_one_line(shown)}; it ", []).append(expected)
+    return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
+
+
+def _is_alternative(part: int | str) -> bool:
+    """Whether pydantic means an alternative of a union, not a key."""
+    return isinstance(part, str) and ("[" in part or part in ("int", "str", "float", "bool"))
+
+
+def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
+    """Keys of the table at `place`."""
+    for part in place:
+        info = model.model_fields.get(str(part))
+        kinds = [] if info is None else [info.annotation, *get_args(info.annotation)]
+        tables = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
+        if not tables:
+            return []
+        model = tables[0]
+    return list(model.model_fields)
+
+
+def epochs_on(share: float, epochs: int) -> int:
+    """Epochs on a share of train that take at least the steps of `epochs` on all of it.
+
+    Raises:
+        InputError: more than `MOST_EPOCHS`.
+    """
+    if epochs / share > MOST_EPOCHS:
+        raise InputError(
+            f"train_share {share:g} makes {epochs / share:.3g} epochs of {epochs}; "
+            f"at most {MOST_EPOCHS:,} are allowed"
+        )
+    return math.ceil(epochs / share - 1e-9)

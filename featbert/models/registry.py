@@ -1,0 +1,39 @@
+"""Bodies and outputs by name; a new one is a file and a line here.
+
+The lists are read where torch is not loaded yet, so they name a class and do not import it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Part:
+    """A body or an output.
+
+    Attributes:
+        home: module and class that has it, "featbert.models.bilstm:BiLSTM".
+        title: for people, in labels of rows.
+        settings: names of settings that only this part has.
+    """
+
+    home: str
+    title: str
+    settings: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """The class; imports torch."""
+        module, _, name = self.home.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+BODIES = {
+    "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
+    "linear": Part("featbert.models.linear:Linear", "linear"),
+}
+OUTPUTS = {
+    "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
+}
