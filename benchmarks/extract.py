@@ -3,10 +3,10 @@
     python -m benchmarks.extract --rounds 5 --threads 2
     python -m benchmarks.extract --data wikigold
 
-Contestants, in turn: the transformers loop of `baselines/extraction.py` (float32), featbert in
-fp32, featbert with `--precision auto` where that is not fp32, and the forward pass over featbert's
-own batches. Each goes from words in memory to a closed file, hashing and loading of the encoder
-included; all layers, float16 on disk. What writing costs is told without the loading.
+Contestants, in turn: the transformers loop (float32), featbert in fp32, featbert with `--precision
+auto` where that is another precision, and the forward pass over featbert's own batches, which shows
+what writing costs. Each goes from words in memory to a closed file, hashing and loading of the
+encoder included; all layers, float16 on disk.
 """
 
 from __future__ import annotations
@@ -14,37 +14,107 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
-from benchmarks.baselines.extraction import extract_plainly
-from benchmarks.command import Options, add_text_options, carry_out, parser_of, work_folder
-from benchmarks.corpora import WARM_UP, corpus_of, described, head, words_of
-from benchmarks.forward import Forward, forward_alone
-from benchmarks.machine import facts, matmul_rate, precisions
-from benchmarks.ours import extract_once
-from benchmarks.products import of_extraction
-from benchmarks.record import Record, Spread, spread
-from benchmarks.rounds import Work, in_turn, ratio
-from featbert.data.corpus import Corpus
-from featbert.encoders.device import Device, find_device
+import numpy as np
+import torch
+
+from benchmarks.baselines import extract_plainly
+from benchmarks.contestants import extract
+from benchmarks.harness import (
+    Options,
+    Record,
+    Spread,
+    Work,
+    add_text_options,
+    in_turn,
+    parser_of,
+    ratio,
+    run,
+    spread,
+    work_folder,
+)
+from benchmarks.machine import facts, feed_forward, matmul_rate, precisions, synchronize
+from benchmarks.text import WARM_UP, corpus_of, described, head
+from featbert import Corpus
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batching import length_batches
+from featbert.encoders.device import DTYPES, Device, Precision, find_device
+from featbert.encoders.encoder import Encoder, PieceBatch, load_encoder
+from featbert.encoders.memory import freed_memory_kept
 from featbert.encoders.source import find_encoder
+from featbert.features.block_states import block_edges
 from featbert.features.store.manifest import Manifest
 
-BASELINE, FEATBERT, ALONE = "transformers loop fp32", "featbert", "forward alone"
+BASELINE = "transformers loop fp32"
 
 
+@dataclass(frozen=True)
+class Forward:
+    """Seconds before the first batch (encoder loaded, words aligned), and of all batches."""
+
+    loading: float
+    computing: float
+    pieces: int
+
+
+@freed_memory_kept()
+def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device) -> Forward:
+    """The batches that an extraction with this manifest computes: no pooling, no store."""
+    started = time.perf_counter()
+    source = find_encoder(model)
+    _ = source.weights_hash  # an extraction asks for it before it begins
+    encoder = load_encoder(source, dtype=DTYPES[cast(Precision, manifest.precision)])
+    encoder = encoder.to(device.torch)
+    alignments = [
+        align(split.sentences, encoder.wordpieces, positions=encoder.positions)
+        for split in corpus.splits.values()
+    ]
+    loaded = time.perf_counter()
+    with torch.inference_mode():
+        for alignment in alignments:
+            for batch in batches_of(encoder, alignment, manifest):
+                encoder.hidden_states(batch.to(device.torch), [encoder.num_layers])
+        synchronize(device)
+    computing = time.perf_counter() - loaded
+    return Forward(loaded - started, computing, sum(len(a.pieces) for a in alignments))
+
+
+def batches_of(encoder: Encoder, alignment: Alignment, manifest: Manifest) -> Iterator[PieceBatch]:
+    """Batches of like length within blocks, as an extraction makes them."""
+    edges, _ = block_edges(alignment, manifest.block_words)
+    for first, stop in pairwise(edges):
+        windows = np.arange(first, stop)
+        for rows in length_batches(alignment.window_lengths[windows], manifest.token_budget):
+            yield encoder.batch(alignment, windows[rows])
+
+
+@dataclass
 class Contest:
-    """One text and encoder, and what was seen in each round."""
+    """One text and encoder, and what each round gave by precision."""
 
-    def __init__(self, corpus: Corpus, model: str, device: Device, folder: Path) -> None:
-        self.corpus, self.model, self.device, self.folder = corpus, model, device, folder
-        self.manifests: dict[str, Manifest] = {}
-        self.forwards: dict[str, list[Forward]] = {}
-        self.kept_words = 0
+    corpus: Corpus
+    model: str
+    folder: Path
+    device: Device
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    forwards: dict[str, list[Forward]] = field(default_factory=dict)
+    kept_words: int = 0
 
-    def plainly(self, _: int) -> float:
-        """The transformers loop."""
+    def works(self) -> dict[str, Work]:
+        """All contestants; the first round of the forward pass comes after an extraction."""
+        works: dict[str, Work] = {BASELINE: self._plain}
+        for p in precisions(self.device):
+            works[f"featbert {p}"] = partial(self._extraction, p)
+            works[f"forward alone {p}"] = partial(self._forward, p)
+        return works
+
+    def _plain(self, _: int) -> float:
         path = self.folder / "plain.h5"
         started = time.perf_counter()
         self.kept_words = extract_plainly(self.corpus, find_encoder(self.model).folder, path)
@@ -52,104 +122,66 @@ class Contest:
         path.unlink()
         return seconds
 
-    def extracting(self, precision: str) -> Work:
-        """featbert in this precision."""
+    def _extraction(self, precision: str, _: int) -> float:
+        done = extract(self.corpus, self.model, self.folder, device="cpu", precision=precision)
+        self.manifests[precision] = done.store.manifest
+        shutil.rmtree(done.store.path.parent)
+        return done.seconds
 
-        def work(_: int) -> float:
-            done = extract_once(
-                self.corpus, self.model, self.folder, self.device, precision=precision
-            )
-            self.manifests[precision] = done.store.manifest
-            shutil.rmtree(done.store.path.parent)
-            return done.seconds
-
-        return work
-
-    def forward(self, precision: str) -> Work:
-        """The forward pass alone; featbert in this precision has to have come before."""
-
-        def work(_: int) -> float:
-            manifest = self.manifests[precision]
-            found = forward_alone(self.corpus, self.model, manifest, self.device)
-            self.forwards.setdefault(precision, []).append(found)
-            return found.loading + found.computing
-
-        return work
-
-    def works(self, compared: Sequence[str]) -> dict[str, Work]:
-        """All contestants."""
-        works: dict[str, Work] = {BASELINE: self.plainly}
-        for precision in compared:
-            works[f"{FEATBERT} {precision}"] = self.extracting(precision)
-            works[f"{ALONE} {precision}"] = self.forward(precision)
-        return works
+    def _forward(self, precision: str, _: int) -> float:
+        found = forward_alone(self.corpus, self.model, self.manifests[precision], self.device)
+        self.forwards.setdefault(precision, []).append(found)
+        return found.loading + found.computing
 
 
 def measure(options: Options) -> Record:
     """All contestants in turn."""
     device = find_device("cpu")
     corpus = corpus_of(options, ["train"])
-    compared = precisions(device)
     with work_folder(options) as folder:
-        small = Contest(head(corpus, WARM_UP), options.model, device, folder)
-        in_turn(small.works(compared), 1)
-        contest = Contest(corpus, options.model, device, folder)
-        contest.manifests = dict(small.manifests)  # budgets do not depend on the text
-        seconds = in_turn(contest.works(compared), options.rounds)
-    words = words_of(corpus)
-    rates = {p: matmul_rate(of_extraction(contest.manifests[p]), p, device) for p in compared}
+        in_turn(Contest(head(corpus, WARM_UP), options.model, folder, device).works(), 1)
+        contest = Contest(corpus, options.model, folder, device)
+        seconds = in_turn(contest.works(), options.rounds)
+    words = corpus["train"].n_words
+    products = {
+        p: feed_forward(m.token_budget, m.hidden_size) for p, m in contest.manifests.items()
+    }
+    rates = {p: matmul_rate(product, p, device) for p, product in products.items()}
     measured = {}
-    ratios: dict[str, Spread] = {}
     for name, each in seconds.items():
-        precision = name.rsplit(" ", 1)[1]
+        precision, median = name.rsplit(" ", 1)[1], statistics.median(each)
         flops = contest.manifests[precision].flops
         measured[name] = {
             "seconds": each,
-            "words_per_second": words / statistics.median(each),
-            "flops_per_second": flops / statistics.median(each),
-            "share_of_matmul_rate": flops / statistics.median(each) / rates[precision],
+            "words_per_second": words / median,
+            "flops_per_second": flops / median,
+            "share_of_matmul_rate": flops / median / rates[precision],
         }
-    for precision in compared:
-        ours = seconds[f"{FEATBERT} {precision}"]
-        ratios[f"{FEATBERT} {precision} over {BASELINE}"] = ratio(seconds[BASELINE], ours)
-        ratios[f"{FEATBERT} {precision} over {ALONE} {precision}, loading not counted"] = spread(
-            [
-                f.computing / (s - f.loading)
-                for s, f in zip(ours, contest.forwards[precision], strict=True)
-            ]
+    ratios: dict[str, Spread] = {}
+    for p, forwards in contest.forwards.items():
+        ours = seconds[f"featbert {p}"]
+        ratios[f"featbert {p} over {BASELINE}"] = ratio(seconds[BASELINE], ours)
+        ratios[f"featbert {p} over forward alone {p}, loading not counted"] = spread(
+            [f.computing / (s - f.loading) for s, f in zip(ours, forwards, strict=True)]
         )
-    return Record(
-        "extract",
-        options.command,
-        facts(device),
-        {
-            **described(corpus),
-            "wordpieces": contest.forwards["fp32"][0].pieces,
-            "model": Path(options.model).name,
-            "matmul": {
-                str(of_extraction(contest.manifests[p])) + f" {p}": r for p, r in rates.items()
-            },
-        },
-        measured,
-        ratios,
-        notes(words, contest.kept_words, compared),
-    )
-
-
-def notes(words: int, kept: int, compared: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know beside the numbers."""
-    found = []
-    if len(compared) == 1:
-        found.append("--precision auto is fp32 here: bfloat16 is not native")
-    if kept != words:
-        found.append(f"the transformers loop lost {words - kept} of {words} words")
-    return tuple(found)
+    notes = []
+    if len(products) == 1:
+        notes.append("--precision auto is fp32 here: bfloat16 is not native")
+    if contest.kept_words != words:
+        notes.append(f"the transformers loop lost {words - contest.kept_words} of {words} words")
+    about = {
+        **described(corpus),
+        "wordpieces": contest.forwards["fp32"][0].pieces,
+        "model": Path(options.model).name,
+        "matmul": {f"{products[p]} {p}": rate for p, rate in rates.items()},
+    }
+    return Record("extract", options.command, facts(device), about, measured, ratios, tuple(notes))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of("extract", __doc__)
     add_text_options(parser, sentences=2000)
-    carry_out(parser, measure, arguments)
+    run(parser, measure, arguments)
 
 
 if __name__ == "__main__":

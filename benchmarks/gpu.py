@@ -4,62 +4,55 @@
     python -m benchmarks.gpu --scale 0.01 --shape tiny --epochs 1 --seeds 1     # tried on a CPU
 
 A BERT-base-shaped encoder of random weights and a generated corpus of CoNLL-2003's size are made on
-the spot. Then: extraction of all layers, words a second and share of the matrix rate, beside the
-forward pass alone and the rate at which the disk takes bytes; seconds an epoch of the BiLSTM and of
-fine-tuning; and the feature half of Table 7 (6 rows, 5 seeds) from text to table by `featbert run
---jobs`, interrupted where `--minutes` end. A part that fails is told and does not stop the others.
-What is done is said on standard error meanwhile.
+the spot. Then: extraction of all layers, words per second and share of the matrix rate, with the
+forward pass alone and the rate at which the disk takes bytes for comparison; seconds per epoch of
+the BiLSTM and of fine-tuning, scoring of dev included; and the feature half of Table 7 (6 rows, 5
+seeds) from text to table by `featbert run --jobs`, interrupted when `--minutes` are over. A part
+that fails is recorded and does not stop the others. Progress goes to standard error.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import Options, carry_out, count, parser_of, share, work_folder
-from benchmarks.corpora import WARM_UP, described, head, words_of
-from benchmarks.forward import forward_alone
-from benchmarks.machine import Product, facts, matmul_rate
-from benchmarks.ours import Learned, extract_once, finetune_encoder, train_bilstm
-from benchmarks.products import of_extraction, of_finetuning, of_projection
+from benchmarks.contestants import Trained, extract, finetune, train
+from benchmarks.extract import forward_alone
+from benchmarks.harness import Options, Record, as_json, count, parser_of, run, work_folder
+from benchmarks.machine import PIECES, WORDS, Product, facts, feed_forward, matmul_rate
 from benchmarks.random_bert import SHAPES, write_random_bert
-from benchmarks.record import Record, as_json
-from benchmarks.table7 import run_table7
-from benchmarks.text import CONLL2003, Size, generated_corpus
+from benchmarks.text import CONLL2003, WARM_UP, Size, described, generated_corpus, head
+from featbert import Corpus, FeatbertError, FeatureStore, find_runs, load_corpus
 from featbert.data.conll import write_conll
-from featbert.data.corpus import Corpus
-from featbert.data.load import load_corpus
-from featbert.encoders.device import Device, find_device
-from featbert.encoders.layers import parse_layers
-from featbert.features.store.reader import FeatureStore
-from featbert.runs.workers import failure_of
-from featbert.training.settings import DEFAULTS, TrainingSettings
+from featbert.encoders.device import find_device
 
-LAYERS = "concat_last4"
 CLOSING = 15.0  # seconds kept for removing files and printing
 DISK_BYTES = 1 << 30
 CHUNK = 16 << 20
+GRACE = 10.0  # seconds that an interrupted command has to end by itself
+# Devlin et al. 2019, table 7; weighted_all is the paper's "all 12 layers".
+ROWS = ("embeddings", "second_to_last", "last", "weighted_last4", "concat_last4", "weighted_all")
 
 
 @dataclass
 class Bench:
-    """What the parts share.
-
-    Attributes:
-        store: of the whole corpus; there once extraction has been measured.
-    """
+    """What the parts share; `store` is of the whole corpus, once extraction has been measured."""
 
     options: Options
     corpus: Corpus
     data: Path
     model: Path
     folder: Path
-    device: Device
     deadline: float
     store: FeatureStore | None = None
 
@@ -68,16 +61,11 @@ class Bench:
         """Seconds until the deadline."""
         return self.deadline - time.perf_counter()
 
-    def settings(self, approach: str) -> TrainingSettings:
-        """Defaults for two epochs, of which the first warms up."""
-        return DEFAULTS[approach].but(epochs=2, lstm_size=self.options.lstm_size)
-
 
 def measure(options: Options) -> Record:
     """Every part in turn, as long as there is time."""
     deadline = time.perf_counter() + 60 * options.minutes - CLOSING
-    device = find_device(options.device)
-    parts: dict[str, Callable[[Bench], dict[str, Any]]] = {
+    parts = {
         "disk": disk,
         "extraction": extraction,
         "bilstm": bilstm,
@@ -88,12 +76,12 @@ def measure(options: Options) -> Record:
         data = write_corpus(folder / "conll", options.scale)
         corpus = load_corpus(data)
         model = write_random_bert(folder / "random-bert", corpus, SHAPES[options.shape])
-        bench = Bench(options, corpus, data, model, folder, device, deadline)
-        measured = {name: told(name, part, bench) for name, part in parts.items()}
+        bench = Bench(options, corpus, data, model, folder, deadline)
+        measured = {name: attempt(name, part, bench) for name, part in parts.items()}
     return Record(
         "gpu",
         options.command,
-        facts(device),
+        facts(find_device(options.device)),
         {**described(corpus), "shape": options.shape, "scale": options.scale},
         measured,
         notes=("random weights and generated text: speed depends on neither, scores mean nothing",),
@@ -113,44 +101,45 @@ def write_corpus(folder: Path, scale: float) -> Path:
     return folder
 
 
-def told(name: str, part: Callable[[Bench], dict[str, Any]], bench: Bench) -> dict[str, Any]:
-    """A part's figures, or why there are none: one part must not cost the others' results."""
+def attempt(name: str, part: Callable[[Bench], dict[str, Any]], bench: Bench) -> dict[str, Any]:
+    """A part's figures, or why there are none."""
     if bench.left <= 0:
         return {"failed": "no time was left"}
     started = time.perf_counter()
     try:
         found = part(bench)
     except Exception as error:
-        found = {"failed": failure_of(error)}
+        found = {"failed": f"{type(error).__name__}: {error}"}
     print(f"{name}: {time.perf_counter() - started:.1f} s, {found}", file=sys.stderr, flush=True)
     return found
 
 
 def disk(bench: Bench) -> dict[str, Any]:
-    """Bytes a second that the disk takes, as an upper bound for writing a store."""
-    size = max(CHUNK, round(DISK_BYTES * bench.options.scale))
+    """Bytes per second that the disk takes: an upper bound for writing a store."""
+    chunks = max(1, round(DISK_BYTES * bench.options.scale) // CHUNK)
     chunk = os.urandom(CHUNK)
     path = bench.folder / "disk"
     started = time.perf_counter()
     with path.open("wb", buffering=0) as file:
-        for _ in range(size // CHUNK):
+        for _ in range(chunks):
             file.write(chunk)
         os.fsync(file.fileno())
     seconds = time.perf_counter() - started
     path.unlink()
-    return {"bytes": size // CHUNK * CHUNK, "bytes_per_second": size // CHUNK * CHUNK / seconds}
+    return {"bytes": chunks * CHUNK, "bytes_per_second": chunks * CHUNK / seconds}
 
 
 def extraction(bench: Bench) -> dict[str, Any]:
-    """All layers to a finished store; the store is kept for the training parts."""
-    model, device = str(bench.model), bench.device
-    extract_once(head(bench.corpus, WARM_UP), model, bench.folder, device, precision="auto")
-    done = extract_once(bench.corpus, model, bench.folder, device, precision="auto")
+    """All layers to a finished store, which the training parts read."""
+    model, device = str(bench.model), find_device(bench.options.device)
+    extract(head(bench.corpus, WARM_UP), model, bench.folder, device=device)
+    done = extract(bench.corpus, model, bench.folder, device=device)
     bench.store, manifest = done.store, done.store.manifest
     alone = forward_alone(bench.corpus, model, manifest, device)
-    rate = matmul_rate(of_extraction(manifest), manifest.precision, device)
+    product = feed_forward(manifest.token_budget, manifest.hidden_size)
+    rate = matmul_rate(product, manifest.precision, device)
     net = done.seconds - alone.loading
-    words = words_of(bench.corpus)
+    words = sum(split.n_words for split in bench.corpus.splits.values())
     return {
         "seconds": done.seconds,
         "loading_seconds": alone.loading,
@@ -162,7 +151,7 @@ def extraction(bench: Bench) -> dict[str, Any]:
         "store_bytes": done.store.file_bytes,
         "bytes_per_second": done.store.file_bytes / net,
         "share_of_forward": alone.computing / net,
-        "matmul": f"{of_extraction(manifest)} {manifest.precision}",
+        "matmul": f"{product} {manifest.precision}",
         "matmul_rate": rate,
         "share_of_matmul_rate": manifest.flops / net / rate,
         "share_of_matmul_rate_forward": manifest.flops / alone.computing / rate,
@@ -171,73 +160,118 @@ def extraction(bench: Bench) -> dict[str, Any]:
 
 
 def bilstm(bench: Bench) -> dict[str, Any]:
-    """Seconds of the second epoch on concat_last4, dev not scored."""
-    assert bench.store is not None, "the extraction failed"
-    settings, store = bench.settings("features"), bench.store
-    found = train_bilstm(
-        store,
-        bench.corpus,
-        LAYERS,
-        settings,
-        seed=1,
-        device=bench.device,
-        precision="auto",
-        score_dev=False,
+    """Seconds of the second epoch on the last four layers."""
+    if bench.store is None:
+        raise FeatbertError("the extraction failed")
+    size = bench.options.lstm_size
+    work = partial(train, bench.store, bench.corpus, bench.folder, lstm_size=size)
+    width = 4 * bench.store.manifest.hidden_size
+    return epoch_figures(
+        bench, work, lambda s: Product(WORDS * s["batch_size"], width, 4 * s["lstm_size"])
     )
-    manifest = store.manifest
-    width = parse_layers(LAYERS, manifest.num_layers).width(manifest.hidden_size)
-    return epoch_figures(bench, found, settings, of_projection(width, settings))
 
 
 def finetuning(bench: Bench) -> dict[str, Any]:
-    """Seconds of the second epoch, dev not scored."""
-    settings = bench.settings("finetune")
-    found = finetune_encoder(
-        bench.corpus,
-        str(bench.model),
-        settings,
-        seed=1,
-        device=bench.device,
-        precision="auto",
-        score_dev=False,
-    )
-    product = of_finetuning(SHAPES[bench.options.shape].hidden, settings)
-    return epoch_figures(bench, found, settings, product)
+    """Seconds of the second epoch."""
+    work = partial(finetune, bench.corpus, str(bench.model), bench.folder)
+    hidden = SHAPES[bench.options.shape].hidden
+    return epoch_figures(bench, work, lambda s: feed_forward(PIECES * s["batch_size"], hidden))
 
 
 def epoch_figures(
-    bench: Bench, found: Learned, settings: TrainingSettings, like: Product
+    bench: Bench, work: Callable[..., Trained], product: Callable[[Any], Product]
 ) -> dict[str, Any]:
-    """Of the last epoch."""
-    seconds = found.epoch_seconds[-1]
-    rate = matmul_rate(like, found.precision, bench.device)
+    """Of the second of two epochs; the first one warms up."""
+    record = work(epochs=2, seed=1, device=bench.options.device).run.record
+    first, second = record.history
+    like, precision = product(record.settings), str(record.signature.training_precision)
+    rate = matmul_rate(like, precision, find_device(bench.options.device))
     return {
-        "epoch_seconds": seconds,
-        "first_epoch_seconds": found.epoch_seconds[0],
-        "words_per_second": bench.corpus["train"].n_words / seconds,
-        "batch_size": settings.batch_size,
-        "precision": found.precision,
-        "matmul": f"{like} {found.precision}",
+        "epoch_seconds": second.seconds,
+        "first_epoch_seconds": first.seconds,
+        "words_per_second": bench.corpus["train"].n_words / second.seconds,
+        "batch_size": record.settings["batch_size"],
+        "precision": precision,
+        "matmul": f"{like} {precision}",
         "matmul_rate": rate,
-        "share_of_matmul_rate": found.flops / len(found.epoch_seconds) / seconds / rate,
+        "share_of_matmul_rate": (record.cost.training_flops or 0) / 2 / second.seconds / rate,
     }
 
 
 def table7(bench: Bench) -> dict[str, Any]:
-    """From text to table, with a store of its own."""
-    given = {"epochs": bench.options.epochs, "lstm_size": bench.options.lstm_size}
-    folder = bench.folder / "table7"
-    folder.mkdir()
-    return run_table7(
-        bench.data,
-        bench.model,
-        folder,
-        seeds=range(1, bench.options.seeds + 1),
-        jobs=bench.options.jobs,
-        settings={name: value for name, value in given.items() if value},
-        device=bench.options.device,
-        limit=bench.left,
+    """The feature half of the paper's Table 7 by `featbert run`, from text to table."""
+    options = bench.options
+    file, runs_dir = bench.folder / "table7.toml", bench.folder / "runs"
+    runs_dir.mkdir()
+    seeds = list(range(1, options.seeds + 1))
+    asked = {"epochs": options.epochs, "lstm_size": options.lstm_size}
+    lines = [
+        'name = "table7"',
+        f"data = {json.dumps(str(bench.data))}",
+        f"model = {json.dumps(str(bench.model))}",
+        f"seeds = {seeds}",
+        f"device = {json.dumps(options.device)}",
+        "[features]",
+        f"layers = {json.dumps(ROWS)}",
+        *(f"{name} = {value}" for name, value in asked.items() if value),
+    ]
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    words = ["run", file, "--jobs", options.jobs, "--quiet", "--runs-dir", runs_dir]
+    started = time.perf_counter()
+    code, message = call([*words, "--cache-dir", bench.folder / "cache"], bench.left)
+    seconds = time.perf_counter() - started
+    runs = find_runs(runs_dir).runs
+    complete = len(runs) == len(ROWS) * len(seeds)
+    if code not in (0, None) or (code == 0 and not complete):
+        raise FeatbertError(f"featbert run ended with exit code {code}: {message}")
+    by_row: dict[str, list[float]] = {}
+    for each in runs:
+        by_row.setdefault(str(each.record.layers), []).append(each.record.cost.training_seconds)
+    return {
+        "seconds": seconds,
+        "complete": complete,
+        "runs_finished": len(runs),
+        "runs": len(ROWS) * len(seeds),
+        "jobs": options.jobs,
+        "seeds": seeds,
+        "extraction_seconds": runs[0].record.cost.extraction_seconds if runs else None,
+        "training_seconds": {row: statistics.median(each) for row, each in sorted(by_row.items())},
+    }
+
+
+def call(words: Sequence[object], limit: float) -> tuple[int | None, str]:
+    """Exit code and last line of a featbert command; None where it took longer than the limit.
+
+    It is interrupted as by Ctrl-C, so that it ends its own workers.
+    """
+    root = Path(__file__).parents[1]
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "featbert", *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
     )
+    try:
+        _, said = process.communicate(timeout=max(limit, 0.0))
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        return None, "no time was left"
+    return process.returncode, said.strip().rpartition("\n")[2]
+
+
+def share(text: str) -> float:
+    """A number above 0 and at most 1."""
+    value = float(text)
+    if not 0 < value <= 1:
+        raise ValueError
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -249,8 +283,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=count, default=5, help="of each row of Table 7")
     parser.add_argument("--epochs", type=count, help="of Table 7; by default those of features")
     parser.add_argument("--lstm-size", type=count, help="units per direction")
-    parser.add_argument("--minutes", type=count, default=8, help="after which it has ended")
-    carry_out(parser, measure, arguments, show=as_json)
+    parser.add_argument("--minutes", type=count, default=8, help="limit of the whole set")
+    run(parser, measure, arguments, show=as_json)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,23 @@
-"""The machine: what it is, and the rate at which it multiplies matrices.
+"""The machine: what it is, how fast it multiplies matrices, what a process holds.
 
-The rate is measured by torch's own product of like shape in the same run, so that a benchmark can
-say how far from it the work is: operations by shape, over seconds, over the rate.
+The rate is measured in the same run by torch's own product of a like shape, so that a benchmark can
+say how far the work is from it: operations by shape, over seconds, over the rate.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import multiprocessing
 import os
 import platform
+import re
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import torch
 from torch.nn import functional
@@ -27,6 +34,10 @@ from featbert.versions import library_versions
 
 CHUNKS = 7
 CHUNK_SECONDS = 0.1
+# Of a sentence of news, special tokens included.
+WORDS, PIECES = 16, 20
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,25 +57,17 @@ class Product:
         return f"{self.rows}x{self.inner}x{self.columns}"
 
 
-def cores() -> int:
-    """Cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def precisions(device: Device) -> list[str]:
-    """fp32, and what `--precision auto` is here where that is another one."""
-    return list(dict.fromkeys(["fp32", str(find_precision("auto", device))]))
+def feed_forward(tokens: int, hidden_size: int) -> Product:
+    """The largest product of a transformer layer over a batch of tokens."""
+    return Product(tokens, hidden_size, 4 * hidden_size)
 
 
 def facts(device: Device | None = None) -> dict[str, Any]:
-    """Processor or GPU, cores, threads, whether bfloat16 is native, versions; no names of hosts."""
+    """Processor or GPU, cores, threads, whether bfloat16 is native, versions; no host names."""
     device = device or find_device()
-    processor = find_device("cpu")
     return {
-        "processor": processor.name,
-        "cores": cores(),
+        "processor": find_device("cpu").name,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "threads": torch.get_num_threads(),
         "gpu": device.name if device.kind == "cuda" else None,
         "bf16": "native" if has_native_bf16(device) else "emulated",
@@ -73,30 +76,58 @@ def facts(device: Device | None = None) -> dict[str, Any]:
     }
 
 
+def precisions(device: Device) -> list[str]:
+    """fp32, and what `--precision auto` is here where that is another one."""
+    return list(dict.fromkeys(["fp32", str(find_precision("auto", device))]))
+
+
 def matmul_rate(product: Product, precision: str, device: Device) -> float:
-    """Operations a second of one product: a limit, so the best of chunks of a tenth of a second."""
+    """Operations per second of one product: an upper limit, so the best of several chunks."""
     dtype = DTYPES[cast(Precision, precision)]
-    made = {"device": device.torch, "dtype": torch.float32}
-    left = torch.randn(product.rows, product.inner, **made).to(dtype)  # type: ignore[call-overload]
-    right = torch.randn(product.columns, product.inner, **made).to(dtype)  # type: ignore[call-overload]
+    left = torch.randn(product.rows, product.inner, device=device.torch).to(dtype)
+    right = torch.randn(product.columns, product.inner, device=device.torch).to(dtype)
+
+    def seconds(times: int) -> float:
+        synchronize(device)
+        started = time.perf_counter()
+        for _ in range(times):
+            functional.linear(left, right)
+        synchronize(device)
+        return (time.perf_counter() - started) / times
+
     with torch.inference_mode():
-        _seconds(left, right, 2, device)  # kernels are chosen and memory is taken
-        once = _seconds(left, right, 2, device) / 2
-        times = max(1, round(CHUNK_SECONDS / once))
-        seconds = [_seconds(left, right, times, device) / times for _ in range(CHUNKS)]
-    return product.flops / min(seconds)
+        seconds(2)  # chooses kernels, takes memory
+        times = max(1, round(CHUNK_SECONDS / seconds(2)))
+        return product.flops / min(seconds(times) for _ in range(CHUNKS))
 
 
 def synchronize(device: Device) -> None:
-    """Waits for the GPU, so that a clock tells what was done."""
+    """Waits for the GPU, so that the clock covers finished work."""
     if device.kind == "cuda":
         torch.cuda.synchronize()
 
 
-def _seconds(left: torch.Tensor, right: torch.Tensor, times: int, device: Device) -> float:
-    synchronize(device)
-    started = time.perf_counter()
-    for _ in range(times):
-        functional.linear(left, right)
-    synchronize(device)
-    return time.perf_counter() - started
+# Memory (Linux) ---------------------------------------------------------------------------------
+
+
+def peak_memory(work: Callable[[], T]) -> tuple[T, int, int]:
+    """What the work returns, resident bytes before it, and at most during it."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5", "utf-8")  # resets the highest value
+    before = _resident("VmRSS")
+    done = work()
+    return done, before, _resident("VmHWM")
+
+
+def _resident(name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    assert found
+    return int(found[1]) * 1024
+
+
+def in_own_process(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """What `work` returns, from a new process."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(work, *args, **named).result()

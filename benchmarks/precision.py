@@ -1,62 +1,95 @@
-"""What computing in bfloat16 and storing in float16 do to hidden states, layer by layer.
+"""What precision, batches, the order of sentences and threads change in the hidden states.
 
-    python -m benchmarks.precision --data wikigold --sentences 500
+    python -m benchmarks.precision --data wikigold --sentences 300
 
-The same text is extracted in fp32 and bf16, stored as float32, and in fp32 stored as float16. The
-error of a word's vector is its distance from the fp32 vector over that vector's length. What it
-does to F1 is asked by `precision.toml`. Where bfloat16 is emulated the numbers are those of native
-hardware but for the order of summation, and the time means nothing.
+The same text is extracted in fp32, stored as float32, and again with one thing changed. The error
+of a word's vector is its distance from the first extraction's over that one's length, by layer for
+precisions and over all layers otherwise. `precision.toml` asks what precision does to F1. Where
+bfloat16 is emulated, the numbers are those of native hardware but for the order of summation.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from benchmarks.command import Options, add_text_options, carry_out, parser_of, work_folder
-from benchmarks.corpora import corpus_of, described
+from benchmarks.contestants import extract
+from benchmarks.harness import Options, Record, add_text_options, parser_of, run, work_folder
 from benchmarks.machine import facts
-from benchmarks.ours import extract_once
-from benchmarks.record import Record
-from featbert.encoders.device import find_device
-from featbert.features.store.reader import FeatureStore
+from benchmarks.text import corpus_of, described
+from featbert import Corpus, FeatureStore
 
 Floats = NDArray[Any]
-EXACT = ("fp32", "float32")
-WAYS = {
-    "bf16, stored as float32": ("bf16", "float32"),
-    "fp32, stored as float16": ("fp32", "float16"),
-}
+Ints = NDArray[np.int64]
+SEED = 11
 
 
 def measure(options: Options) -> Record:
-    """Each way against fp32 in float32."""
-    device = find_device("cpu")
+    """Each change against the first extraction."""
     corpus = corpus_of(options, ["train"])
+    order = np.random.default_rng(SEED).permutation(len(corpus["train"]))
+    everything: Ints = np.arange(len(order))
+    threads = torch.get_num_threads()
+    other = 1 if threads > 1 else 2
+    precisions: dict[str, dict[str, Any]] = {
+        "bf16, stored as float32": {"precision": "bf16"},
+        "fp32, stored as float16": {"dtype": "float16"},
+    }
+    changes: dict[str, tuple[Ints, dict[str, Any], int]] = {
+        "the same again": (everything, {}, threads),
+        "batches of 64 tokens": (everything, {"token_budget": 64}, threads),
+        "batches of 4,096 tokens": (everything, {"token_budget": 4096}, threads),
+        "sentences in another order": (order, {}, threads),
+        "half of the sentences": (np.sort(order[: len(order) // 2]), {}, threads),
+        "one thread" if other == 1 else "two threads": (everything, {}, other),
+    }
+    measured: dict[str, dict[str, float]] = {}
     with work_folder(options) as folder:
 
-        def stored(precision: str, dtype: str) -> FeatureStore:
-            return extract_once(
-                corpus, options.model, folder, device, precision=precision, dtype=dtype
-            ).store
+        def stored(sentences: Ints, changed: dict[str, Any]) -> FeatureStore:
+            how = {"device": "cpu", "precision": "fp32", "dtype": "float32", **changed}
+            return extract(with_sentences(corpus, sentences), options.model, folder, **how).store
 
-        exact = stored(*EXACT)
-        stores = {name: stored(*how) for name, how in WAYS.items()}
-        measured = {}
-        for layer in exact.layers:
-            row: dict[str, float] = {}
-            expected = exact.read("train", [layer])[0]
-            for name, store in stores.items():
-                error = relative_errors(store.read("train", [layer])[0], expected)
-                row[f"{name}, mean"] = float(error.mean())
-                row[f"{name}, highest"] = float(error.max())
-            measured[f"layer {layer}"] = row
-    about = {**described(corpus), "model": Path(options.model).name}
-    return Record("precision", options.command, facts(device), about, measured)
+        exact = stored(everything, {})
+        for name, changed in precisions.items():
+            store = stored(everything, changed)
+            for layer in exact.layers:
+                error = relative_errors(
+                    store.read("train", [layer])[0], exact.read("train", [layer])[0]
+                )
+                row = measured.setdefault(f"layer {layer}", {})
+                row |= {
+                    f"{name}, mean": float(error.mean()),
+                    f"{name}, highest": float(error.max()),
+                }
+        offsets = exact.offsets("train")
+        for name, (sentences, changed, used) in changes.items():
+            torch.set_num_threads(used)
+            store = stored(sentences, changed)
+            torch.set_num_threads(threads)
+            words = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in sentences])
+            errors = [
+                relative_errors(store.read("train", [n])[0], exact.read("train", [n])[0][words])
+                for n in exact.layers
+            ]
+            measured[name] = {"mean": float(np.mean(errors)), "highest": float(np.max(errors))}
+    about = {**described(corpus), "model": Path(options.model).name, "threads": threads}
+    return Record("precision", options.command, facts(), about, measured)
+
+
+def with_sentences(corpus: Corpus, chosen: Ints) -> Corpus:
+    """The corpus with numbered sentences of train, in this order."""
+    train = corpus["train"]
+    sentences = tuple(train.sentences[i] for i in chosen)
+    return dataclasses.replace(
+        corpus, splits={"train": dataclasses.replace(train, sentences=sentences)}
+    )
 
 
 def relative_errors(found: Floats, expected: Floats) -> Floats:
@@ -69,7 +102,7 @@ def relative_errors(found: Floats, expected: Floats) -> Floats:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of("precision", __doc__, rounds=1)
     add_text_options(parser, sentences=500)
-    carry_out(parser, measure, arguments)
+    run(parser, measure, arguments)
 
 
 if __name__ == "__main__":

@@ -2,27 +2,38 @@
 
     python -m benchmarks.start --rounds 9
 
-Each call is a process of its own. A first one, which reads from the disk, is not counted: it tells
-whether torch or transformers was imported.
+Each call is a process of its own. A first call, which is not counted, reads from the disk and shows
+whether torch or transformers is imported. `compare` reads
+copies of the records in `defaults/`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.command import Options, carry_out, count, parser_of, work_folder
+from benchmarks.harness import (
+    Options,
+    Record,
+    count,
+    in_turn,
+    parser_of,
+    run,
+    work_folder,
+)
 from benchmarks.machine import facts
-from benchmarks.record import Record
-from benchmarks.rounds import Work, in_turn
-from benchmarks.run_records import write_runs
-from featbert.errors import InputError
+from featbert import FeatbertError, find_runs
+from featbert.runs.record import write_record
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "benchmarks" / "defaults"
 IMPORTED = """
 import sys
 from featbert.cli import main
@@ -42,9 +53,8 @@ def measure(options: Options) -> Record:
             "--help": ["--help"],
             f"compare, {options.runs} runs": ["compare", "--runs-dir", str(folder)],
         }
-        works = {name: calling(words) for name, words in commands.items()}
         imported = {name: imports(words) for name, words in commands.items()}
-        seconds = in_turn(works, options.rounds)
+        seconds = in_turn({n: partial(call, w) for n, w in commands.items()}, options.rounds)
     measured = {
         name: {"seconds": each, "median": statistics.median(each), "imported": imported[name]}
         for name, each in seconds.items()
@@ -52,37 +62,42 @@ def measure(options: Options) -> Record:
     return Record("start", options.command, facts(), {"runs": options.runs}, measured)
 
 
-def calling(words: Sequence[str]) -> Work:
-    """A call of featbert, with its seconds."""
+def write_runs(folder: Path, number: int) -> None:
+    """Folders of `number` runs: kept records, with other seeds where they are too few."""
+    records = [run.record for run in find_runs(KEPT)]
+    for at, record in enumerate(islice(cycle(records), number)):
+        seed = record.seed + 100 * (at // len(records))
+        name = f"{record.name}-{at}"
+        (folder / name).mkdir()
+        write_record(folder / name, dataclasses.replace(record, name=name, seed=seed))
 
-    def work(_: int) -> float:
-        started = time.perf_counter()
-        call(["-m", "featbert", *words])
-        return time.perf_counter() - started
 
-    return work
+def call(words: Sequence[str], _: int) -> float:
+    """Seconds of a call of featbert."""
+    started = time.perf_counter()
+    python(["-m", "featbert", *words])
+    return time.perf_counter() - started
 
 
 def imports(words: Sequence[str]) -> str:
     """Which of torch and transformers the call imports."""
-    return call(["-c", IMPORTED, *words]).rstrip().rpartition("\n")[2]
+    return python(["-c", IMPORTED, *words]).rstrip().rpartition("\n")[2]
 
 
-def call(words: Sequence[str]) -> str:
-    """What Python prints; raises InputError where it fails."""
+def python(words: Sequence[str]) -> str:
+    """What Python prints; raises FeatbertError where it fails."""
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, check=False, cwd=ROOT
     )
     if done.returncode:
-        told = done.stderr.strip().rpartition("\n")[2]
-        raise InputError(f"featbert {' '.join(words[-3:])} expected to end well: {told}")
+        raise FeatbertError(f"featbert {' '.join(words[-3:])} failed: {done.stderr.strip()}")
     return done.stdout
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of("start", __doc__, rounds=5)
     parser.add_argument("--runs", type=count, default=50, help="records that compare reads")
-    carry_out(parser, measure, arguments)
+    run(parser, measure, arguments)
 
 
 if __name__ == "__main__":

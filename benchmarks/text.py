@@ -1,30 +1,37 @@
-"""A generated newswire-like corpus of any size: the embedded sample's sentences, mixed by a seed.
+"""The text of a benchmark: generated newswire-like sentences of any size, or a corpus by name.
 
-Lengths are gamma-distributed about the mean asked for, spread as in CoNLL-2003's English news
-(mean 14.5 words, a standard deviation of 0.8 of it, headlines of a few words, at most 113). Words
-are runs of the sample's sentences, cut to length. Of the names half are replaced by made-up ones,
-some by others of the same type, and digits by other digits, so that the vocabulary grows with the
-text as it does in news. Train is made of the sample's train alone, dev of its dev, test of its
-test.
+Generated sentences are runs of the embedded sample's sentences, cut to length. Lengths are
+gamma-distributed, spread as in CoNLL-2003's English news (mean 14.5 words, a standard deviation of
+0.8 of it, headlines of a few words, at most 113): padding depends on that spread. Half of the names
+are replaced by made-up ones, some by others of the same type, and digits by other digits, so that
+the vocabulary grows with the text as it does in news. Train is made of the sample's train, dev of
+its dev, test of its test.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import random
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from featbert.data.corpus import Corpus, Sentence, Split
-from featbert.data.load import load_corpus
+from benchmarks.harness import Options
+from featbert import Corpus, Sentence, load_corpus
+from featbert.data.corpus import Split
+from featbert.errors import InputError
 
 MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
 DOCUMENT = 15  # sentences
 MADE_UP, SWAPPED = 0.5, 0.25
-NAMES = 8000  # made-up names of each type; low numbers come often, high ones seldom
+NAMES = 8000  # made-up names of each type; low numbers are frequent, high ones rare
 SYLLABLES = tuple(first + second for first in "bdgklmnrst" for second in "aeiou")
 ENDINGS = {"PER": "son", "LOC": "burg", "ORG": "tec", "MISC": "ian"}
+DEV_SHARE = 5  # training sentences for each one of dev
+WARM_UP = 64  # sentences
 
 Span = tuple[tuple[str, ...], str]  # words of a name, or one word; its type, or "O"
 
@@ -37,12 +44,52 @@ class Size:
     words: int | None = None
 
 
-# Tjong Kim Sang and De Meulder 2003, table 2, as the files are read (-DOCSTART- is no sentence).
+# Tjong Kim Sang and De Meulder 2003, table 2, without the -DOCSTART- lines.
 CONLL2003 = {
     "train": Size(14_041, 203_621),
     "dev": Size(3_250, 51_362),
     "test": Size(3_453, 46_435),
 }
+
+
+def corpus_of(options: Options, splits: Sequence[str]) -> Corpus:
+    """The corpus of `--data`, or a generated one, with these splits.
+
+    Raises:
+        InputError: `--data` lacks one of the splits.
+    """
+    if options.data is None:
+        n = options.sentences or options.generated_sentences
+        sizes = {name: n if name == "train" else max(1, n // DEV_SHARE) for name in splits}
+        return generated_corpus({name: Size(n) for name, n in sizes.items()})
+    corpus = load_corpus(options.data)
+    for name in splits:
+        if name not in corpus:
+            raise InputError(f"{options.data} has no {name} split")
+    chosen = {name: corpus[name] for name in splits}
+    whole = dataclasses.replace(corpus, splits=chosen)
+    return whole if options.sentences is None else head(whole, options.sentences)
+
+
+def head(corpus: Corpus, sentences: int) -> Corpus:
+    """The first sentences of each split."""
+    splits = {
+        name: dataclasses.replace(split, sentences=split.sentences[:sentences])
+        for name, split in corpus.splits.items()
+    }
+    return dataclasses.replace(corpus, splits=splits)
+
+
+def described(corpus: Corpus) -> dict[str, Any]:
+    """What a reader must know of a text to judge a speed measured on it."""
+    lengths = [len(sentence) for split in corpus.splits.values() for sentence in split]
+    return {
+        "corpus": corpus.name,
+        "sentences": {name: len(split) for name, split in corpus.splits.items()},
+        "words": sum(lengths),
+        "words_a_sentence": statistics.mean(lengths),
+        "standard_deviation": statistics.pstdev(lengths),
+    }
 
 
 def generated_corpus(sizes: Mapping[str, Size], *, seed: int = 1) -> Corpus:

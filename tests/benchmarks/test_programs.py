@@ -1,211 +1,176 @@
-"""Every program in a tiny form: it runs to its record, which has what a reader looks for."""
+"""Each benchmark runs on something tiny, and its record holds what it promises."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from typer.testing import CliRunner
 
-from benchmarks import (
-    extract,
-    finetune,
-    gpu,
-    growth,
-    memory,
-    precision,
-    rows,
-    start,
-    store,
-    streaming,
-    table7,
-    tolerance,
-    train,
-)
-from benchmarks.run_records import KEPT, write_runs
-from benchmarks.stores import write_random_store
-from benchmarks.text import Size, generated_corpus
-from featbert.cli import app
-from featbert.encoders.layers import NAMES
-from featbert.runs.run import find_runs
-from featbert.training.inputs import FeatureInputs
+from benchmarks import extract, finetune, gpu, precision, scaling, start, train
+from benchmarks.harness import command_line, in_turn, ratio
+from benchmarks.text import CONLL2003, Size, generated_corpus
+from featbert import Corpus
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.features.extraction import extract as extract_features
+from tests.tiny_encoders import write_encoder
 
-RECORD = {"benchmark", "command", "machine", "about", "measured", "ratios", "notes"}
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
+Recorded = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder with enough positions for the longest generated sentence."""
+    return write_encoder(tmp_path_factory.mktemp("reader") / "bert", layers=4, positions=512)
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, capsys):
-    """Runs a program and gives its record; what it printed is in `printed`."""
+def recorded(tmp_path: Path) -> Recorded:
+    """Runs a program and returns its record."""
 
-    def run(main, *words: object) -> dict:
-        file = tmp_path / "record.json"
-        main([*map(str, words), "--json", str(file), "--work", str(tmp_path)])
-        record = json.loads(file.read_text("utf-8"))
-        assert set(record) == RECORD
-        assert str(tmp_path) not in json.dumps(record)
-        assert record["command"] in capsys.readouterr().out
-        assert not list(tmp_path.glob("featbert-benchmark-*"))
-        return record
+    def run(main: Callable[[list[str]], None], *words: object) -> dict[str, Any]:
+        path = tmp_path / "record.json"
+        main([*map(str, words), "--json", str(path), "--work", str(tmp_path)])
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        assert os.uname().nodename not in json.dumps(found["machine"])
+        return found
 
     return run
 
 
-def test_extract(recorded, reader) -> None:
-    record = recorded(extract.main, "--rounds", 1, "--sentences", 8, "--model", reader)
+@pytest.fixture(autouse=True)
+def fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One precision on every machine."""
+    for module in ("extract", "contestants"):
+        monkeypatch.setattr(f"benchmarks.{module}.precisions", lambda _: ["fp32"])
+
+
+def test_extract(recorded: Recorded, reader: Path) -> None:
+    record = recorded(extract.main, "--sentences", 20, "--rounds", 2, "--model", reader)
+    contestants = {"transformers loop fp32", "featbert fp32", "forward alone fp32"}
+    assert set(record["measured"]) == contestants
     for row in record["measured"].values():
         assert set(row) == SPEED
-        assert len(row["seconds"]) == 1
-    assert "featbert fp32 over transformers loop fp32" in record["ratios"]
-    assert "featbert fp32 over forward alone fp32, loading not counted" in record["ratios"]
-    assert record["about"]["wordpieces"] >= record["about"]["words"]
-    assert not any("lost" in note for note in record["notes"])
+        assert len(row["seconds"]) == 2
+    assert {len(each["each"]) for each in record["ratios"].values()} == {2}
 
 
-def test_train(recorded, reader) -> None:
-    small = ("--sentences", 8, "--epochs", 1, "--lstm-size", 4)
-    record = recorded(train.main, "--rounds", 1, *small, "--model", reader)
+@pytest.mark.parametrize(
+    ("main", "baseline", "more"),
+    [
+        (train.main, "nn.LSTM loop fp32", ("--lstm-size", 4)),
+        (finetune.main, "transformers loop fp32", ()),
+    ],
+)
+def test_training(
+    recorded: Recorded, reader: Path, main: Any, baseline: str, more: tuple[object, ...]
+) -> None:
+    small = ("--sentences", 16, "--epochs", 2, "--rounds", 2, "--model", reader)
+    record = recorded(main, *small, *more)
+    assert set(record["measured"]) == {baseline, "featbert fp32"}
     for row in record["measured"].values():
         assert set(row) == {*SPEED, "dev_f1"}
-    assert "featbert fp32 over nn.LSTM loop fp32" in record["ratios"]
+        assert len(row["dev_f1"]) == 2
+    assert set(record["ratios"]) == {f"featbert fp32 over {baseline}"}
 
 
-def test_finetune(recorded, reader) -> None:
-    small = ("--sentences", 8, "--epochs", 1)
-    record = recorded(finetune.main, "--rounds", 1, *small, "--model", reader)
-    for row in record["measured"].values():
-        assert set(row) == {*SPEED, "dev_f1"}
-    assert "featbert fp32 over transformers loop fp32" in record["ratios"]
-
-
-def test_store(recorded) -> None:
-    small = ("--megabytes", 2, "--hidden", 64, "--rounds", 1)
-    measured = recorded(store.main, *small)["measured"]
-    assert set(measured) == {"one layer", "last four", "all layers", "whole file"}
-    asked = [row["bytes_asked"] for row in measured.values()]
-    assert asked[0] < asked[1] < asked[2]  # what was not asked for is not read
-
-
-def test_memory(recorded, reader, monkeypatch) -> None:
-    monkeypatch.setattr(memory, "in_own_process", lambda work, *args: work(*args))
-    small = ("--sizes", "8", "--train-sizes", "8", "--lstm-size", 4)
-    measured = recorded(memory.main, *small, "--model", reader)["measured"]
-    assert "above_bytes" in measured["extraction, 8 sentences"]
-    assert {"above_bytes", "layers_bytes"} <= set(measured["training, 8 sentences"])
-
-
-def test_streaming(recorded) -> None:
-    record = recorded(streaming.main, "--sentences", 40, "--rounds", 1, "--lstm-size", 4)
-    assert set(record["measured"]) == {"in memory", "from disk"}
-    assert "from disk over in memory" in record["ratios"]
-
-
-def test_a_batch_from_disk_is_the_batch_in_memory(tmp_path) -> None:
-    corpus = generated_corpus({"train": Size(20)})
-    store = write_random_store(corpus, tmp_path, num_layers=2, hidden_size=8)
-    arrays = store.mapped("train", [1, 2])
-    mapped = FeatureInputs([[torch.from_numpy(a) for a in arrays]], store.offsets("train"))
-    held = FeatureInputs(torch.from_numpy(store.read("train", [1, 2])), store.offsets("train"))
-    ids = np.array([7, 3, 19])
-    found = streaming.Forgetful(mapped, store.path).batch(ids)
-    assert torch.equal(found.states, held.batch(ids).states)
-
-
-def test_start(recorded) -> None:
+def test_start(recorded: Recorded) -> None:
     measured = recorded(start.main, "--rounds", 1, "--runs", 2)["measured"]
     assert {row["imported"] for row in measured.values()} == {"neither"}
-    assert set(measured) == {"--help", "compare, 2 runs"}
 
 
-def test_as_many_runs_as_are_asked_for(tmp_path) -> None:
-    number = len(list(KEPT.glob("*.json"))) + 1
-    write_runs(tmp_path, number)
-    found = find_runs(tmp_path)
-    assert len(found.runs) == number
-    assert len({(run.record.name, run.record.seed) for run in found}) == number
-
-
-def test_growth(recorded, reader, tmp_path) -> None:
-    figure = tmp_path / "growth.png"
+def test_scaling(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "in_own_process", lambda work, *args: work(*args))
     small = ("--sentences", 4, "--times", "1,2", "--rounds", 1, "--lstm-size", 4)
-    record = recorded(growth.main, *small, "--model", reader, "--figure", figure)
-    assert set(record["measured"]) == {
-        "extraction, 4 sentences", "extraction, 8 sentences",
-        "training, 4 sentences", "training, 8 sentences",
-    }  # fmt: skip
+    record = recorded(scaling.main, *small, "--model", reader)
+    assert len(record["measured"]) == 4
+    assert record["measured"]["training, 8 sentences"]["layers_bytes"][0] > 0
     assert set(record["ratios"]) == {"exponent of extraction", "exponent of training"}
-    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert scaling.exponents([1, 2, 4], np.array([[1.0], [2.0], [4.0]])) == pytest.approx([1])
 
 
-def test_gpu(recorded, monkeypatch) -> None:
-    def in_this_process(words: list[str], limit: float) -> tuple[int, str]:
-        done = CliRunner().invoke(app, words)
-        return done.exit_code, f"{done.output} {done.exception!r}"
-
-    monkeypatch.setattr(table7, "call", in_this_process)
-    tiny = ("--scale", 0.001, "--shape", "tiny", "--lstm-size", 4)
-    table = ("--epochs", 1, "--seeds", 1, "--jobs", 1)
-    measured = recorded(gpu.main, *tiny, *table, "--device", "cpu")["measured"]
-    assert set(measured) == {"disk", "extraction", "bilstm", "finetuning", "table7"}
-    assert {part.get("failed") for part in measured.values()} == {None}
-    assert {"words_per_second", "share_of_matmul_rate"} <= set(measured["extraction"])
-    assert measured["bilstm"]["epoch_seconds"] > 0
-    assert measured["finetuning"]["epoch_seconds"] > 0
-    assert measured["table7"]["complete"]
-    assert set(measured["table7"]["training_seconds"]) == set(table7.ROWS)
-
-
-def test_a_part_that_fails_costs_the_others_nothing(recorded, monkeypatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("no such thing")
-
-    for part in ("extract_once", "finetune_encoder", "run_table7"):
-        monkeypatch.setattr(gpu, part, broken)
-    tiny = ("--scale", 0.001, "--shape", "tiny", "--device", "cpu")
-    measured = recorded(gpu.main, *tiny)["measured"]
-    assert "no such thing" in measured["extraction"]["failed"]
-    assert "the extraction failed" in measured["bilstm"]["failed"]
-    assert measured["disk"]["bytes"] > 0
-
-
-def test_precision(recorded, reader) -> None:
+def test_precision(recorded: Recorded, reader: Path) -> None:
     measured = recorded(precision.main, "--sentences", 8, "--model", reader)["measured"]
-    for row in measured.values():
-        assert 0 < row["fp32, stored as float16, mean"] < 2**-11
-        assert 2**-11 < row["bf16, stored as float32, mean"] < 0.1
-        assert row["bf16, stored as float32, highest"] > row["bf16, stored as float32, mean"]
+    assert set(measured.pop("the same again").values()) == {0}
+    for name, row in measured.items():
+        if name.startswith("layer"):
+            assert (
+                row["fp32, stored as float16, mean"] < 2**-11 < row["bf16, stored as float32, mean"]
+            )
+        else:
+            assert 0 <= row["mean"] <= row["highest"] < 1e-5
 
 
-def test_rows(recorded, reader) -> None:
-    small = ("--sentences", 8, "--seeds", 1, "--epochs", 1, "--lstm-size", 4)
-    record = recorded(rows.main, *small, "--model", reader)
-    one, each = list(record["measured"].values())[:2]
-    assert one["runs"] == each["runs"]
-    assert one["extraction"] < each["extraction"]
-    assert record["about"]["runs"] == len(NAMES) == len(record["measured"]) - 2
-    (ratio,) = record["ratios"].values()
-    assert ratio["median"] == each["seconds"] / one["seconds"] > 1
+def test_gpu(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Table 7, which is a command of its own; a part that fails costs no other."""
+    assert gpu.call(["--help"], 0.0)[0] is None  # interrupted at the limit
+    monkeypatch.setattr(gpu, "call", lambda words, limit: (1, "no such thing"))
+    tiny = ("--scale", 0.001, "--shape", "tiny", "--lstm-size", 4, "--device", "cpu")
+    measured = recorded(gpu.main, *tiny)["measured"]
+    assert set(measured) == {"disk", "extraction", "bilstm", "finetuning", "table7"}
+    assert "no such thing" in measured.pop("table7")["failed"]
+    assert not [part["failed"] for part in measured.values() if "failed" in part]
 
 
-def test_tolerance(recorded, reader) -> None:
-    measured = recorded(tolerance.main, "--sentences", 12, "--model", reader)["measured"]
-    assert set(measured.pop(tolerance.PLAIN).values()) == {0}  # the same bits
-    assert len(measured) == 5
-    for row in measured.values():
-        assert 0 <= row["mean"] <= row["highest"] < 1e-5
-        assert 0 <= row["float16 numbers that differ"] < 0.05
+def test_the_forward_pass_has_the_batches_of_an_extraction(
+    reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text: Corpus = generated_corpus({"train": Size(40)})
+    computed: list[Any] = []
+    hidden_states = Encoder.hidden_states
+
+    def heard(self: Encoder, batch: Any, layers: Any = None) -> Any:
+        computed.append(batch.ids.numpy())
+        return hidden_states(self, batch, layers)
+
+    monkeypatch.setattr(Encoder, "hidden_states", heard)
+    made = extract_features(text, str(reader), cache_dir=tmp_path, device="cpu", token_budget=256)
+    encoder = load_encoder(find_encoder(str(reader)))
+    alignment = align(text["train"].sentences, encoder.wordpieces, positions=encoder.positions)
+    batches = [b.ids.numpy() for b in extract.batches_of(encoder, alignment, made.manifest)]
+    assert len(batches) == len(computed) > 1
+    for expected, found in zip(computed, batches, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
-def test_tolerance_compares_the_same_words() -> None:
-    corpus = generated_corpus({"train": Size(9)})
-    chosen = np.array([7, 0, 3])
-    told = tolerance.with_sentences(corpus, chosen)["train"].sentences
-    assert list(told) == [corpus["train"].sentences[i] for i in chosen]
+def test_generated_text_has_the_sizes_asked_for() -> None:
+    sizes = {name: Size(s.sentences // 50, (s.words or 0) // 50) for name, s in CONLL2003.items()}
+    corpus = generated_corpus(sizes)
+    found = {name: Size(len(split), split.n_words) for name, split in corpus.splits.items()}
+    assert found == sizes
+    again = generated_corpus(sizes)
+    assert [s.text_fingerprint for s in corpus.splits.values()] == [
+        s.text_fingerprint for s in again.splits.values()
+    ]
 
 
-def test_relative_errors() -> None:
-    found, expected = np.array([[3.0, 5.0], [1, 0]]), np.array([[3.0, 4.0], [1, 0]])
-    assert precision.relative_errors(found, expected).tolist() == [0.2, 0]
+def test_contestants_take_turns_and_ratios_compare_within_a_round() -> None:
+    heard: list[tuple[str, int]] = []
+    works = {name: lambda n, name=name: float(not heard.append((name, n))) for name in "ab"}
+    assert in_turn(works, 3) == {"a": [1, 1, 1], "b": [1, 1, 1]}
+    assert heard == [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("a", 3), ("b", 3)]
+    assert ratio([4.0, 9.0, 5.0], [2.0, 3.0, 5.0]).each == (2, 3, 1)
+
+
+def test_a_recorded_command_holds_no_paths(tmp_path: Path) -> None:
+    data = tmp_path / "wikigold"
+    data.mkdir()
+    given = ["--json", f"{tmp_path}/x.json", f"--work={tmp_path}", "--data", str(data)]
+    assert command_line("python -m benchmarks.start", given) == (
+        "python -m benchmarks.start --data wikigold"
+    )
+
+
+@pytest.mark.parametrize("wrong", [["--rounds", "0"], ["--json", "nowhere/x.json"], ["--bogus"]])
+def test_wrong_options_are_refused_in_one_line(wrong: list[str], capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        extract.main(wrong)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.defaults import kept_scores
+from featbert import find_runs
 from featbert.training.settings import (
     DEFAULTS,
     LATER_SETTINGS,
@@ -122,9 +124,12 @@ def test_what_runs_are_trained_with_unless_told(approach):
 def test_learning_rate_and_epochs_are_those_that_the_search_found():
     """benchmarks/defaults holds a record of every run of it."""
     for approach, settings in DEFAULTS.items():
-        found = {
-            key[1:]: list(f1.values()) for key, f1 in kept_scores().items() if key[0] == approach
-        }
+        found = defaultdict(list)
+        for run in find_runs(Path(__file__).parents[2] / "benchmarks" / "defaults"):
+            record = run.record
+            if record.tuning == {"features": "none", "finetune": "full"}[approach]:
+                key = (record.settings["learning_rate"], record.settings["epochs"])
+                found[key].append(record.score("dev"))
         complete = {key: statistics.mean(f1) for key, f1 in found.items() if len(f1) == 3}
         assert len(complete) >= 6  # four rates, and 3 and 12 epochs at the best of them
         assert max(complete, key=lambda key: complete[key]) == (

@@ -1,0 +1,298 @@
+"""What a good user of torch and transformers writes in an afternoon.
+
+Batches of 32 sentences in float32, padded to the longest; one training loop for both models, with
+AdamW, a linear schedule with warmup, dev scored after each epoch and the best weights kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import torch
+from seqeval.metrics import f1_score
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.utils.data import DataLoader, Dataset
+from transformers import (
+    AutoModel,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorForTokenClassification,
+    get_linear_schedule_with_warmup,
+)
+from transformers.utils import logging
+
+from featbert import Corpus, FeatureStore
+from featbert.data.corpus import Split
+
+BATCH = 32
+IGNORED = -100  # label of what is no word: padding, special tokens, further subwords
+
+Batch = dict[str, Any]
+Item = tuple[Tensor, Tensor]  # (T, D) vectors, (T,) labels
+Settings = Mapping[str, Any]  # as a run record has them
+Forward = Callable[[Batch], Tensor]  # (B, T, C) logits
+
+
+def quiet() -> None:
+    """No progress bars and no advice of transformers from now on."""
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+# Extraction -------------------------------------------------------------------------------------
+
+
+def extract_plainly(corpus: Corpus, folder: Path, path: Path, *, dtype: str = "float16") -> int:
+    """Hidden states of words to `path`: /<split>/<layer>, (N, H) each.
+
+    File order; all hidden states are pooled to the first subword of each word and written after
+    each batch.
+
+    Args:
+        folder: of the checkpoint.
+
+    Returns:
+        Words that were read. Words that are cut off, or that the tokenizer gives no subword, are
+        lost without a message.
+    """
+    quiet()
+    kept = 0
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    with h5py.File(path, "w") as file, torch.inference_mode():
+        for name, split in corpus.splits.items():
+            shape = (split.n_words, model.config.hidden_size)
+            layers = [
+                file.create_dataset(f"{name}/{layer:02d}", shape, dtype)
+                for layer in range(model.config.num_hidden_layers + 1)
+            ]
+            at = 0
+            for start in range(0, len(split), BATCH):
+                texts = [list(s.words) for s in split.sentences[start : start + BATCH]]
+                batch = tokenizer(
+                    texts,
+                    is_split_into_words=True,
+                    padding=True,
+                    truncation=True,
+                    max_length=model.config.max_position_embeddings,
+                    return_tensors="pt",
+                )
+                places = [(row, p) for row in range(len(texts)) for p in first_subwords(batch, row)]
+                rows, columns = map(list, zip(*places, strict=True))
+                states = model(**batch, output_hidden_states=True).hidden_states
+                for layer, state in zip(layers, states, strict=True):
+                    layer[at : at + len(rows)] = state[rows, columns].numpy().astype(dtype)
+                at += len(rows)
+            kept += at
+    return kept
+
+
+def first_subwords(batch: Any, row: int) -> dict[int, int]:
+    """The first subwords of a tokenized sentence by place: which word each begins."""
+    words = batch.word_ids(row)
+    return {i: word for i, word in enumerate(words) if word is not None and word != words[i - 1]}
+
+
+# Training ---------------------------------------------------------------------------------------
+
+
+def train_plainly(
+    model: nn.Module,
+    forward: Forward,
+    batches: Mapping[str, DataLoader[Any]],
+    corpus: Corpus,
+    settings: Settings,
+) -> float:
+    """The best dev F1.
+
+    Args:
+        batches: of train and dev, with "labels" (B, T); dev in the text's order.
+    """
+    labels = list(label_numbers(corpus))
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
+    )
+    total = len(batches["train"]) * settings["epochs"]
+    schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
+        optimizer, round(total * settings["warmup"]), total
+    )
+    best, kept = -1.0, {}
+    for _ in range(settings["epochs"]):
+        model.train()
+        for batch in batches["train"]:
+            logits = forward(batch)
+            loss = functional.cross_entropy(
+                logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORED
+            )
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(model.parameters(), settings["clip_norm"])
+            optimizer.step()
+            schedule.step()
+        f1 = score(model, forward, batches["dev"], corpus["dev"].tags, labels)
+        if f1 > best:
+            best, kept = f1, {name: t.clone() for name, t in model.state_dict().items()}
+    model.load_state_dict(kept)
+    return best
+
+
+def score(
+    model: nn.Module,
+    forward: Forward,
+    batches: Iterable[Batch],
+    gold: Sequence[Sequence[str]],
+    labels: Sequence[str],
+) -> float:
+    """Entity F1; words that were cut off are "O"."""
+    model.eval()
+    rows: list[list[str]] = []
+    with torch.inference_mode():
+        for batch in batches:
+            for ids, wanted in zip(forward(batch).argmax(-1), batch["labels"], strict=True):
+                rows.append([labels[int(i)] for i in ids[wanted != IGNORED]])
+    whole = [row + ["O"] * (len(tags) - len(row)) for row, tags in zip(rows, gold, strict=True)]
+    return float(f1_score([list(tags) for tags in gold], whole, zero_division=0))
+
+
+def label_numbers(corpus: Corpus) -> dict[str, int]:
+    """Numbers of the training split's tags; a tag that only dev has cannot be predicted."""
+    tags = sorted({tag for row in corpus["train"].tags for tag in row} | {"O"})
+    return {tag: number for number, tag in enumerate(tags)}
+
+
+# A BiLSTM on features ---------------------------------------------------------------------------
+
+
+class StoredSentences(Dataset[Item]):
+    """Sentences of a store, each read from HDF5 when it is asked for.
+
+    Without loader processes, which share the cores with the training and cannot share an open file.
+    """
+
+    def __init__(
+        self, file: h5py.File, split: Split, layers: Sequence[int], labels: dict[str, int]
+    ) -> None:
+        self.states = [file[f"{split.name}/layers/{layer:02d}"] for layer in layers]
+        self.offsets = file[f"{split.name}/offsets"][:]
+        self.labels = [torch.tensor([labels.get(tag, 0) for tag in row]) for row in split.tags]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> Item:
+        start, stop = self.offsets[index], self.offsets[index + 1]
+        vectors = np.concatenate([state[start:stop] for state in self.states], axis=1)
+        return torch.from_numpy(vectors).float(), self.labels[index]
+
+
+class Tagger(nn.Module):
+    """Dropout, BiLSTM, dropout, linear classifier: the same sizes as featbert's."""
+
+    def __init__(self, width: int, n_labels: int, settings: Settings) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(settings["dropout"])
+        self.lstm = nn.LSTM(
+            width,
+            settings["lstm_size"],
+            num_layers=settings["lstm_layers"],
+            dropout=settings["dropout"] if settings["lstm_layers"] > 1 else 0.0,
+            bidirectional=True,
+            batch_first=True,
+        )
+        self.classifier = nn.Linear(2 * settings["lstm_size"], n_labels)
+
+    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, C)"""
+        packed = pack_padded_sequence(
+            self.dropout(vectors), lengths, batch_first=True, enforce_sorted=False
+        )
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        logits: Tensor = self.classifier(self.dropout(states))
+        return logits
+
+
+def train_bilstm_plainly(
+    store: FeatureStore, corpus: Corpus, layers: Sequence[int], settings: Settings, *, seed: int
+) -> float:
+    """The best dev F1 of a tagger on the concatenation of these layers."""
+    torch.manual_seed(seed)
+    labels = label_numbers(corpus)
+    with h5py.File(store.path, "r") as file:
+        batches = {
+            name: DataLoader(
+                StoredSentences(file, corpus[name], layers, labels),
+                settings["batch_size"],
+                shuffle=name == "train",
+                collate_fn=padded,
+            )
+            for name in ("train", "dev")
+        }
+        tagger = Tagger(store.manifest.hidden_size * len(layers), len(labels), settings)
+        return train_plainly(
+            tagger, lambda b: tagger(b["vectors"], b["lengths"]), batches, corpus, settings
+        )
+
+
+def padded(items: Sequence[Item]) -> Batch:
+    """Padded to the longest."""
+    vectors, labels = [v for v, _ in items], [row for _, row in items]
+    return {
+        "vectors": pad_sequence(vectors, batch_first=True),
+        "lengths": torch.tensor([len(v) for v in vectors]),
+        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+    }
+
+
+# Fine-tuning ------------------------------------------------------------------------------------
+
+
+def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
+    """The best dev F1 of AutoModelForTokenClassification; texts are tokenized once.
+
+    Args:
+        folder: of the checkpoint.
+    """
+    quiet()
+    torch.manual_seed(seed)
+    labels = label_numbers(corpus)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForTokenClassification.from_pretrained(
+        folder, num_labels=len(labels), classifier_dropout=settings["dropout"], dtype=torch.float32
+    )
+    positions = model.config.max_position_embeddings
+    batches: dict[str, DataLoader[Any]] = {
+        name: DataLoader(
+            encoded(corpus[name], tokenizer, labels, positions),  # type: ignore[arg-type]
+            settings["batch_size"],
+            shuffle=name == "train",
+            collate_fn=DataCollatorForTokenClassification(tokenizer, label_pad_token_id=IGNORED),
+        )
+        for name in ("train", "dev")
+    }
+
+    def forward(batch: Batch) -> Tensor:
+        logits: Tensor = model(**{k: v for k, v in batch.items() if k != "labels"}).logits
+        return logits
+
+    return train_plainly(model, forward, batches, corpus, settings)
+
+
+def encoded(split: Split, tokenizer: Any, labels: dict[str, int], positions: int) -> list[Batch]:
+    """Each sentence as subwords, with labels at the first subword of each word."""
+    texts = [list(sentence.words) for sentence in split]
+    found = tokenizer(
+        texts, is_split_into_words=True, truncation=True, max_length=positions, padding=False
+    )
+    rows: list[Batch] = []
+    for row, (ids, tags) in enumerate(zip(found["input_ids"], split.tags, strict=True)):
+        wanted = [IGNORED] * len(ids)
+        for place, word in first_subwords(found, row).items():
+            wanted[place] = labels.get(tags[word], 0)
+        rows.append({"input_ids": ids, "attention_mask": [1] * len(ids), "labels": wanted})
+    return rows

@@ -1,0 +1,196 @@
+"""featbert's side of every contest, by its Python API.
+
+What a command does from its input to its result is inside the clock: hashing and loading the
+encoder, tokenizing, reading features, writing and closing the store, scoring dev after each epoch.
+The last prediction of dev and test, which plain loops do not make, is not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import featbert
+from benchmarks.harness import Options, Record, Work, in_turn, ratio, work_folder
+from benchmarks.machine import Product, facts, matmul_rate, precisions
+from benchmarks.text import WARM_UP, corpus_of, described, head
+from featbert import Corpus, FeatureStore, Run
+from featbert.encoders.device import find_device
+from featbert.training.settings import DEFAULTS
+
+LAYERS = "concat_last4"
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A finished store, and the seconds from text to it."""
+
+    seconds: float
+    store: FeatureStore
+
+
+def extract(corpus: Corpus, model: str, folder: Path, **options: Any) -> Extracted:
+    """A new store in a folder of its own below `folder`; options as of `featbert.extract`."""
+    cache = tempfile.mkdtemp(dir=folder)
+    started = time.perf_counter()
+    store = featbert.extract(corpus, model, cache_dir=cache, **options)
+    return Extracted(time.perf_counter() - started, store)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run, and the seconds from text or store to it without the last prediction."""
+
+    seconds: float
+    run: Run
+
+    @property
+    def dev_f1(self) -> float:
+        """Entity F1 of the best epoch."""
+        return float(self.run.record.score("dev") or 0.0)
+
+    @property
+    def flops(self) -> float:
+        """By shape, of training and of scoring dev."""
+        return self.run.record.cost.training_flops or 0.0
+
+
+def train(store: FeatureStore, corpus: Corpus, folder: Path, **options: Any) -> Trained:
+    """A BiLSTM on the last four layers of a store, from opening the store."""
+
+    def work(runs: str, settings: Any, **others: Any) -> Run:
+        return featbert.train(
+            store.path, LAYERS, corpus=corpus, settings=settings, runs_dir=runs, **others
+        )
+
+    return _trained(work, "features", folder, options)
+
+
+def finetune(corpus: Corpus, model: str, folder: Path, **options: Any) -> Trained:
+    """A fine-tuned encoder, from loading the encoder."""
+
+    def work(runs: str, settings: Any, **others: Any) -> Run:
+        return featbert.finetune(corpus, model, settings=settings, runs_dir=runs, **others)
+
+    return _trained(work, "finetune", folder, options)
+
+
+def _trained(
+    work: Callable[..., Run], approach: str, folder: Path, options: Mapping[str, Any]
+) -> Trained:
+    """Trains in a runs directory of its own, which is removed.
+
+    Args:
+        options: `seed`, `device` and `precision` of the run; all others are settings.
+    """
+    others = {name: options[name] for name in ("seed", "device", "precision") if name in options}
+    settings = {name: value for name, value in options.items() if name not in others}
+    runs = tempfile.mkdtemp(dir=folder)
+    started = time.perf_counter()
+    run = work(runs, DEFAULTS[approach].but(**settings), **others)
+    seconds = time.perf_counter() - started - (run.record.cost.prediction_seconds or 0.0)
+    shutil.rmtree(runs)
+    return Trained(seconds, run)
+
+
+Plain = Callable[..., float]  # trains a baseline, given `settings` and `seed`: its dev F1
+Ours = Callable[..., Trained]  # trains featbert, given `epochs`, `seed` and `precision`
+
+
+def training_contest(
+    options: Options,
+    benchmark: str,
+    baseline: str,
+    sides: Callable[[Corpus, Path], tuple[Plain, Ours]],
+    products: Callable[[Mapping[str, Any]], Sequence[Product]],
+    notes: Sequence[str] = (),
+) -> Record:
+    """featbert in each precision against a plain loop, after a warm-up on a few sentences.
+
+    Round n trains with seed n, so that the rounds are also the seeds of dev F1.
+
+    Args:
+        baseline: its name.
+        sides: how both train on a text.
+        products: like those of the work, by the settings; the first one's rate is the limit.
+    """
+    device = find_device("cpu")
+    corpus = corpus_of(options, ["train", "dev"])
+    names = {f"featbert {p}": p for p in precisions(device)}
+    with work_folder(options) as folder:
+        warm_up = head(corpus, WARM_UP)
+        _rounds(names, baseline, *sides(warm_up, folder), epochs=1, rounds=1)
+        found = _rounds(
+            names, baseline, *sides(corpus, folder), epochs=options.epochs, rounds=options.rounds
+        )
+    settings = found.runs[0].run.record.settings
+    flops = found.runs[0].flops
+    limits = products(settings)
+    rates = {f"{x} {p}": matmul_rate(x, p, device) for x in limits for p in names.values()}
+    rows = {}
+    for name, each in found.seconds.items():
+        median = statistics.median(each)
+        rate = rates[f"{limits[0]} {names.get(name, 'fp32')}"]
+        rows[name] = {
+            "seconds": each,
+            "words_per_second": corpus["train"].n_words * options.epochs / median,
+            "flops_per_second": flops / median,
+            "share_of_matmul_rate": flops / median / rate,
+            "dev_f1": found.f1[name],
+        }
+    return Record(
+        benchmark,
+        options.command,
+        facts(device),
+        {
+            **described(corpus),
+            "model": found.runs[0].run.record.signature.model,
+            "settings": settings,
+            "matmul": rates,
+        },
+        rows,
+        {
+            f"{name} over {baseline}": ratio(found.seconds[baseline], found.seconds[name])
+            for name in names
+        },
+        tuple(notes),
+    )
+
+
+@dataclass
+class _Rounds:
+    """What the rounds of a contest gave, by contestant; `runs` are featbert's."""
+
+    seconds: dict[str, list[float]]
+    f1: dict[str, list[float]]
+    runs: list[Trained]
+
+
+def _rounds(
+    names: Mapping[str, str], baseline: str, plain: Plain, ours: Ours, *, epochs: int, rounds: int
+) -> _Rounds:
+    found = _Rounds({}, {name: [] for name in (*names, baseline)}, [])
+
+    def our_round(name: str, seed: int) -> float:
+        done = ours(epochs=epochs, seed=seed, precision=names[name])
+        found.runs.append(done)
+        found.f1[name].append(done.dev_f1)
+        return done.seconds
+
+    def plain_round(seed: int) -> float:
+        settings = found.runs[0].run.record.settings
+        started = time.perf_counter()
+        found.f1[baseline].append(plain(settings=settings, seed=seed))
+        return time.perf_counter() - started
+
+    # featbert's first round comes first: the baseline takes its settings.
+    works: dict[str, Work] = {name: partial(our_round, name) for name in names}
+    found.seconds = in_turn({**works, baseline: plain_round}, rounds)
+    return found
