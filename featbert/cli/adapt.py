@@ -154,7 +154,7 @@ def adapt(
     )
     source = find_encoder(model)
     reading = o.reading_options(language, encoding, "auto", token_column, None)
-    corpus = load_corpus(data, tagged=False, **reading)
+    corpus = load_corpus(data, targets=None, **reading)
     with_nsp = decide_nsp(corpus, source, nsp)
     meter = Meter(quiet=quiet)
     meter.load_torch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,7 +16,8 @@ from featbert.cli.text import count, grid, json_lines, printable, printable_line
 if TYPE_CHECKING:
     from featbert.data.check import CorpusReport
 
-# Entity types with a row of their own, and those that are named in one cell; the JSON has all.
+Row = tuple[str, list[str]]
+# Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
 MOST_TYPES, MOST_LISTED = 40, 12
 
 
@@ -38,6 +39,12 @@ def check(
     scheme: o.Scheme = "auto",
     token_column: o.TokenColumn = None,
     tag_column: o.TagColumn = None,
+    targets: Annotated[
+        Literal["entities", "labels"],
+        typer.Option(
+            "--task", help="What the tags are: entities, or any label a word (parts of speech)."
+        ),
+    ] = "entities",
     format: o.TableFormat = "text",
     quiet: o.Quiet = False,
 ) -> None:
@@ -46,7 +53,7 @@ def check(
     from featbert.data.load import load_corpus
 
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    corpus = load_corpus(data, **reading)
+    corpus = load_corpus(data, targets=targets, **reading)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_lines(report.to_dict()))
@@ -67,52 +74,67 @@ def _listed(types: Sequence[str]) -> str:
 def _text(report: CorpusReport) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
+    documents = ["none marked" if s.documents is None else count(s.documents) for s in splits]
     rows = [
         ("sentences", [count(s.sentences) for s in splits]),
-        (
-            "documents",
-            ["none marked" if s.documents is None else count(s.documents) for s in splits],
-        ),
+        ("documents", documents),
         ("words", [count(s.words) for s in splits]),
-        ("entities", [count(s.entities) for s in splits]),
-    ]
-    total = Counter[str]()
-    for s in splits:
-        total.update(s.entities_by_type)
-    kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
-    rows += [
-        (f"  {shortened(k)}", [count(s.entities_by_type.get(k, 0)) for s in splits]) for k in kinds
-    ]
-    if more := len(total) - len(kinds):
-        rows.append((f"  {count(more)} rarer types: see --format json", ["" for _ in splits]))
-    rows += [
+        *_rows_by_type(report),
         ("longest sentence, words", [count(s.longest_sentence) for s in splits]),
-        ("tag scheme of the file", [s.scheme for s in splits]),
         ("encoding", [s.encoding for s in splits]),
-        ("repaired tags", [count(s.repaired_tags) for s in splits]),
-        ("comment lines", [count(s.comment_lines) for s in splits]),
     ]
+    if report.targets == "entities":
+        rows.insert(-1, ("tag scheme of the file", [s.scheme for s in splits]))
+        rows.append(("repaired tags", [count(s.repaired_tags) for s in splits]))
+    rows.append(("comment lines", [count(s.comment_lines) for s in splits]))
+    if any(s.non_words for s in splits):
+        rows.append(("ranges and empty nodes", [count(s.non_words) for s in splits]))
     if any(s.empty_rows for s in splits):
         rows.append(("empty rows", [count(s.empty_rows) for s in splits]))
-    if report.against_train:
-        against = [report.against_train.get(name) for name in report.splits]
-        rows += [
-            (
-                "sentences that stand in train",
-                [share(a.repeated_sentences, a.repeated_share) if a else "" for a in against],
-            ),
-            (
-                "entity forms unseen in train",
-                [share(a.unseen_forms, a.unseen_share) if a else "" for a in against],
-            ),
-            ("types that train lacks", [_listed(a.new_types) if a else "" for a in against]),
-        ]
+    rows += _rows_against_train(report)
     if report.dev_in_test is not None:
         cells = [count(report.dev_in_test) if name == "dev" else "" for name in report.splits]
-        rows.append(("sentences that stand in test", cells))
+        rows.append(("sentences that are in test", cells))
     lines = [f"{report.name}  {report.source}"]
     if report.recognised:
         lines.append(f"recognised by its counts: {report.recognised}")
     if report.note:
         lines.append(report.note)
     return printable_lines("\n".join(lines) + "\n" + grid(["", *report.splits], rows))
+
+
+def _rows_by_type(report: CorpusReport) -> list[Row]:
+    """Entities by type, or words by label; the most frequent ones."""
+    splits = list(report.splits.values())
+    labels = report.targets == "labels"
+    counts = [s.labels if labels else s.entities_by_type for s in splits]
+    total = Counter[str]()
+    for by_type in counts:
+        total.update(by_type)
+    kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
+    first: Row = ("labels", [count(len(c)) for c in counts])
+    if not labels:
+        first = ("entities", [count(s.entities) for s in splits])
+    rows = [first, *((f"  {shortened(k)}", [count(c.get(k, 0)) for c in counts]) for k in kinds)]
+    if more := len(total) - len(kinds):
+        what = "labels" if labels else "types"
+        rows.append((f"  {count(more)} rarer {what}: see --format json", ["" for _ in splits]))
+    return rows
+
+
+def _rows_against_train(report: CorpusReport) -> list[Row]:
+    if not report.against_train:
+        return []
+    labels = report.targets == "labels"
+    against = [report.against_train.get(name) for name in report.splits]
+    repeated = [share(a.repeated_sentences, a.repeated_share) if a else "" for a in against]
+    forms = [share(a.unseen_forms, a.unseen_share) if a else "" for a in against]
+    words = [share(a.unseen_words, a.unseen_word_share) if a else "" for a in against]
+    return [
+        ("sentences that are in train", repeated),
+        ("words unseen in train", words) if labels else ("entity forms unseen in train", forms),
+        (
+            f"{'labels' if labels else 'types'} that train lacks",
+            [_listed(a.new_types) if a else "" for a in against],
+        ),
+    ]

@@ -1,6 +1,6 @@
 """The corpus check: what was read, how splits overlap, and whether it is a known corpus.
 
-Everything is counted in one pass over each split; nothing is printed.
+Every split is counted in one pass; nothing is printed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from featbert.data.corpus import Corpus, Split
 from featbert.data.tags import spans
@@ -22,20 +22,19 @@ _CONLL_2003_ENGLISH = {
     "dev": (3_250, 51_362, 5_942),
     "test": (3_453, 46_435, 5_648),
 }
+# How often each (type, words) is an entity.
+Forms = Counter[tuple[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What one split holds.
+    """What one split holds; `scheme` and the counts of unusual lines are `ReadingNotes`.
 
     Attributes:
         documents: how many, or None where the file marks none.
-        entities: in all; `entities_by_type` sorted by type.
+        entities: in all; `entities_by_type` sorted by type. None of a corpus of labels.
+        labels: words by label, sorted by label, of a corpus of labels; else empty.
         longest_sentence: in words.
-        scheme: tag scheme of the file, "none" where it was read without tags.
-        repaired_tags: ill-formed tags that were repaired the conlleval way.
-        comment_lines: comment lines passed over.
-        empty_rows: rows of a dataset without a word that were passed over.
     """
 
     sentences: int
@@ -43,11 +42,13 @@ class SplitReport:
     words: int
     entities: int
     entities_by_type: dict[str, int]
+    labels: dict[str, int]
     longest_sentence: int
     scheme: str
     encoding: str
     repaired_tags: int
     comment_lines: int
+    non_words: int
     empty_rows: int
     path: str | None
     text_fingerprint: str
@@ -56,14 +57,14 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class HeldOutReport:
-    """Dev or test against train.
+    """Dev or test against train; shares are of the split's sentences, forms or words, 0 to 1.
 
     Attributes:
-        repeated_sentences: sentences whose exact words are a sentence of train; their share of
-            the split's sentences, 0 to 1, beside.
-        entity_forms: distinct surface forms (the exact words of an entity, of whatever type).
-        unseen_forms: those among them that are no entity in train; their share beside.
-        new_types: entity types that train lacks.
+        repeated_sentences: sentences whose exact words are a sentence of train.
+        entity_forms: distinct surface forms (the exact words of an entity, of any type).
+        unseen_forms: those among them that are no entity in train.
+        unseen_words: words that train does not have.
+        new_types: entity types or labels that train lacks, sorted.
     """
 
     repeated_sentences: int
@@ -71,6 +72,8 @@ class HeldOutReport:
     entity_forms: int
     unseen_forms: int
     unseen_share: float
+    unseen_words: int
+    unseen_word_share: float
     new_types: list[str]
 
 
@@ -79,6 +82,7 @@ class CorpusReport:
     """What `check_corpus` found.
 
     Attributes:
+        targets: "entities", "labels" or None, as the corpus was read.
         splits: by split name.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
@@ -89,6 +93,7 @@ class CorpusReport:
     name: str
     language: str | None
     source: str
+    targets: str | None
     splits: dict[str, SplitReport]
     against_train: dict[str, HeldOutReport]
     dev_in_test: int | None
@@ -96,19 +101,27 @@ class CorpusReport:
     note: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values all the way down, fit for JSON."""
+        """Plain values, fit for JSON."""
         return asdict(self)
 
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
-    forms = {name: _forms(split) for name, split in corpus.splits.items()}
-    reports = {name: _split(split, forms[name]) for name, split in corpus.splits.items()}
-    against: dict[str, HeldOutReport] = {}
+    forms = {name: Forms() for name in corpus.splits}
+    labels = {name: Counter[str]() for name in corpus.splits}
+    for name, split in corpus.splits.items():
+        for s in track(split.sentences, f"counting {corpus.targets} of {name}", "sentences"):
+            if corpus.targets == "labels":
+                labels[name].update(s.tags or ())
+            else:
+                found = spans(s.tags or ())
+                forms[name].update((e.type, s.words[e.start : e.end]) for e in found)
+    reports = {n: _split(split, forms[n], labels[n]) for n, split in corpus.splits.items()}
+    against = {}
     if "train" in corpus:
-        seen = {s.words for s in corpus["train"]}
+        known = _Train.of(corpus["train"], forms["train"], reports["train"])
         against = {
-            name: _held_out(split, forms[name], seen, forms["train"])
+            name: _held_out(split, forms[name], reports[name], known)
             for name, split in corpus.splits.items()
             if name != "train"
         }
@@ -118,27 +131,19 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         dev_in_test = sum(s.words in in_test for s in corpus["dev"])
     recognised, note = _recognise(reports)
     return CorpusReport(
-        name=corpus.name,
-        language=corpus.language,
-        source=corpus.source,
-        splits=reports,
-        against_train=against,
-        dev_in_test=dev_in_test,
-        recognised=recognised,
-        note=note,
+        corpus.name,
+        corpus.language,
+        corpus.source,
+        corpus.targets,
+        reports,
+        against,
+        dev_in_test,
+        recognised,
+        note,
     )
 
 
-def _forms(split: Split) -> Counter[tuple[str, tuple[str, ...]]]:
-    """How often each (type, words) is an entity."""
-    return Counter(
-        (span.type, s.words[span.start : span.end])
-        for s in track(split.sentences, f"counting entities of {split.name}", "sentences")
-        for span in spans(s.tags or ())
-    )
-
-
-def _split(split: Split, forms: Mapping[tuple[str, tuple[str, ...]], int]) -> SplitReport:
+def _split(split: Split, forms: Forms, labels: Counter[str]) -> SplitReport:
     by_type: Counter[str] = Counter()
     for (type_, _), count in forms.items():
         by_type[type_] += count
@@ -149,49 +154,62 @@ def _split(split: Split, forms: Mapping[tuple[str, tuple[str, ...]], int]) -> Sp
         words=split.n_words,
         entities=by_type.total(),
         entities_by_type=dict(sorted(by_type.items())),
+        labels=dict(sorted(labels.items())),
         longest_sentence=max(map(len, split), default=0),
-        scheme=split.notes.scheme,
-        encoding=split.notes.encoding,
-        repaired_tags=split.notes.repaired_tags,
-        comment_lines=split.notes.comment_lines,
-        empty_rows=split.notes.empty_rows,
+        **asdict(split.notes),
         path=None if split.path is None else str(split.path),
         text_fingerprint=split.text_fingerprint,
         tag_fingerprint=split.tag_fingerprint,
     )
 
 
-def _held_out(
-    split: Split,
-    forms: Mapping[tuple[str, tuple[str, ...]], int],
-    train_sentences: set[tuple[str, ...]],
-    train_forms: Mapping[tuple[str, tuple[str, ...]], int],
-) -> HeldOutReport:
-    repeated = sum(s.words in train_sentences for s in split)
+class _Train(NamedTuple):
+    """What train has: sentences, words, entity forms, and types or labels."""
+
+    sentences: set[tuple[str, ...]]
+    words: set[str]
+    forms: set[tuple[str, ...]]
+    types: set[str]
+
+    @classmethod
+    def of(cls, split: Split, forms: Forms, report: SplitReport) -> _Train:
+        sentences = {s.words for s in split}
+        surface = {words for _, words in forms}
+        return cls(sentences, {w for s in split for w in s.words}, surface, _types(report))
+
+
+def _held_out(split: Split, forms: Forms, report: SplitReport, train: _Train) -> HeldOutReport:
+    repeated = sum(s.words in train.sentences for s in split)
     surface = {words for _, words in forms}
-    unseen = surface - {words for _, words in train_forms}
-    new_types = {type_ for type_, _ in forms} - {type_ for type_, _ in train_forms}
+    unseen = len(surface - train.forms)
+    unseen_words = sum(word not in train.words for s in split for word in s.words)
     return HeldOutReport(
         repeated_sentences=repeated,
         repeated_share=repeated / max(len(split), 1),
         entity_forms=len(surface),
-        unseen_forms=len(unseen),
-        unseen_share=len(unseen) / max(len(surface), 1),
-        new_types=sorted(new_types),
+        unseen_forms=unseen,
+        unseen_share=unseen / max(len(surface), 1),
+        unseen_words=unseen_words,
+        unseen_word_share=unseen_words / max(report.words, 1),
+        new_types=sorted(_types(report) - train.types),
     )
 
 
+def _types(report: SplitReport) -> set[str]:
+    return {*report.entities_by_type, *report.labels}
+
+
 def _recognise(reports: Mapping[str, SplitReport]) -> tuple[str | None, str | None]:
-    """Name of a known corpus, or a note on where the counts leave it."""
+    """Name of a known corpus, or a note on the counts that differ from it."""
     counts = {k: (r.sentences, r.words, r.entities) for k, r in reports.items()}
     if counts == _CONLL_2003_ENGLISH:
         return CONLL_2003_ENGLISH, None
     if {k: c[0] for k, c in counts.items()} != {k: c[0] for k, c in _CONLL_2003_ENGLISH.items()}:
         return None, None
     differing = [
-        f"{split} has {counts[split][i]:,} {what} ({expected[i]:,} expected)"
+        f"{split} has {counts[split][i]:,} {what} instead of {expected[i]:,}"
         for split, expected in _CONLL_2003_ENGLISH.items()
         for i, what in ((1, "words"), (2, "entities"))
         if counts[split][i] != expected[i]
     ]
-    return None, f"the sentences are as many as in {CONLL_2003_ENGLISH}, but {'; '.join(differing)}"
+    return None, f"as many sentences as {CONLL_2003_ENGLISH}, but {'; '.join(differing)}"

@@ -1,21 +1,25 @@
-"""Column files read: a word a line, a blank line after a sentence, -DOCSTART- between documents.
+"""Column files, read and written: a word a line, a blank line after each sentence.
 
-- Columns are separated by tabs if the lines of words hold any tab (words may then hold spaces),
-  by runs of spaces otherwise. Every other white space, such as U+00A0, belongs to the word.
-- The first column is the word and the last the tag, unless told.
+- Columns are separated by tabs if the lines of words have any tab (words may then hold spaces),
+  by runs of spaces otherwise. Any other white space, such as U+00A0, is part of the word.
+- By default the first column is the word and the last one the tag.
 - Blank lines may hold spaces and tabs.
-- A line that is `#` or begins with `# ` is a comment if it stands before the first word of a
+- A line that is `#` or begins with `# ` is a comment if it comes before the first word of a
   sentence and cannot be a word there: its number of columns differs from that of the words, or,
   where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
-- `-DOCSTART-` (never a word, therefore), with or without columns after it, and the comment
-  `# newdoc` begin a document and are no sentences. Sentences before the first such line are a
-  document too; a file without any has no documents.
+- `-DOCSTART-`, with or without more columns, and the comment `# newdoc` begin a document. Sentences
+  before the first such line are a document too; a file without any has no documents.
+- CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
+  names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are not words.
+
+What `write_conll` writes reads back with the same words, tags and documents.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -24,152 +28,191 @@ from featbert.data.corpus import Sentence
 from featbert.data.files import (
     BOM,
     DOCSTART,
+    Documents,
     RawFile,
     RawSentence,
     codec_name,
     excerpt,
-    read_text,
+    read_file,
     word_fault,
     writing,
 )
-from featbert.errors import InputError
-from featbert.progress import stage, told
+from featbert.errors import InputError, nearest
+from featbert.progress import track
+from featbert.text import counted
 
+CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_FIRST_ID = re.compile(r"1|1-\d+|0\.\d+")
+_NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
-NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
+_NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
+Column = int | str | None
 
 
 def read_conll(
     path: str | Path,
     *,
     encoding: str = "utf-8",
-    token_column: int | None = None,
-    tag_column: int | None = None,
+    token_column: Column = None,
+    tag_column: Column = None,
     tagged: bool = True,
+    conllu_tags: str | None = "upos",
 ) -> RawFile:
     """Read a column file; time and memory are linear in its size.
 
     Args:
-        token_column, tag_column: counted from 1; by default the first and the last.
+        token_column, tag_column: counted from 1, or by name in CoNLL-U.
         tagged: False reads words alone, from a file with or without tags.
+        conllu_tags: column of the tags in CoNLL-U where `tag_column` is None.
 
     Raises:
         MissingError: no such file.
-        InputError: not such a file; the message names the line.
+        InputError: not a column file; names the line.
     """
     path = Path(path)
-    lines = read_text(path, encoding).split("\n")
-    layout = Layout.of(lines, path, token_column, tag_column, tagged)
-
-    comments: list[int] = []
-    with stage(f"reading {path.name}", "lines", len(lines)) as tell:
-        counted = told(lines, tell, every=10_000)
-        read = column_sentences(counted, layout, tagged=tagged, on_comment=comments.append)
-        sentences = list(read)
-    if not sentences:
-        raise InputError(f"sentences expected, {path} holds none")
-    if sentences[-1].document is not None:  # those before the first mark are document 0
-        sentences = [RawSentence(s.words, s.tags, s.document or 0, s.line) for s in sentences]
-    return RawFile(path, tuple(sentences), codec_name(encoding), len(comments))
+    lines = read_file(path, encoding)
+    layout = Layout.of(lines, path, token_column, tag_column, tagged, conllu_tags)
+    skipped: Counter[str] = Counter()
+    tracked = track(lines, f"reading {path.name}", "lines")
+    sentences = tuple(column_sentences(tracked, layout, tagged=tagged, skipped=skipped))
+    return RawFile(
+        path,
+        sentences,
+        codec_name(encoding),
+        comment_lines=skipped["comment_lines"],
+        non_words=skipped["non_words"],
+    )
 
 
 def column_sentences(
-    lines: Iterable[str],
-    layout: Layout,
-    *,
-    tagged: bool,
-    on_comment: Callable[[int], object] | None = None,
+    lines: Iterable[str], layout: Layout, *, tagged: bool, skipped: Counter[str] | None = None
 ) -> Iterator[RawSentence]:
     """The sentences of column lines in order, one at a time.
 
-    Documents are numbered as they begin; sentences before the first mark have None, and are
-    document 0 where a mark follows.
+    Sentences before the first document have the document None.
 
     Args:
-        on_comment: called with the number of each comment line.
+        skipped: counts "comment_lines" and "non_words".
     """
+    skipped = Counter() if skipped is None else skipped
+    documents = Documents()
     words: list[str] = []
     tags: list[str] = []
-    start = 0
-    document: int | None = None
-    seen = new_document = False
+    numbers: list[int] = []
+
+    def sentence() -> RawSentence:
+        found = range(numbers[0], numbers[-1] + 1)
+        return RawSentence(
+            tuple(words),
+            tuple(tags) if tagged else None,
+            documents.of_next(),
+            found if len(found) == len(numbers) else tuple(numbers),
+        )
+
     for number, line in enumerate(lines, start=1):
         cells = layout.split(line)
         blank = not line.strip(" \t")
         mark = not blank and layout.is_docstart(line, cells)
         if (blank or mark) and words:
-            yield RawSentence(tuple(words), tuple(tags) if tagged else None, document, start)
-            words.clear()
-            tags.clear()
+            yield sentence()
+            for column in (words, tags, numbers):
+                column.clear()
         if mark:
-            new_document = True
-        elif not blank and (words or not layout.is_comment(line, cells)):
+            documents.begin()
+        elif not blank and not words and layout.is_comment(line, cells):
+            skipped["comment_lines"] += 1
+            if _NEW_DOCUMENT.match(line):
+                documents.begin()
+        elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
+            skipped["non_words"] += 1
+        elif not blank:
             layout.check(line, cells, number)
-            if new_document:
-                document = (document or 0) + seen
-            start = start if words else number
-            seen, new_document = True, False
             words.append(cells[layout.token])
+            numbers.append(number)
             if tagged:
                 tags.append(cells[layout.tag].strip(" "))
-        elif not blank:
-            new_document = new_document or NEW_DOCUMENT.match(line) is not None
-            if on_comment is not None:
-                on_comment(number)
     if words:
-        yield RawSentence(tuple(words), tuple(tags) if tagged else None, document, start)
+        yield sentence()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of one file are split, and which columns count (from 0)."""
+    """How the lines of one file are split, and which columns are read.
+
+    Attributes:
+        separator: a tab, or a space for runs of spaces.
+        first: number of the line that `columns` was counted in.
+        token, tag: columns from 0; tag is -1 where tags are not read.
+    """
 
     path: Path
-    separator: str  # "\t", or " " for runs of spaces
+    separator: str
     columns: int
-    first: int  # number of the line that the number of columns was taken from
-    token: int
-    tag: int  # -1 where tags are not read
+    first: int
+    conllu: bool
+    token: int = 0
+    tag: int = -1
 
     @classmethod
     def of(
         cls,
-        lines: list[str],
+        lines: Sequence[str],
         path: Path,
-        token_column: int | None,
-        tag_column: int | None,
+        token_column: Column,
+        tag_column: Column,
         tagged: bool,
+        conllu_tags: str | None = None,
     ) -> Layout:
-        for option, value in (("token", token_column), ("tag", tag_column)):
-            if value is not None and value < 1:
-                raise InputError(f"{option} column from 1 upwards expected, found {value}")
+        """Layout of a file by its lines (or its first lines); InputError for other columns."""
         if tag_column is not None and not tagged:
-            raise InputError(f"tag column {tag_column} given, but the text is read without tags")
+            raise InputError(f"tag column {tag_column} is given, but {path} is read without tags")
         data = _word_lines(lines)
         separator = "\t" if any("\t" in lines[i] for i in data) else " "
         first = data[0] if data else 0
-        columns = len(_split(lines[first], separator))
-        self = cls(
-            path,
-            separator,
-            columns,
-            first + 1,
-            (token_column or 1) - 1,
-            (tag_column or columns) - 1 if tagged else -1,
+        line = lines[first] if lines else ""
+        cells = _split(line, separator)
+        conllu = (
+            separator == "\t"
+            and len(cells) == len(CONLLU)
+            and _FIRST_ID.fullmatch(cells[0]) is not None
         )
-        for option, value in (("token", token_column), ("tag", tag_column)):
-            if data and value is not None and value > columns:
-                self._fail(f"{option} column {value}", lines[first], columns, self.first)
-        if data and tagged and self.token == self.tag:
-            what = "a tag column beside the word" if columns == 1 else "two different columns"
-            if columns > 1:
-                advice = f"token and tag column are both {self.token + 1}"
-            elif " " in lines[first]:
-                advice = "other lines hold tabs; use one separator in all"
-            else:
-                advice = "is the file untagged, or are its columns separated otherwise?"
-            self._fail(what, lines[first], columns, self.first, advice)
-        return self
+        self = cls(path, separator, len(cells), first + 1, conllu)
+        if tagged and tag_column is None:
+            tag_column = conllu_tags if conllu else max(len(cells), 1)
+            if tag_column is None:
+                raise InputError(
+                    f"no column of entities in {path}: it is CoNLL-U; name a column with "
+                    "--tag-column, or read parts of speech (task labels)"
+                )
+        if token_column is None:
+            token_column = "form" if conllu else 1
+        token = self._place("token", token_column, line if data else None)
+        tag = -1 if tag_column is None else self._place("tag", tag_column, line if data else None)
+        if data and token == tag:
+            if len(cells) > 1:
+                self._fail(f"token and tag column are both {token + 1}", line, self.first)
+            advice = "is the file untagged, or are its columns separated by something else?"
+            if " " in line:
+                advice = "other lines hold tabs; use one separator in all lines"
+            self._fail("1 column, no tag", line, self.first, advice)
+        return cls(path, separator, len(cells), first + 1, conllu, token, tag)
+
+    def _place(self, what: str, column: int | str, line: str | None) -> int:
+        """A column from 0; `line` is the first line of words, if there is any."""
+        if isinstance(column, str):
+            if self.conllu and column.lower() in CONLLU:
+                return CONLLU.index(column.lower())
+            names = f"; CoNLL-U has {', '.join(CONLLU)}" if self.conllu else ""
+            near = nearest(column, CONLLU) if self.conllu else ""
+            raise InputError(
+                f"{what} column {column!r} is not a column of {self.path}{near}"
+                + (names or "; its columns have numbers, from 1")
+            )
+        if column < 1:
+            raise InputError(f"{what} column {column} is not a column; they are counted from 1")
+        if line is not None and column > self.columns:
+            self._fail(f"no {what} column {column} in {self._columns()}", line, self.first)
+        return column - 1
 
     def split(self, line: str) -> list[str]:
         return _split(line, self.separator)
@@ -187,29 +230,26 @@ class Layout:
         return self.separator == " " and key_value
 
     def check(self, line: str, cells: list[str], number: int) -> None:
-        """Raise InputError unless the line has the file's columns, a word and a tag."""
+        """InputError unless the line has the columns of the file, a word and a tag."""
         if len(cells) != self.columns:
-            self._fail(f"{self.columns} columns as in line {self.first}", line, len(cells), number)
+            found = f"{self._columns(len(cells))} instead of {self.columns} as in line {self.first}"
+            self._fail(found, line, number)
         if fault := word_fault(cells[self.token]):
-            where = f"line {number} of {self.path}"
-            raise InputError(
-                f"word expected in column {self.token + 1}, in {where} it {fault}: {excerpt(line)}"
-            )
-        if self.tag >= 0 and not cells[self.tag].strip(" "):
-            raise InputError(
-                f"tag expected in column {self.tag + 1}, line {number} of {self.path} has none: "
-                f"{excerpt(line)}; give --tag-column if the tag stands elsewhere"
-            )
+            self._fail(f"the word in column {self.token + 1} {fault}", line, number)
+        if self.tag >= 0:
+            tag = cells[self.tag].strip(" ")
+            untagged = self.conllu and CONLLU[self.tag] in ("upos", "xpos") and tag == "_"
+            if not tag or untagged:
+                advice = "give --tag-column if the tags are in another"
+                self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
 
-    def _fail(
-        self, expected: str, line: str, columns: int, number: int, advice: str = ""
-    ) -> NoReturn:
-        plural = "" if columns == 1 else "s"
-        tabs = "tab" if self.separator == "\t" else "space"
-        raise InputError(
-            f"{expected} expected, line {number} of {self.path} has {columns} {tabs}-separated "
-            f"column{plural}: {excerpt(line)}" + (f"; {advice}" if advice else "")
-        )
+    def _columns(self, n: int | None = None) -> str:
+        separator = "tab" if self.separator == "\t" else "space"
+        return counted(self.columns if n is None else n, f"{separator}-separated column")
+
+    def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
+        more = f"; {advice}" if advice else ""
+        raise InputError(f"{fault}, line {number} of {self.path}: {excerpt(line)}{more}")
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -219,7 +259,7 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _word_lines(lines: Iterable[str]) -> list[int]:
-    """Places of the lines that are surely words; of all that may be, where no line is sure."""
+    """Indices of the lines that are surely words, or, if there are none, of those that may be."""
     maybe: list[int] = []
     sure: list[int] = []
     for i, line in enumerate(lines):
@@ -230,37 +270,33 @@ def _word_lines(lines: Iterable[str]) -> list[int]:
     return sure or maybe
 
 
-Column = Sequence[Sequence[str]]
-
-
 def write_conll(
-    target: str | Path | TextIO, sentences: Sequence[Sentence], *columns: Column
+    target: str | Path | TextIO, sentences: Sequence[Sentence], *columns: Sequence[Sequence[str]]
 ) -> None:
-    """Write sentences as a column file, UTF-8.
+    """Write `word tag`, `word gold predicted`, or words alone, as UTF-8.
+
+    Columns are separated by a space, or by tabs where a word or tag holds a space.
 
     Args:
-        target: a path (written under a temporary name, then renamed), or a text stream.
-        sentences: S sentences; their tags are the second column, unless they have none.
+        target: a path, or a text stream.
+        sentences: S sentences; their tags are the second column, if they have any.
         columns: further columns, each S rows of one tag a word, such as the predictions.
 
     Raises:
-        InputError: a column has not exactly the words of the sentences, a word or tag cannot
-            stand in a column file, or some sentences have tags and some not.
+        InputError: a column does not have the words of the sentences, a word or tag cannot be
+            written to a column file, or only some sentences have tags.
         MissingError: the folder of `target` does not exist.
     """
     rows = _rows(sentences, columns)
     width = len(rows[0]) if rows else 0
     separator = "\t" if any(" " in cell for r in rows for cells in r for cell in cells) else " "
     if separator == "\t" and width == 1:
-        raise InputError(
-            "words with spaces need a second column in a column file, the sentences have no "
-            "tags; write them as JSONL"
-        )
+        raise InputError("words that hold spaces cannot be written to a column file without tags")
     mark = separator.join([DOCSTART] + ["O"] * (width - 1))
     document = None
     with writing(target) as stream:
         if rows and sentences[0].words[0].startswith(BOM):
-            stream.write(BOM)  # the reader takes one off
+            stream.write(BOM)  # the reader removes one
         for sentence, row in zip(sentences, rows, strict=True):
             if sentence.document != document:
                 document = sentence.document
@@ -269,32 +305,31 @@ def write_conll(
             stream.write("\n")
 
 
-def _rows(sentences: Sequence[Sentence], columns: Sequence[Column]) -> list[list[Sequence[str]]]:
+def _rows(
+    sentences: Sequence[Sentence], columns: Sequence[Sequence[Sequence[str]]]
+) -> list[list[Sequence[str]]]:
     """By sentence its columns, each (T,), checked."""
     for column in columns:
         if len(column) != len(sentences):
             raise InputError(
-                f"a column of {len(sentences)} sentences expected, found one of {len(column)}"
+                f"a column has {counted(len(column), 'sentence')}, the text has {len(sentences)}"
             )
     rows: list[list[Sequence[str]]] = []
     for i, sentence in enumerate(sentences):
-        row: list[Sequence[str]] = [sentence.words]
-        if sentence.tags is not None:
-            row.append(sentence.tags)
-        row.extend(column[i] for column in columns)
-        where = f"sentence {i + 1}, {excerpt(' '.join(sentence.words))}"
+        tags = () if sentence.tags is None else (sentence.tags,)
+        row = [sentence.words, *tags, *(column[i] for column in columns)]
+        where = f"sentence {i + 1} ({excerpt(' '.join(sentence.words))})"
         if len(row) != len(rows[0] if rows else row):
-            raise InputError(f"all sentences with tags or none expected, {where}, differs")
-        for cells in row:
-            if len(cells) != len(sentence):
-                raise InputError(f"{len(sentence)} tags expected for {where}, found {len(cells)}")
+            raise InputError(f"{where} differs from the first one: only one of them has tags")
         for k, cells in enumerate(row):
+            if len(cells) != len(sentence):
+                raise InputError(f"{len(cells)} tags for {len(sentence)} words of {where}")
             for cell in cells:
                 fault = word_fault(cell)
                 if fault or (k and cell != cell.strip(" ")):
                     raise InputError(
-                        f"{'tag' if k else 'word'} {excerpt(cell)} of {where}, cannot be "
-                        f"written: it {fault or 'begins or ends with a space'}"
+                        f"{'tag' if k else 'word'} {excerpt(cell)} of {where} cannot be written: "
+                        f"it {fault or 'begins or ends with a space'}"
                     )
         rows.append(row)
     return rows

@@ -1,7 +1,10 @@
-"""A corpus: named splits of tagged sentences, with the fingerprints that identify it.
+"""Sentence, Split, Corpus: what every reader returns and everything else works on.
 
-Features depend on the text alone and scores on text and tags, so there are two fingerprints,
-each by split: SHA-256 over words and document boundaries, and SHA-256 over tags.
+Features depend on the text alone and scores on text and targets, so a split has two fingerprints:
+SHA-256 over words and document boundaries, and SHA-256 over the tags. Today the only targets are
+tags, one a word; a target of another kind (a class, a score, spans) becomes a field beside `tags`
+that counts in the second fingerprint, and a second segment (a pair) one that counts in the first
+where it is set. Neither changes the fingerprints of the texts that exist.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ class Sentence:
 
     Attributes:
         words: (T,) never empty, in the file's order.
-        tags: (T,) in BIO whatever the file used, or None where the text is untagged.
+        tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
+            for labels; None where it was read without.
         document: number of the document within its split, from 0, or None where the file
             marks no documents. Numbers rise along a split and never come back.
     """
@@ -43,20 +47,24 @@ class Sentence:
 
 @dataclass(frozen=True)
 class ReadingNotes:
-    """What reading a file found: nothing unusual is silent (promise 1).
+    """What is unusual in a file: counted, so that it can be shown.
 
     Attributes:
-        scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES" or "none" (untagged).
-        encoding: text encoding the file was read with.
-        repaired_tags: ill-formed tags that were repaired the conlleval way.
-        comment_lines: comment lines passed over.
-        empty_rows: rows of a dataset without a word that were passed over.
+        scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES", or "none" for a text
+            without tags or with labels of another kind.
+        encoding: text encoding of the file.
+        repaired_tags: ill-formed tags, repaired as conlleval reads them.
+        comment_lines: comment lines skipped.
+        non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as
+            8.1), skipped.
+        empty_rows: rows of a dataset without a word, skipped.
     """
 
     scheme: str = "BIO"
     encoding: str = "utf-8"
     repaired_tags: int = 0
     comment_lines: int = 0
+    non_words: int = 0
     empty_rows: int = 0
 
 
@@ -77,22 +85,19 @@ class Split:
 
     @property
     def n_words(self) -> int:
-        """N, words of the split."""
         return sum(map(len, self.sentences))
 
     @property
     def has_documents(self) -> bool:
-        """Whether the file marks documents."""
         return any(s.document is not None for s in self.sentences)
 
     @property
     def is_tagged(self) -> bool:
-        """Whether every sentence has tags."""
         return all(s.tags is not None for s in self.sentences)
 
     @property
     def tags(self) -> list[tuple[str, ...]]:
-        """BIO tags by sentence; raises ValueError for an untagged split."""
+        """Tags by sentence; ValueError if a sentence has none."""
         rows = [s.tags for s in self.sentences if s.tags is not None]
         if len(rows) != len(self.sentences):
             raise ValueError(f"split {self.name!r} has sentences without tags")
@@ -100,21 +105,21 @@ class Split:
 
     @cached_property
     def text_fingerprint(self) -> str:
-        """SHA-256 (hex) over words, sentence and document boundaries; tags play no part."""
+        """SHA-256 (hex) over words, sentence and document boundaries; tags do not count."""
         return _fingerprint((s.words, s.document) for s in self.sentences)
 
     @cached_property
     def tag_fingerprint(self) -> str:
-        """SHA-256 (hex) over the BIO tags, sentence by sentence."""
+        """SHA-256 (hex) over the tags, sentence by sentence."""
         return _fingerprint((s.tags or (), None) for s in self.sentences)
 
 
 def joined(splits: Sequence[Split]) -> Split:
-    """Splits one after the other as one; a document of one never goes on in the next."""
+    """One split of several, in order; documents of different splits stay different."""
     if len(splits) == 1:
         return splits[0]
     sentences: list[Sentence] = []
-    first = 0  # number that the next split's documents begin from
+    first = 0  # number of the next split's first document
     for split in splits:
         numbers = [s.document for s in split if s.document is not None]
         sentences += [
@@ -133,14 +138,16 @@ class Corpus:
         name: short name, used in file names and tables.
         splits: by split name.
         language: BCP 47 code where known, such as "en".
-        source: what `load_corpus` was given, so that it can be read again: "sample", a path or
+        source: the argument of `load_corpus` that reads it again: "sample", an absolute path or
             a dataset ("hf:NAME").
+        targets: what the tags are: "entities" (BIO), "labels" (any label a word), or None.
     """
 
     name: str
     splits: Mapping[str, Split]
     language: str | None = None
     source: str = ""
+    targets: str | None = "entities"
 
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
@@ -150,18 +157,22 @@ class Corpus:
 
     @property
     def tag_set(self) -> tuple[str, ...]:
-        """BIO tags of all splits: "O" first, then sorted by type, B- before I-."""
+        """Tags of all splits: "O" first, BIO tags by type with B- before I-, labels by name."""
         seen = {t for split in self.splits.values() for s in split for t in s.tags or ()}
+        if self.targets == "labels":
+            return tuple(sorted(seen))
         return tuple(sorted(seen, key=lambda t: (t != "O", t[2:], t[:1])))
 
     @property
     def entity_types(self) -> tuple[str, ...]:
-        """Entity types of all splits, sorted: ("LOC", "MISC", "ORG", "PER")."""
+        """Entity types of all splits, sorted: ("LOC", "MISC", "ORG", "PER"); none of labels."""
+        if self.targets == "labels":
+            return ()
         return tuple(sorted({t[2:] for t in self.tag_set if t != "O"}))
 
 
 def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None]]) -> str:
-    """Hash of rows of strings, each length-prefixed so that no two texts share one encoding."""
+    """Hash of rows of strings, each with its length, so that no two texts are encoded alike."""
     digest = hashlib.sha256()
     for items, document in rows:
         digest.update(f"{len(items)}:{'' if document is None else document};".encode())

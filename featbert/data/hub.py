@@ -1,30 +1,35 @@
-"""Datasets of the Hugging Face Hub, and folders that `datasets` can load, as split files are.
+"""Datasets of the Hugging Face Hub, and folders that `datasets` can load.
 
     hf:lhoestq/conll2003        a dataset of the Hub: hf:NAME, or hf:NAME:CONFIGURATION
     hf:unimelb-nlp/wikiann:de   where it has several
     hf:./folder                 a local copy, or what `save_to_disk` wrote
 
-A folder of that name goes before the Hub. Splits are known by the usual words (train, validation,
-dev, test); others are passed over. No code of a dataset is ever run: where the Hub keeps one as a
-script, its own conversion to Parquet is read. What a row holds is in `hub_rows`.
+A folder of that name comes before the Hub. Splits have the usual names (train, validation, dev,
+test); others are skipped. No code of a dataset is run: where the Hub keeps one as a script, its own
+conversion to Parquet is read.
+
+A row is a list of words and a list of tags, under the usual names of columns (`jsonl`, `tags`).
+Where several of them exist, the caller must name one. Tags are strings, or numbers with the names
+of a ClassLabel. A row whose only word is -DOCSTART- begins a document; a row without a word is
+counted and skipped.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featbert.data.files import RawFile
-from featbert.data.hub_rows import read_rows
-from featbert.data.split_files import split_called
-from featbert.errors import FeatbertError, InputError, MissingError, MissingPackageError, nearest
+from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, excerpt
+from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, Row
+from featbert.errors import InputError, MissingError, nearest
 from featbert.progress import stage
 
 PREFIX = "hf:"
@@ -32,18 +37,13 @@ PREFIX = "hf:"
 CONVERTED = "refs/convert/parquet"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 _SAVED = ("dataset_dict.json", "state.json")  # of a folder that `save_to_disk` wrote
-_MOST_NAMES = 8
+_STRINGS = ("string", "large_string", "string_view")
+_BATCH = 1000
 
 
 @dataclass(frozen=True)
 class HubName:
-    """What follows `hf:`.
-
-    Attributes:
-        name: a Hub id, or a folder's absolute path.
-        config: configuration, None where none is named.
-        is_folder: whether `name` is a folder.
-    """
+    """What follows `hf:`: a Hub id or a folder's absolute path, and a configuration."""
 
     name: str
     config: str | None
@@ -51,12 +51,7 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> HubName:
-        """Of `hf:NAME[:CONFIG]`.
-
-        Raises:
-            InputError: no such form.
-            MissingError: a path that is no folder.
-        """
+        """Of `hf:NAME[:CONFIG]`; InputError for another form, MissingError for no folder."""
         rest = text.removeprefix(PREFIX)
         name, colon, config = rest.rpartition(":")
         for place, named in ((rest, None), (name, config)):
@@ -67,14 +62,15 @@ class HubName:
         if _HUB_ID.fullmatch(name) and bool(config) == bool(colon):
             return cls(name, config or None, False)
         if name.startswith((".", "/", "~")):
-            raise MissingError(f"a dataset folder expected, {name} is no folder")
+            raise MissingError(f"{name} is not a folder")
         raise InputError(
-            f"hf:NAME or hf:NAME:CONFIG expected, such as hf:lhoestq/conll2003, found {text!r}"
+            f"{text!r} is not the name of a dataset; give hf:NAME or hf:NAME:CONFIGURATION, such "
+            "as hf:lhoestq/conll2003"
         )
 
     @property
     def source(self) -> str:
-        """The same as text, from wherever it is read again."""
+        """The same as text, wherever it is read again."""
         return f"{PREFIX}{self.name}" + (f":{self.config}" if self.config else "")
 
     @property
@@ -84,95 +80,63 @@ class HubName:
         language = self.config if re.fullmatch(r"[a-z]{2}", self.config or "") else None
         return (f"{name}-{self.config}" if self.config else name), language
 
-    @property
-    def path(self) -> str:
-        """What `datasets` is told: its own packaged names and folders stand for nothing here."""
-        return self.name if self.is_folder else f"hf://datasets/{self.name}"
 
-
-def read_hub(
-    where: HubName, *, token_column: str | None, tag_column: str | None, tagged: bool
-) -> dict[str, RawFile]:
-    """The splits train, dev and test that the dataset has, their tags as they are.
-
-    Args:
-        token_column, tag_column: by name; by default those called as usual (`hub_rows`).
-        tagged: False reads words alone.
+def load_splits(where: HubName) -> Mapping[str, Any]:
+    """Splits of a dataset (`datasets.Dataset`), by their names.
 
     Raises:
-        MissingPackageError: `datasets` is not installed.
-        MissingError: no such dataset, or no network.
-        InputError: no such configuration or column, no usual split, or rows that are no
-            sentences; names the row.
+        MissingError: `datasets` is not installed, no such dataset, or no network.
+        InputError: no such configuration, or files that cannot be read.
     """
-    loaded = _load(where)
-    called: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
-    for name in loaded:
-        if split := split_called(name):
-            called[split].append(name)
-    for split, names in called.items():
-        if len(names) > 1:
-            raise InputError(
-                f"one {split} split expected in {where.source}, found {', '.join(names)}"
-            )
-    if not any(called.values()):
-        raise InputError(
-            f"a split train, validation or test expected in {where.source}, it has "
-            f"{_listed(loaded)}"
-        )
-    return {
-        split: read_rows(
-            loaded[name],
-            Path(where.source, name),
-            token_column=token_column,
-            tag_column=tag_column,
-            tagged=tagged,
-        )
-        for split, names in called.items()
-        for name in names
-    }
-
-
-def _load(where: HubName) -> Mapping[str, Any]:
-    """Datasets by the name of their split; all that `datasets` refuses as one line."""
     if importlib.util.find_spec("datasets") is None:
-        raise MissingPackageError(
-            f"the package datasets expected to read {where.source}, not installed; "
+        raise MissingError(
+            f"the package datasets is not installed and {where.source} needs it; "
             "pip install 'featbert[hub]'"
         )
     with _quietly(), stage(f"loading {where.source}", "splits"):
+        from datasets.exceptions import DatasetNotFoundError
+
         try:
-            return _read(where)
-        except (FeatbertError, MemoryError):
+            return _load(where)
+        except (InputError, MemoryError):
             raise
         except Exception as error:  # each file format of a dataset has errors of its own
-            raise _told(where, error) from error
+            cause = error.__cause__ or error
+            said = f"{type(cause).__name__}: {' '.join(str(cause).split())[:300]}"
+            lost = isinstance(error, DatasetNotFoundError | ConnectionError)
+            if lost or type(error).__module__.startswith("httpx"):
+                raise MissingError(
+                    f"{where.source} is no folder and cannot be had from the Hub ({said}); check "
+                    "the name and the network, or log in where it is gated (hf auth login)"
+                ) from error
+            raise InputError(f"{where.source} cannot be read ({said})") from error
 
 
-def _read(where: HubName) -> Mapping[str, Any]:
-    """The same; raises whatever `datasets` raises."""
+def _load(where: HubName) -> Mapping[str, Any]:
     import datasets
 
     loaded: Mapping[str, Any]
     if where.is_folder and any(Path(where.name, name).is_file() for name in _SAVED):
         if where.config:
-            raise _no_config(where, [])
+            raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
         found = datasets.load_from_disk(where.name)
         single = isinstance(found, datasets.Dataset)
         loaded = {str(found.split or "test"): found} if single else found
         return loaded
+    # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
+    path = where.name if where.is_folder else f"hf://datasets/{where.name}"
     try:
-        loaded = datasets.load_dataset(where.path, where.config)
+        loaded = datasets.load_dataset(path, where.config)
     except RuntimeError as error:
         if where.is_folder or "scripts are no longer supported" not in str(error):
             raise
-        return _converted(where)
+        config = _converted_config(where)
+        loaded = datasets.load_dataset(path, data_dir=config, revision=CONVERTED)
     return loaded
 
 
-def _converted(where: HubName) -> Mapping[str, Any]:
-    """The Parquet files that the Hub made of a dataset which is kept as a script."""
-    import datasets
+def _converted_config(where: HubName) -> str:
+    """The configuration of a script's conversion to Parquet."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RevisionNotFoundError
 
@@ -181,95 +145,138 @@ def _converted(where: HubName) -> Mapping[str, Any]:
     except RevisionNotFoundError:
         files = []
     configs = sorted({file.split("/")[0] for file in files if file.endswith(".parquet")})
-    if not configs:
-        raise InputError(
-            f"data files expected in {where.source}, it is a script, which is not run, and has no "
-            "conversion to Parquet; name another copy of it, or a folder"
-        )
     config = where.config or (configs[0] if len(configs) == 1 else None)
-    if config not in configs:
-        raise _no_config(where, configs)
-    loaded: Mapping[str, Any] = datasets.load_dataset(
-        where.path, data_dir=config, revision=CONVERTED
-    )
-    return loaded
-
-
-def _told(where: HubName, error: Exception) -> FeatbertError:
-    """What went wrong in `datasets`, in one line."""
-    from datasets.exceptions import DatasetNotFoundError
-
-    if isinstance(error, DatasetNotFoundError):
-        return MissingError(
-            f"a dataset expected, {where.name!r} is no folder here, and not to be had from the "
-            "Hub; check the name, or log in (hf auth login) where it is private or gated"
+    if config is None or config not in configs:
+        raise InputError(
+            f"no configuration {config or ''!r} of {where.source} (a script, which is not run) in "
+            f"its conversion to Parquet; it has {', '.join(configs) or 'none'}"
         )
-    said = next(iter(str(error.__cause__ or error).strip().splitlines()), "")
-    if isinstance(error, ConnectionError) or type(error).__module__.startswith("httpx"):
-        return MissingError(
-            f"the Hugging Face Hub expected to answer, {where.name!r} is no folder here and was "
-            f"not read before ({said}); check the network, or name a folder as in hf:./folder"
-        )
-    if isinstance(error, ValueError) and (refused := _wrong_config(where)):
-        return refused
-    return InputError(
-        f"a dataset of sentences expected, {where.source} cannot be read "
-        f"({type(error.__cause__ or error).__name__}: {said})"
-    )
-
-
-def _wrong_config(where: HubName) -> InputError | None:
-    """What is wrong with the configuration, if that is what is."""
-    import datasets
-
-    try:
-        known = datasets.get_dataset_config_names(where.path)
-        default = datasets.get_dataset_default_config_name(where.path)
-    except Exception:  # then it is not the configuration
-        return None
-    wrong = default is None if where.config is None else where.config not in known
-    return _no_config(where, known) if wrong else None
-
-
-def _no_config(where: HubName, known: list[str]) -> InputError:
-    if where.config is None:
-        return InputError(
-            f"a configuration expected of {where.source}, it has {_listed(known)}; as in "
-            f"{where.source}:{known[0]}"
-        )
-    hint = nearest(where.config, known)
-    has = _listed(known) if set(known) - {"default"} else "none"
-    return InputError(
-        f"a configuration of {PREFIX}{where.name} expected, found {where.config!r}{hint}; "
-        f"it has {has}"
-    )
-
-
-def _listed(names: Mapping[str, Any] | list[str]) -> str:
-    first = list(names)[:_MOST_NAMES]
-    more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-    return (", ".join(first) or "none") + more
+    return config
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the bars and remarks of `datasets`: what is told is told in errors."""
+    """Without progress bars and remarks of `datasets`."""
     import datasets
     from huggingface_hub import logging as hub_logging
 
-    hub: Any = importlib.import_module("huggingface_hub.utils")  # its exports are untyped
-    levels = datasets.logging.get_verbosity(), hub_logging.get_verbosity()
-    bars = not datasets.are_progress_bars_disabled(), not hub.are_progress_bars_disabled()
-    datasets.logging.set_verbosity(logging.ERROR)
-    hub_logging.set_verbosity(logging.ERROR)
-    datasets.disable_progress_bars()
-    hub.disable_progress_bars()
-    try:
+    with ExitStack() as stack:
+        for log in (datasets.logging, hub_logging):
+            stack.callback(log.set_verbosity, log.get_verbosity())
+            log.set_verbosity(logging.ERROR)
+        bars: Any  # the exports of huggingface_hub.utils are untyped
+        for bars in (datasets, importlib.import_module("huggingface_hub.utils")):
+            if not bars.are_progress_bars_disabled():
+                stack.callback(bars.enable_progress_bars)
+                bars.disable_progress_bars()
         yield
-    finally:
-        datasets.logging.set_verbosity(levels[0])
-        hub_logging.set_verbosity(levels[1])
-        if bars[0]:
-            datasets.enable_progress_bars()
-        if bars[1]:
-            hub.enable_progress_bars()
+
+
+def read_rows(
+    dataset: Any,
+    path: Path,
+    *,
+    token_column: str | None,
+    tag_column: str | None,
+    tag_keys: Sequence[str] | None,
+) -> RawFile:
+    """The sentences of one split.
+
+    Args:
+        dataset: a `datasets.Dataset`.
+        path: name of the split, for messages.
+        tag_keys: usual names of columns of tags; None reads words alone.
+
+    Raises:
+        InputError: columns that cannot be chosen or read, or a row that is not a sentence.
+    """
+    features = dataset.features
+    texts = {name for name in features if _is_text(_elements(features[name]))}
+    tokens = _choose("token", token_column, WORD_KEYS, features, path, texts)
+    tags, names = None, None
+    if tag_keys is not None:
+        named = {name for name in features if _names(features[name]) is not None}
+        tags = _choose("tag", tag_column, tag_keys, features, path, (texts | named) - {tokens})
+        names = _names(features[tags])
+    marks = [name for name in DOCUMENT_KEYS if _is_key(features.get(name))][:1]
+    columns = [tokens, *([tags] if tags else []), *marks]
+
+    sentences: list[RawSentence] = []
+    documents = Documents()
+    empty = 0
+    for number, values in enumerate(_rows(dataset, columns, path), start=1):
+        row = Row(values, f"row {number} of {path}")
+        if tags is not None and names is not None and isinstance(values[tags], list):
+            values[tags] = [
+                names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
+                for tag in values[tags]
+            ]
+        if values[tokens] == [DOCSTART]:
+            documents.begin()
+        elif values[tokens] == [] and (tags is None or values[tags] == []):
+            empty += 1
+        else:
+            tag_key = None if tags is None else (tags,)
+            sentences.append(row.sentence((tokens,), tag_key, documents, number))
+    return RawFile(path, tuple(sentences), empty_rows=empty, unit="row")
+
+
+def _rows(dataset: Any, columns: list[str], path: Path) -> Iterator[dict[str, Any]]:
+    chosen = dataset.select_columns(columns).with_format(None)
+    with stage(f"reading {path}", "rows", len(dataset)) as advance:
+        for batch in chosen.iter(batch_size=_BATCH):
+            for values in zip(*(batch[name] for name in columns), strict=True):
+                yield dict(zip(columns, values, strict=True))
+            advance(len(batch[columns[0]]))
+
+
+def _choose(
+    what: str,
+    named: str | None,
+    usual: Sequence[str],
+    features: Mapping[str, Any],
+    path: Path,
+    usable: set[str],
+) -> str:
+    """The named column, or the only usable one with a usual name."""
+    option = f"--{what}-column"
+    if named is not None and named not in features:
+        raise InputError(
+            f"no column {named!r} in {path}{nearest(named, features)}; it has {', '.join(features)}"
+        )
+    there = [name for name in usual if name in features] if named is None else [named]
+    found = [name for name in there if name in usable]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"several {what} columns in {path}, {', '.join(found)}; give {option}")
+    if there:
+        kind = "strings" if what == "token" else "tags with names"
+        raise InputError(
+            f"column {there[0]!r} of {path} is not a list of {kind} of its own, but "
+            f"{excerpt(repr(features[there[0]]))[1:-1]}; give another with {option}"
+        )
+    raise InputError(
+        f"no {what} column ({', '.join(usual)}) in {path}; it has {', '.join(features)}; "
+        f"name one with {option}"
+    )
+
+
+def _elements(feature: Any) -> Any:
+    """Type of the elements of a list column; None for other columns."""
+    return feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+
+
+def _is_text(feature: Any) -> bool:
+    return getattr(feature, "dtype", None) in _STRINGS
+
+
+def _names(feature: Any) -> tuple[str, ...] | None:
+    """Names of the tags of a list column, where they are numbers with names."""
+    names = getattr(_elements(feature), "names", None)
+    return tuple(names) if isinstance(names, list) else None
+
+
+def _is_key(feature: Any) -> bool:
+    dtype = str(getattr(feature, "dtype", ""))
+    return _elements(feature) is None and (dtype in _STRINGS or "int" in dtype)

@@ -1,146 +1,144 @@
 """JSONL: a sentence a line, `{"tokens": ["Rome", "."], "tags": ["B-LOC", "O"]}`.
 
-`words` is read for `tokens` and `ner_tags` for `tags`, where the latter are names. A key
-`document` (or `doc_id`), a string or an integer, marks documents: where its value changes a new
-one begins. Other keys are passed over, and so are blank lines.
+A key `document` (or `doc_id`, `document_id`), a string or an integer, marks documents: a new one
+begins where its value changes. Other keys and blank lines are skipped. The keys of the words are
+`WORD_KEYS`, those of the tags depend on what is read (`tags`). `Row` checks one row, here and for
+datasets.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
-from featbert.data.corpus import Sentence
 from featbert.data.files import (
+    Documents,
     RawFile,
     RawSentence,
     codec_name,
     excerpt,
-    read_text,
+    read_file,
     word_fault,
-    writing,
 )
+from featbert.data.tags import ENTITY_KEYS
 from featbert.errors import InputError
-from featbert.progress import stage, told
+from featbert.progress import track
 from featbert.text import counted
 
-_WORD_KEYS = ("tokens", "words")
-_TAG_KEYS = ("tags", "ner_tags")
-_DOCUMENT_KEYS = ("document", "doc_id")
+WORD_KEYS = ("tokens", "words")
+DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 
-def read_jsonl(path: str | Path, *, encoding: str = "utf-8", tagged: bool = True) -> RawFile:
-    """Read a JSONL file; `tagged=False` reads the words alone.
+@dataclass(frozen=True)
+class Row:
+    """One row of named values, read as a sentence.
+
+    Attributes:
+        where: for messages, such as "line 3 of dev.jsonl".
+    """
+
+    values: Mapping[str, Any]
+    where: str
+
+    def fail(self, fault: str) -> NoReturn:
+        shown = excerpt(json.dumps(self.values, ensure_ascii=False, default=str))
+        raise InputError(f"{fault}, {self.where}: {shown}")
+
+    def sentence(
+        self, words: Iterable[str], tags: Iterable[str] | None, documents: Documents, number: int
+    ) -> RawSentence:
+        """The sentence under the first keys that exist; the row is `number`, from 1.
+
+        Args:
+            words, tags: keys; None for `tags` reads words alone.
+
+        Raises:
+            InputError: the row is not a sentence.
+        """
+        found = self._strings(tuple(words))
+        found_tags = None if tags is None else self._strings(tuple(tags))
+        if found_tags is not None and len(found_tags) != len(found):
+            self.fail(f"{counted(len(found), 'token')} but {counted(len(found_tags), 'tag')}")
+        if not found:
+            self.fail("no token")
+        for what, cells in (("token", found), ("tag", found_tags or ())):
+            for cell in cells:
+                if fault := word_fault(cell):
+                    self.fail(f"{what} {excerpt(cell)} {fault}")
+        key = next((self.values[k] for k in DOCUMENT_KEYS if k in self.values), None)
+        if isinstance(key, bool) or not isinstance(key, str | int | None):
+            self.fail(f"document {excerpt(repr(key))} is neither a string nor an integer")
+        if documents.seen and (key is None) != (documents.key is None):
+            self.fail("some rows have a document and others have none")
+        bare = None if found_tags is None else tuple(tag.strip(" ") for tag in found_tags)
+        return RawSentence(found, bare, documents.of_next(key), (number,))
+
+    def _strings(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        key = next((k for k in keys if k in self.values), None)
+        if key is None:
+            self.fail(f"no {keys[0]!r}; the keys are {', '.join(map(repr, self.values)) or 'none'}")
+        value = self.values[key]
+        if not isinstance(value, list):
+            self.fail(f"{key!r} is not a list of strings")
+        for item in value:
+            if not isinstance(item, str):
+                self.fail(
+                    f"{excerpt(json.dumps(item, default=str))} in {key!r} is not a string; write "
+                    "tags by name"
+                )
+        return tuple(value)
+
+
+def read_jsonl(
+    path: str | Path,
+    *,
+    encoding: str = "utf-8",
+    token_column: str | None = None,
+    tag_column: str | None = None,
+    tag_keys: tuple[str, ...] | None = ENTITY_KEYS,
+) -> RawFile:
+    """Read a JSONL file.
+
+    Args:
+        token_column, tag_column: keys, where they are not the usual ones.
+        tag_keys: the usual keys of tags; None reads words alone.
 
     Raises:
         MissingError: no such file.
-        InputError: not such a file; the message names the line.
+        InputError: not such a file; names the line.
     """
     path = Path(path)
-    lines = read_text(path, encoding).split("\n")
-    with stage(f"reading {path.name}", "lines", len(lines)) as tell:
-        sentences = tuple(jsonl_sentences(told(lines, tell, every=1000), path, tagged=tagged))
-    if not sentences:
-        raise InputError(f"sentences expected, {path} has only blank lines")
-    return RawFile(path, sentences, codec_name(encoding), word_per_line=False)
+    lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
+    words = (token_column,) if token_column else WORD_KEYS
+    tags = (tag_column,) if tag_column else tag_keys
+    sentences = jsonl_sentences(lines, path, words=words, tags=tags)
+    return RawFile(path, tuple(sentences), codec_name(encoding))
 
 
-def jsonl_sentences(lines: Iterable[str], path: Path, *, tagged: bool) -> Iterator[RawSentence]:
-    """The sentences of lines, one by one; `path` is for messages. Raises InputError."""
-    document = -1
-    key: str | int | None = None
-    seen = False
+def jsonl_sentences(
+    lines: Iterable[str],
+    path: Path,
+    *,
+    words: tuple[str, ...] = WORD_KEYS,
+    tags: tuple[str, ...] | None = ENTITY_KEYS,
+) -> Iterator[RawSentence]:
+    """The sentences of lines, one at a time; `path` is for messages. Raises InputError."""
+    documents = Documents()
     for number, line in enumerate(lines, start=1):
-        if not line.strip(" \t"):
-            continue
-        row = JsonLine(path, number, line)
-        words, tags = row.words(), row.tags() if tagged else None
-        if tags is not None and len(tags) != len(words):
-            found = f"{counted(len(words), 'token')} and {counted(len(tags), 'tag')}"
-            row.fail(f"one tag a token expected, found {found}")
-        new = row.document()
-        if seen and (new is None) != (key is None):
-            row.fail('"document" in every line or in none expected')
-        if new is not None and (not seen or new != key):
-            document += 1
-        key, seen = new, True
-        yield RawSentence(words, tags, None if new is None else document, number)
+        if line.strip(" \t"):
+            row = _parsed(line, f"line {number} of {path}")
+            yield row.sentence(words, tags, documents, number)
 
 
-def write_jsonl(target: str | Path | TextIO, sentences: Iterable[Sentence]) -> None:
-    """Write sentences a line each, UTF-8, with their tags and document numbers where known.
-
-    A path is written under a temporary name and renamed. Raises MissingError where its folder
-    does not exist.
-    """
-    with writing(target) as stream:
-        for sentence in sentences:
-            row: dict[str, Any] = {"tokens": sentence.words}
-            if sentence.tags is not None:
-                row["tags"] = sentence.tags
-            if sentence.document is not None:
-                row["document"] = sentence.document
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-class JsonLine:
-    """One line's object, and errors that say where it stands."""
-
-    def __init__(self, path: Path, number: int, line: str) -> None:
-        self._where = f"line {number} of {path}"
-        self._line = line
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
-            self.fail(f'a JSON object such as {{"tokens": […], "tags": […]}} expected ({reason})')
-        if not isinstance(row, dict):
-            self.fail("a JSON object expected")
-        self._row: dict[str, Any] = row
-
-    def fail(self, what: str) -> NoReturn:
-        raise InputError(f"{what}, {self._where}: {excerpt(self._line)}")
-
-    def words(self) -> tuple[str, ...]:
-        words = self._strings(_WORD_KEYS)
-        if not words:
-            self.fail("at least one token expected, found none")
-        for word in words:
-            if fault := word_fault(word):
-                self.fail(f"token {excerpt(word)} cannot be used, it {fault}")
-        return words
-
-    def tags(self) -> tuple[str, ...]:
-        tags = self._strings(_TAG_KEYS)
-        for tag in tags:
-            if tag != "O" and (fault := word_fault(tag)):
-                self.fail(f"tag {excerpt(tag)} cannot be used, it {fault}")
-        return tuple(tag.strip(" ") for tag in tags)
-
-    def document(self) -> str | int | None:
-        value = self._first(_DOCUMENT_KEYS)
-        if isinstance(value, bool) or not isinstance(value, str | int | None):
-            self.fail(
-                f'"document" as a string or an integer expected, found {excerpt(repr(value))}'
-            )
-        return value
-
-    def _first(self, keys: Iterable[str]) -> Any:
-        return next((self._row[k] for k in keys if k in self._row), None)
-
-    def _strings(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        value = self._first(keys)
-        if value is None:
-            found = ", ".join(map(repr, self._row)) or "no key"
-            self.fail(f'"{keys[0]}" expected, found {found}')
-        if not isinstance(value, list):
-            self.fail(f'"{keys[0]}" as a list of strings expected')
-        for item in value:
-            if not isinstance(item, str):
-                advice = "; write tags by name, as in B-PER" if keys is _TAG_KEYS else ""
-                self.fail(
-                    f'strings in "{keys[0]}" expected, found {excerpt(json.dumps(item))}{advice}'
-                )
-        return tuple(value)
+def _parsed(line: str, where: str) -> Row:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
+        raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
+    return Row(values, where)

@@ -1,6 +1,11 @@
-"""A corpus loaded: from a folder of split files, one file, a dataset, or the embedded sample.
+"""Loads a corpus: a folder of split files, one file, a dataset, or the embedded sample.
 
-The tag scheme is detected over all splits together, so that a small dev file that would fit two
+Which file of a folder is which split follows from its name, cut at `.`, `_`, `-` and spaces. A
+piece that is one of the usual words names the split (`eng.testa` is dev, `en-train.jsonl` is
+train); if no piece is, one that ends in such a word after something other than a letter
+(`wnut17train.conll`) does.
+
+Tags are interpreted over all splits together (`tags`), so that a small dev file that would fit two
 schemes gets the one of its corpus.
 """
 
@@ -8,151 +13,218 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Sentence, Split
-from featbert.data.files import RawFile
-from featbert.data.hub import PREFIX, HubName, read_hub
+from featbert.data.files import RawFile, excerpt
+from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
 from featbert.data.jsonl import read_jsonl
-from featbert.data.split_files import JSON_EXTENSIONS, find_splits, splits_named, stem
-from featbert.data.tags import TagError, detect_scheme, scheme_name, to_bio
+from featbert.data.tags import TARGETS, TagError, Targets
 from featbert.errors import InputError, MissingError, nearest
 from featbert.progress import track
+from featbert.text import counted
 
 SAMPLE = "sample"
+JSON_EXTENSIONS = ("jsonl", "ndjson")
+_EXTENSIONS = {
+    *JSON_EXTENSIONS,
+    *("conll", "conll03", "conllu", "conllx", "txt", "tsv", "col", "cols", "data", "ner"),
+    *("iob", "iob1", "iob2", "bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
+    *("annotated", "gold"),
+}
+_SPLIT_WORDS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("dev", "devel", "development"), "dev"),
+    **dict.fromkeys(("valid", "validation", "val", "testa"), "dev"),
+    **dict.fromkeys(("test", "testing", "testb"), "test"),
+}
+_GLUED = re.compile(
+    rf".*[^a-z]({'|'.join(sorted(_SPLIT_WORDS, key=len, reverse=True))})", re.DOTALL
+)
+_NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
-_Column = TypeVar("_Column", int, str)
+_MOST_NAMES = 12
 
 
 def load_corpus(
     path: str | Path | None = None,
     *,
+    targets: str | None = "entities",
     language: str | None = None,
     encoding: str = "utf-8",
     token_column: int | str | None = None,
     tag_column: int | str | None = None,
     scheme: str = "auto",
-    tagged: bool = True,
 ) -> Corpus:
-    """Load a corpus, its tags turned into BIO.
+    """Load a corpus.
 
     Args:
-        path: a folder with split files under their usual names (`split_files`); or one file,
-            the corpus of the split that its name says, else of "test"; or None or "sample" for
-            the embedded sample (a folder of that name is "./sample"). Files ending in .jsonl,
-            .ndjson or, given alone, .json are JSONL, all others column files. "hf:NAME" is a
-            dataset of the Hugging Face Hub or a folder with one (`hub`).
+        path: a folder with split files; or one file, the corpus of the split in its name, else of
+            "test"; or None or "sample" for the embedded sample (a folder of that name is
+            "./sample"). Files ending in .jsonl, .ndjson or, given alone, .json are JSONL, all
+            others column files. "hf:NAME" is a dataset of the Hugging Face Hub or a folder with
+            one (`hub`).
+        targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
+            word, such as parts of speech; None reads words alone.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
-        token_column, tag_column: in column files, from 1; first and last by default. In a
-            dataset, by name; those called as usual by default (`hub_rows`).
-        scheme: "iob1", "bio", "io", "bioes", or "auto" to detect it (`schemes`).
-        tagged: False reads words alone; sentences then have no tags.
+        token_column, tag_column: in column files by number, from 1 (by default the first and the
+            last), or in CoNLL-U by name ("form", "upos"); in JSONL and datasets by name.
+        scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
 
     Returns:
-        The splits that exist; the caller decides whether it needs others.
+        The splits that exist.
 
     Raises:
-        MissingError: no such path or dataset.
-        MissingPackageError: a dataset without the package that reads it.
-        InputError: splits not found or ambiguous, or a file that cannot be read, with its line.
+        MissingError: no such path or dataset, or a package that it needs is not installed.
+        InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
-    if scheme != "auto":
-        scheme = scheme_name(scheme)
+    if targets is not None and targets not in TARGETS:
+        raise InputError(
+            f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
+            f"{', '.join(TARGETS)}"
+        )
+    kind = None if targets is None else TARGETS[targets]
+    if kind is None and tag_column is not None:
+        raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
-            raise InputError(f"{path} is Unicode and needs no encoding, found {encoding!r}")
-        found = _from_dataset(
-            HubName.parse(str(path)),
-            token_column=_column(token_column, "token", str),
-            tag_column=_column(tag_column, "tag", str),
-            tagged=tagged,
-        )
-    else:
-        found = _from_files(
-            SAMPLE if path is None else path,
-            encoding=encoding,
-            token_column=_column(token_column, "token", int),
-            tag_column=_column(tag_column, "tag", int),
-            tagged=tagged,
-        )
-    if tagged and scheme == "auto":
-        scheme = detect_scheme(
-            s.tags or ()
-            for split, f in found.raw.items()
-            for s in track(f.sentences, f"recognising the tag scheme of {split}", "sentences")
-        )
-    splits = _splits(found.raw, scheme if tagged else None, keep_paths=found.keep_paths)
-    return Corpus(found.name, splits, language or found.language, found.source)
-
-
-class _Found(NamedTuple):
-    """What was read, and what it is called; `keep_paths`: the files are the user's own."""
-
-    name: str
-    language: str | None
-    source: str
-    raw: dict[str, RawFile]
-    keep_paths: bool
-
-
-def _from_dataset(
-    where: HubName, *, token_column: str | None, tag_column: str | None, tagged: bool
-) -> _Found:
-    raw = read_hub(where, token_column=token_column, tag_column=tag_column, tagged=tagged)
-    return _Found(*where.corpus, where.source, raw, keep_paths=False)
-
-
-def _from_files(
-    path: str | Path,
-    *,
-    encoding: str,
-    token_column: int | None,
-    tag_column: int | None,
-    tagged: bool,
-) -> _Found:
-    with ExitStack() as stack:
-        if str(path) == SAMPLE:
-            name = source = SAMPLE
-            language: str | None = "en"
+            raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
+        where = HubName.parse(str(path))
+        raw = _read_dataset(where, kind, token_column, tag_column)
+        (name, found), source = where.corpus, where.source
+    elif path is None or str(path) == SAMPLE:
+        name, found, source = SAMPLE, "en", SAMPLE
+        with ExitStack() as stack:
             folder = resources.files("featbert.data").joinpath(SAMPLE)
             files = {
                 split: stack.enter_context(resources.as_file(folder / f"{split}.conll"))
                 for split in SPLITS
             }
-        else:
-            place = Path(os.path.abspath(Path(path).expanduser()))
-            source, files = str(place), _files(place)
-            name, language = _name(place)
-        raw = {
-            split: (
-                read_jsonl(file, encoding=encoding, tagged=tagged)
-                if _is_json(file)
-                else read_conll(
-                    file,
-                    encoding=encoding,
-                    token_column=token_column,
-                    tag_column=tag_column,
-                    tagged=tagged,
-                )
+            raw = _read_files(files, kind, encoding, token_column, tag_column)
+    else:
+        place = Path(os.path.abspath(Path(path).expanduser()))
+        raw = _read_files(_files(place), kind, encoding, token_column, tag_column)
+        (name, found), source = _name(place), str(place)
+    splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
+    return Corpus(name, splits, language or found, source, targets)
+
+
+def _read_files(
+    files: Mapping[str, Path],
+    kind: Targets | None,
+    encoding: str,
+    token_column: int | str | None,
+    tag_column: int | str | None,
+) -> dict[str, RawFile]:
+    raw = {}
+    for split, file in files.items():
+        if file.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json"):
+            raw[split] = read_jsonl(
+                file,
+                encoding=encoding,
+                token_column=_by_name(token_column, "token", file),
+                tag_column=_by_name(tag_column, "tag", file),
+                tag_keys=None if kind is None else kind.keys,
             )
-            for split, file in files.items()
-        }
-    return _Found(name, language, source, raw, keep_paths=source != SAMPLE)
+        else:
+            raw[split] = read_conll(
+                file,
+                encoding=encoding,
+                token_column=token_column,
+                tag_column=tag_column,
+                tagged=kind is not None,
+                conllu_tags=None if kind is None else kind.conllu,
+            )
+    return raw
 
 
-def _column(value: int | str | None, what: str, type_: type[_Column]) -> _Column | None:
-    """A column as it is said where it is read: by number in files, by name in datasets."""
-    if value is None or isinstance(value, type_):
-        return value
-    expected = "number of a file's" if type_ is int else "name of a dataset's"
-    raise InputError(f"the {expected} {what} column expected, found {value!r}")
+def _read_dataset(
+    where: HubName,
+    kind: Targets | None,
+    token_column: int | str | None,
+    tag_column: int | str | None,
+) -> dict[str, RawFile]:
+    loaded = load_splits(where)
+    names: dict[str, list[str]] = {split: [] for split in SPLITS}
+    for name in loaded:
+        if split := _SPLIT_WORDS.get(name.lower()):
+            names[split].append(name)
+    for split, found in names.items():
+        if len(found) > 1:
+            raise InputError(f"several {split} splits in {where.source}: {', '.join(found)}")
+    if not any(names.values()):
+        raise InputError(
+            f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
+        )
+    path = Path(where.source)
+    return {
+        split: read_rows(
+            loaded[name],
+            Path(where.source, name),
+            token_column=_by_name(token_column, "token", path),
+            tag_column=_by_name(tag_column, "tag", path),
+            tag_keys=None if kind is None else kind.keys,
+        )
+        for split, found in names.items()
+        for name in found
+    }
+
+
+def _by_name(column: int | str | None, what: str, path: Path) -> str | None:
+    if isinstance(column, int):
+        raise InputError(
+            f"{what} column {column} is a number, but the columns of {path} have names"
+        )
+    return column
+
+
+def _splits(
+    raw: Mapping[str, RawFile], kind: Targets | None, scheme: str, *, keep_paths: bool
+) -> dict[str, Split]:
+    """Splits with their tags interpreted."""
+    convert = None
+    found_scheme = "none"
+    if kind is not None:
+        tags = (
+            s.tags or ()
+            for split, file in raw.items()
+            for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
+        )
+        found_scheme, convert = kind.interpret(tags, scheme)
+    splits = {}
+    for split, file in raw.items():
+        repaired = 0
+        sentences = []
+        for sentence in track(file.sentences, f"reading tags of {split}", "sentences"):
+            words, found = sentence.words, sentence.tags
+            if found is not None and convert is not None:
+                try:
+                    found, count = convert(found)
+                except TagError as error:
+                    line = sentence.line_of(error.index)
+                    raise InputError(
+                        f"{error}, {file.unit} {line} of {file.path} (word "
+                        f"{excerpt(words[error.index])}); give --tag-column if the tags are in "
+                        "another column, or --scheme if it is another"
+                    ) from None
+                repaired += count
+            sentences.append(Sentence(words, found, sentence.document))
+        notes = ReadingNotes(
+            scheme=found_scheme,
+            encoding=file.encoding,
+            repaired_tags=repaired,
+            comment_lines=file.comment_lines,
+            non_words=file.non_words,
+            empty_rows=file.empty_rows,
+        )
+        splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
+    return splits
 
 
 def _files(place: Path) -> dict[str, Path]:
@@ -167,13 +239,10 @@ def _files(place: Path) -> dict[str, Path]:
         known = known.parent
     missing, parent = known.name, known.parent
     if not parent.is_dir():
-        raise MissingError(f"a corpus folder or file expected, {parent} is a file, not a folder")
+        raise MissingError(f"{place} does not exist: {parent} is a file, not a folder")
     names = sorted(p.name for p in parent.iterdir())
     hint = nearest(missing, [*names, SAMPLE] if parent == Path.cwd() else names)
-    raise MissingError(
-        f"a corpus folder or file expected, {place} does not exist: {parent} has no "
-        f"{missing!r}{hint}"
-    )
+    raise MissingError(f"{place} does not exist: {parent} has no {missing!r}{hint}")
 
 
 def _name(place: Path) -> tuple[str, str | None]:
@@ -186,34 +255,79 @@ def _name(place: Path) -> tuple[str, str | None]:
     return (name if folder == place else f"{name}-{stem(place.name)}"), language
 
 
-def _is_json(file: Path) -> bool:
-    return file.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json")
+def stem(name: str) -> str:
+    """A file name without its data extensions: "train.txt.conll" -> "train"."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1].lower() in _EXTENSIONS:
+        parts.pop()
+    return ".".join(parts)
 
 
-def _splits(
-    raw: Mapping[str, RawFile], scheme: str | None, *, keep_paths: bool
-) -> dict[str, Split]:
-    """Splits with BIO tags; `scheme` is None for text without tags."""
-    splits = {}
-    for split, file in raw.items():
-        repaired = 0
-        sentences = []
-        for sentence in track(file.sentences, f"reading tags of {split}", "sentences"):
-            tags = sentence.tags
-            if tags is not None and scheme is not None:
-                try:
-                    tags, count = to_bio(tags, scheme)
-                except TagError as error:
-                    line = file.line_of(sentence, error.index)
-                    raise InputError(
-                        f"{error}, {file.unit} {line} of {file.path} (word "
-                        f"{sentence.words[error.index]!r}); give --tag-column if the tags stand "
-                        "in another column, or the scheme if it is another"
-                    ) from None
-                repaired += count
-            sentences.append(Sentence(sentence.words, tags, sentence.document))
-        notes = ReadingNotes(
-            scheme or "none", file.encoding, repaired, file.comment_lines, file.empty_rows
+def splits_named(name: str) -> tuple[str, ...]:
+    """Splits that a file name may mean, in the order train, dev, test.
+
+    Empty for a file that is no split (hidden, of another extension, or named otherwise), several
+    for an ambiguous name ("train-dev.conll").
+    """
+    bare = stem(name)
+    if name.startswith(".") or bare.lower() in _NO_DATA:
+        return ()
+    # Without a data extension the last part must be the split itself: eng.train, not train.py.
+    part = bare if bare != name else bare.rsplit(".", 1)[-1]
+    pieces = [p for p in re.split(r"[._\-\s]+", part.lower()) if p]
+    found = {_SPLIT_WORDS[p] for p in pieces if p in _SPLIT_WORDS}
+    if not found:
+        found = {_SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
+    if _NO_DATA & set(pieces):
+        return ()
+    return tuple(s for s in SPLITS if s in found)
+
+
+def find_splits(folder: Path) -> dict[str, Path]:
+    """By split the file of an existing folder that holds it, in the order of `SPLITS`.
+
+    Hidden files, subfolders and files of other names are skipped.
+
+    Raises:
+        InputError: two files for one split, one file for two splits, no split at all, a split
+            that is a broken link, or a folder that cannot be listed.
+    """
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
+    for path in entries:
+        if path.is_symlink() and not path.exists() and splits_named(path.name):
+            raise InputError(
+                f"{excerpt(path.name)} in {folder} is a link to nothing that exists; mend or "
+                "remove it"
+            )
+    named = {p: splits_named(p.name) for p in entries if p.is_file()}
+    found: dict[str, Path] = {}
+    for split in SPLITS:
+        candidates = [p for p, splits in named.items() if split in splits]
+        if len(candidates) > 1:
+            raise InputError(
+                f"{counted(len(candidates), f'{split} file')} in {folder}: "
+                f"{_listed(p.name for p in candidates)}; rename or move the others"
+            )
+        if candidates:
+            path = candidates[0]
+            if len(named[path]) > 1:
+                raise InputError(
+                    f"{path} could be {' or '.join(named[path])} by its name; rename it"
+                )
+            found[split] = path
+    if not found:
+        seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
+        raise InputError(
+            f"no split files in {folder}; it has {_listed(seen) or 'no file at all'}; name them "
+            "train, dev, test, with an extension such as .conll, .txt, .tsv or .jsonl, or none"
         )
-        splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
-    return splits
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    rows = [excerpt(name)[1:-1] for name in names]
+    more = f" and {len(rows) - _MOST_NAMES} more" if len(rows) > _MOST_NAMES else ""
+    return ", ".join(rows[:_MOST_NAMES]) + more

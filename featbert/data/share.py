@@ -1,14 +1,13 @@
-"""A part of a training text: the sentences that a run with `train_share` learns from.
+"""A part of a training text: the sentences of a run with `train_share`.
 
 Documents are drawn whole, in an order that the seed gives, until the part holds at least its share
-of the sentences; where the text has no documents, sentences are. So
+of the sentences; without documents, sentences are drawn. So, for one seed,
 
-- the part of a smaller share lies inside that of a larger one, for one seed;
-- what is drawn depends on the text, the share and the seed, so that runs of both approaches with
-  one seed learn from the very same sentences;
-- the spread over seeds tells of the sample too, not of the training alone.
+- the part of a smaller share is inside that of a larger one;
+- all rows learn from the very same sentences, as only text, share and seed count;
 
-Sentences keep the file's order, and a document its neighbours: context is as in the whole text.
+and the spread over seeds includes that of the sample. Sentences keep their order and the
+neighbours in their document: context is as in the whole text.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from numpy.typing import NDArray
 from featbert.data.corpus import Split
 
 Ints = NDArray[np.int64]
-# Training draws its epochs with a seed and their numbers, which begin from 1.
+# Training draws its epochs with a seed and their numbers, from 1.
 _STREAM = 0
 
 
 def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
-    """Numbers of the sentences that a share of the split has, rising; at least one unit of it.
+    """Indices of the sentences in a share of the split, rising; at least one document.
 
     Args:
         share: above 0, at most 1; 1 is every sentence.
@@ -44,7 +43,7 @@ def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
 
 
 def drawn_part(split: Split, share: float, *, seed: int) -> Split:
-    """The split with the sentences of `drawn_sentences` alone; itself for a share of 1."""
+    """The split with the sentences of `drawn_sentences`; the split itself for a share of 1."""
     if share == 1:
         return split
     numbers = drawn_sentences(split, share, seed=seed)
@@ -52,7 +51,7 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
 
 
 def unit_numbers(split: Split) -> Ints:
-    """(S,) what each sentence is drawn with, from 0: its document, or itself without documents."""
+    """(S,) the unit of each sentence, from 0: its document, or itself without documents."""
     documents = [sentence.document for sentence in split]
     begins = [
         document is None or document != before

@@ -1,7 +1,8 @@
-"""Tag schemes: IOB1, BIO, IO and BIOES, told apart and turned into BIO and back.
+"""Tags: what the raw labels of a file mean, and the tag schemes of entities.
 
-A tag is `O`, or a prefix, a hyphen and a type (`B-PER`; the type is what follows the first
-hyphen and may hold more of them).
+`TARGETS` names what can be read from a column of labels: "entities" turns tags of any scheme into
+BIO, "labels" takes any label as it is. A tag of an entity is `O`, or a prefix, a hyphen and a type
+(`B-PER`; the type is what follows the first hyphen and may hold more of them).
 
     scheme   other names    the two entities of "Jane Roe | Rome | Oslo" (PER LOC LOC)
     BIO      IOB2           B-PER I-PER B-LOC B-LOC   every entity begins with B-
@@ -11,28 +12,29 @@ hyphen and may hold more of them).
 
 Entities are those of conlleval, the scorer of the CoNLL shared tasks, whatever the scheme: one
 begins at B- and S-, and at I- or E- where the word before is O, is of another type or ended an
-entity (E-, S-). So ill-formed tags are repaired by reading them: a tag is counted as repaired
-where it differs from the tag that a correct file of the scheme has for the same entities.
+entity (E-, S-). So ill-formed tags are repaired by reading them: a tag counts as repaired where it
+differs from the tag that a correct file of the scheme has for the same entities.
 
-Detection (`detect_scheme`) looks at all tags it is given, so give it a whole corpus:
+Detection (`detect_scheme`) looks at all tags that it is given, so give it a whole corpus:
 
 1. Any E-, S-, L- or U- tag: BIOES.
 2. Otherwise every entity begins with B- or with I-, except that B- right after a word of its
    own type begins one in both BIO and IOB1 and is no evidence. More beginnings with I- than
    with B-: IOB1; else BIO.
-3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO, written with
-   bare types. The majority of O tells it from a column of other labels, such as parts of speech.
+3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO with bare types.
+   The majority of O distinguishes it from a column of other labels, such as parts of speech.
 4. Nothing but O: BIO.
 
-The ambiguous cases: a text with I- alone is IOB1 or IO. It is called IOB1, which gives the same
-entities. BIO and IOB1 give the same entities for any tags, so a wrong guess between the two can
-only change the count of repairs.
+A text with I- alone is IOB1 or IO; it is called IOB1, which gives the same entities. BIO and IOB1
+give the same entities for any tags, so a wrong guess between the two changes only the count of
+repairs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -70,7 +72,7 @@ def scheme_name(name: str) -> str:
     known = [s.lower() for s in (*SCHEMES, *_ALIASES)]
     raise InputError(
         f"tag scheme {name!r} is not known{nearest(name.lower(), ['auto', *known])}; "
-        f"expected auto or one of {', '.join(known)}"
+        f"give auto or one of {', '.join(known)}"
     )
 
 
@@ -154,7 +156,7 @@ def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
         for left, right in pairwise(entities):
             if left.end == right.start and left.type == right.type:
                 raise InputError(
-                    f"IO tags cannot keep apart the neighbouring {left.type} entities at words "
+                    f"IO tags cannot separate the neighbouring {left.type} entities at words "
                     f"{left.start + 1} and {right.start + 1}; use bio, iob1 or bioes"
                 )
     return _write(entities, len(tags), scheme)
@@ -175,8 +177,7 @@ def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
         return "I", tag
     expected = {"BIOES": "B-, I-, E- or S-", "IO": "I-"}.get(scheme, "B- or I-")
     raise TagError(
-        f"{scheme} tag expected (O, or {expected} and a type, as in B-PER), found {excerpt(tag)}",
-        index,
+        f"{excerpt(tag)} is not a tag of {scheme} (O, or {expected} and a type, as in B-PER)", index
     )
 
 
@@ -194,3 +195,41 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
             tags[end - 1] = f"{'S' if end - start == 1 else 'E'}-{type_}"
         before = entity
     return tuple(tags)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a column of raw labels holds, and how it becomes the tags of a corpus.
+
+    Attributes:
+        keys: its usual names in JSONL and in datasets, the first one that exists.
+        conllu: its column in CoNLL-U, if there is one.
+        interpret: given the labels of all sentences of a corpus and the `scheme` of the caller
+            ("auto" by default), the scheme of the corpus and a function that turns labels (T,) of
+            a sentence into tags (T,) and the number of repaired ones. May raise TagError.
+    """
+
+    keys: tuple[str, ...]
+    conllu: str | None
+    interpret: Callable[[Iterable[Sequence[str]], str], tuple[str, Convert]]
+
+
+Convert = Callable[[tuple[str, ...]], tuple[tuple[str, ...], int]]
+
+
+def _entities(sentences: Iterable[Sequence[str]], scheme: str) -> tuple[str, Convert]:
+    found = detect_scheme(sentences) if scheme == "auto" else scheme_name(scheme)
+    return found, lambda tags: to_bio(tags, found)
+
+
+def _labels(sentences: Iterable[Sequence[str]], scheme: str) -> tuple[str, Convert]:
+    if scheme != "auto":
+        raise InputError(f"scheme {scheme!r} is given, but labels have no tag scheme")
+    return "none", lambda tags: (tags, 0)
+
+
+ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
+TARGETS = {
+    "entities": Targets(ENTITY_KEYS, None, _entities),
+    "labels": Targets(("upos", "pos_tags", "pos", "tags", "labels"), "upos", _labels),
+}

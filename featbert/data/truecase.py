@@ -1,4 +1,4 @@
-"""Truecasing: sentences in capitals get the casing that the training split writes their words in.
+"""Truecasing: words of a sentence in capitals get the casing that they have in the training split.
 
 A cased encoder reads "LEICESTERSHIRE TAKE OVER" as other words than "Leicestershire take over";
 truecasing is one of the known differences between reproductions of BERT on CoNLL-2003.
@@ -6,16 +6,15 @@ truecasing is one of the known differences between reproductions of BERT on CoNL
 The rule, in full:
 
 1. A sentence is in capitals when it has a word of two letters or more and none of its letters is
-   lower case. Other sentences are left as they are, word for word.
-2. In such a sentence each word is written in the form that the training split most often has it
-   in, forms being counted without regard to case in sentences that are not in capitals, and not at
-   a sentence's first word, whose capital says nothing. Of equally frequent forms the one that
-   comes first in code point order is taken, so capitals before small letters.
+   lower case. Other sentences do not change.
+2. In such a sentence each word gets its most frequent form in the training split. Forms are counted
+   in sentences that are not in capitals, without the first word, whose capital says nothing. Of
+   equally frequent forms the first in code point order is taken, so capitals before small letters.
 3. A word that was not counted gets a capital and small letters; capitals inside a word are not
-   guessed. A word without letters stays as it is.
+   guessed. A word without letters does not change.
 4. The sentence's first letter is a capital.
-5. Words keep their number and order, and their length in letters: a form that is longer or shorter
-   in another case (the German sharp s) is not taken.
+5. Words keep their number, order and length: a form that is longer or shorter in another case (the
+   German sharp s) is not taken.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _counted_corpus(record: RunRecord) -> Corpus | None:
         raise UnusableRunError(f"{told}; the run was not trained on files, train it again")
     options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
     try:
-        corpus = load_corpus(where, tagged=False, **options)
+        corpus = load_corpus(where, targets=None, **options)
     except FeatbertError as error:
         raise MissingError(f"{told}: {error}") from None
     split: Split | None = corpus.splits.get("train")

@@ -50,10 +50,10 @@ def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
     assert rows["tag scheme of the file"] == ["BIO", "BIO", "BIO"]
     assert rows["encoding"] == ["utf-8", "utf-8", "utf-8"]
     assert rows["repaired tags"] == ["1", "0", "0"]
-    assert rows["sentences that stand in train"] == ["1 (50.0%)", "0 (0.0%)"]
+    assert rows["sentences that are in train"] == ["1 (50.0%)", "0 (0.0%)"]
     assert rows["entity forms unseen in train"] == ["1 (50.0%)", "2 (100.0%)"]
     assert rows["types that train lacks"] == ["MISC"]
-    assert rows["sentences that stand in test"] == ["1"]
+    assert rows["sentences that are in test"] == ["1"]
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
     assert as_json["dev_in_test"] == 1

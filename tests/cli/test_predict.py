@@ -84,9 +84,9 @@ def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "text", "told"),
     [
-        (("--input", "conll"), "EU O\nRome\n", "line 2 of standard input has 1 space-separated"),
+        (("--input", "conll"), "EU O\nRome\n", "line 2 of standard input"),
         (("--input", "jsonl"), "{}\n", "line 1 of standard input"),
-        ((), b"ok\ncaf\xe9\n", "line 2 of standard input has byte 0xe9"),
+        ((), b"ok\ncaf\xe9\n", "line 2 of standard input"),
     ],
 )
 def test_an_ill_formed_line_leaves_no_file(

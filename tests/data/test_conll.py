@@ -1,13 +1,19 @@
-"""The column reader, layout by layout."""
+"""Column files: read layout by layout, CoNLL-U, and written so that they read back the same."""
 
 from __future__ import annotations
 
+import io
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from featbert.data.conll import read_conll
-from featbert.errors import InputError
+from featbert.data.conll import read_conll, write_conll
+from featbert.data.corpus import Sentence
+from featbert.errors import InputError, MissingError
 
 
 @pytest.fixture
@@ -27,9 +33,9 @@ def rows(raw):
 def test_spaces_first_and_last_column(read):
     raw = read("EU NNP  I-NP I-ORG\n rejects VBZ I-VP O \n\n\nPeter NNP I-NP I-PER")
     assert rows(raw) == [(["EU", "rejects"], ["I-ORG", "O"]), (["Peter"], ["I-PER"])]
-    assert [s.line for s in raw.sentences] == [1, 5]
+    assert [[s.line_of(i) for i in range(len(s.words))] for s in raw.sentences] == [[1, 2], [5]]
     assert {s.document for s in raw.sentences} == {None}
-    assert (raw.encoding, raw.comment_lines) == ("utf-8", 0)
+    assert (raw.encoding, raw.comment_lines, raw.non_words) == ("utf-8", 0, 0)
 
 
 def test_given_columns_count_from_one(read):
@@ -56,25 +62,22 @@ def test_blank_lines_with_white_space_crlf_and_bom(read):
     assert rows(raw) == [(["EU"], ["O"]), (["is"], ["O"])]
 
 
-def test_blank_lines_with_tabs_do_not_make_a_tab_file(read):
-    assert rows(read("EU O\n\t\nis O\n")) == [(["EU"], ["O"]), (["is"], ["O"])]
-
-
-def test_encoding(read):
-    raw = read("Köln O\n".encode("latin-1"), encoding="Latin-1")
-    assert rows(raw) == [(["Köln"], ["O"])]
-    assert raw.encoding == "iso8859-1"
+def test_untagged(read):
+    assert rows(read("EU\nis\n", tagged=False)) == [(["EU", "is"], None)]
+    assert rows(read("EU B-ORG\nis O\n", tagged=False)) == [(["EU", "is"], None)]
+    with pytest.raises(InputError, match="2"):
+        read("EU B-ORG\n", tagged=False, tag_column=2)
 
 
 class TestComments:
-    def test_conllu_comments_are_counted_and_passed_over(self, read):
+    def test_they_are_counted_and_skipped(self, read):
         text = "# sent_id = 1\n# text = EU is\n#\nEU\tB-ORG\nis\tO\n\n# a\tb\tc\nEU\tO\n"
         raw = read(text)
         assert rows(raw) == [(["EU", "is"], ["B-ORG", "O"]), (["EU"], ["O"])]
         assert raw.comment_lines == 4
-        assert [s.line for s in raw.sentences] == [4, 8]
+        assert [s.line_of(0) for s in raw.sentences] == [4, 8]
 
-    def test_comments_with_as_many_cells_as_words(self, read):
+    def test_with_as_many_cells_as_words(self, read):
         raw = read("# id = 5\nEU NNP I-NP O\n\n# newpar = x\n5 CD I-NP O\n")
         assert rows(raw) == [(["EU"], ["O"]), (["5"], ["O"])]
         assert raw.comment_lines == 2
@@ -82,35 +85,15 @@ class TestComments:
 
     @pytest.mark.parametrize("separator", [" ", "\t"])
     def test_a_hash_with_its_tag_is_a_word(self, read, separator):
-        text = "#|O\n1|O\n\n#fail|O\n#|O\n\n#|B-X\n".replace("|", separator)
-        raw = read(text)
-        assert rows(raw) == [
-            (["#", "1"], ["O", "O"]),
-            (["#fail", "#"], ["O", "O"]),
-            (["#"], ["B-X"]),
-        ]
+        raw = read("#|O\n1|O\n\n#fail|O\n#|O\n\n#|B-X\n".replace("|", separator))
+        assert [words for words, _ in rows(raw)] == [["#", "1"], ["#fail", "#"], ["#"]]
         assert raw.comment_lines == 0
 
-    def test_a_file_of_hash_words_alone(self, read):
+    def test_words_that_look_like_comments(self, read):
         assert rows(read("# O\n\n# B-X\n")) == [(["#"], ["O"]), (["#"], ["B-X"])]
-
-    def test_a_word_with_spaces_in_a_tab_file_is_no_comment(self, read):
         assert rows(read("# id = 5\tO\na\tO\n")) == [(["# id = 5", "a"], ["O", "O"])]
         assert rows(read("# 5\tnewdoc\tO\na\tb\tO\n")) == [(["# 5", "a"], ["O", "O"])]
-        assert rows(read("# 5\tx\t=\tO\na\tb\tc\tO\n")) == [(["# 5", "a"], ["O", "O"])]
-
-    def test_inside_a_sentence_there_are_no_comments(self, read):
-        with pytest.raises(InputError, match=r"line 2 of .* has 4 space-separated columns"):
-            read("EU O\n# text = x\n")
-
-    def test_a_hashtag_without_tag_is_an_error(self, read):
-        with pytest.raises(InputError, match="line 3 of"):
-            read("EU O\n\n#fail\nis O\n")
-
-    def test_a_lone_hash_is_a_word_where_words_stand_alone(self, read):
-        raw = read("# text = # 1\n#\n1\n", tagged=False)
-        assert rows(raw) == [(["#", "1"], None)]
-        assert raw.comment_lines == 1
+        assert rows(read("# text = # 1\n#\n1\n", tagged=False)) == [(["#", "1"], None)]
 
 
 class TestDocuments:
@@ -120,85 +103,109 @@ class TestDocuments:
     @pytest.mark.parametrize("separator", [" ", "\t"])
     def test_marks(self, read, mark, separator):
         text = f"{mark}\n\nEU O\n\nis O\n\n{mark}\n\nit O\n".replace(" O\n", f"{separator}O\n")
-        raw = read(text)
-        assert [(s.words, s.document) for s in raw.sentences] == [
-            (("EU",), 0),
-            (("is",), 0),
-            (("it",), 1),
-        ]
+        found = [(s.words, s.document) for s in read(text).sentences]
+        assert found == [(("EU",), 0), (("is",), 0), (("it",), 1)]
 
     def test_sentences_before_the_first_mark_are_a_document(self, read):
         raw = read("EU O\n\n-DOCSTART- O\nis O\n-DOCSTART- O\n-DOCSTART- O\n\nit O\n-DOCSTART-\n")
-        assert [(s.words, s.document) for s in raw.sentences] == [
-            (("EU",), 0),
-            (("is",), 1),
-            (("it",), 2),
-        ]
+        assert [s.document for s in raw.sentences] == [0, 1, 2]
 
     def test_newdoc_comments(self, read):
-        raw = read(
-            "# newdoc id = a\n# text\nEU\tO\n\n# newdoc\nis\tO\n\nit\tO\n\n# newdocx\nif\tO\n"
-        )
+        raw = read("# newdoc id = a\nEU\tO\n\n# newdoc\nis\tO\n\nit\tO\n\n# newdocx\nif\tO\n")
         assert [s.document for s in raw.sentences] == [0, 1, 1, 1]
-        assert raw.comment_lines == 4
+        assert raw.comment_lines == 3
 
     def test_a_mark_in_another_token_column(self, read):
         raw = read("1 -DOCSTART- O\n\n1 EU O\n", token_column=2)
         assert [(s.words, s.document) for s in raw.sentences] == [(("EU",), 0)]
-
-    def test_words_that_only_begin_like_the_mark(self, read):
         assert rows(read("-DOCSTART-x O\n")) == [(["-DOCSTART-x"], ["O"])]
 
 
-class TestUntagged:
-    def test_one_column(self, read):
-        with pytest.raises(
-            InputError, match=r"tag column .* line 1 of .* 1 space-separated column: 'EU'"
-        ):
-            read("EU\nis\n")
-        assert rows(read("EU\nis\n", tagged=False)) == [(["EU", "is"], None)]
+def conllu(*lines: str) -> str:
+    """`ID FORM UPOS XPOS` as lines of CoNLL-U; others as they are."""
+    text = ""
+    for line in lines:
+        if line[:1].isdigit():
+            number, form, upos, xpos = line.split(" ")
+            line = "\t".join([number, form, f"l{number}", upos, xpos, *"_____"])
+        text += f"{line}\n"
+    return text
 
-    def test_tags_can_be_left_unread(self, read):
-        assert rows(read("EU B-ORG\nis O\n", tagged=False)) == [(["EU", "is"], None)]
-        with pytest.raises(InputError, match="tag column 2 given"):
-            read("EU B-ORG\n", tagged=False, tag_column=2)
+
+class TestConllU:
+    TEXT = conllu(
+        "# newdoc id = a",
+        "# text = vámonos al mar",
+        "1-2 vámonos _ _",
+        "1 vamos VERB V",
+        "2 nos PRON P",
+        "3-4 al _ _",
+        "3 a ADP A",
+        "4 el DET D",
+        "4.1 oculto NOUN N",
+        "5 mar NOUN N",
+        "",
+        "# newdoc id = b",
+        "0.1 sí _ _",
+        "1 New\u00a0York PROPN _",
+        "",
+    )
+
+    def test_ranges_and_empty_nodes_are_not_words(self, read):
+        raw = read(self.TEXT)
+        assert rows(raw) == [
+            (["vamos", "nos", "a", "el", "mar"], ["VERB", "PRON", "ADP", "DET", "NOUN"]),
+            (["New\u00a0York"], ["PROPN"]),
+        ]
+        assert [s.document for s in raw.sentences] == [0, 1]
+        assert (raw.comment_lines, raw.non_words) == (3, 4)
+        first = raw.sentences[0]
+        assert [first.line_of(i) for i in range(5)] == [4, 5, 7, 8, 10]
+
+    def test_columns_have_names(self, read):
+        lemmas = read(self.TEXT, token_column="lemma", tag_column="FORM").sentences[0]
+        assert (lemmas.words[0], lemmas.tags[0]) == ("l1", "vamos")
+        assert read(self.TEXT, tag_column=4).sentences == read(self.TEXT).sentences
+        with pytest.raises(InputError, match=r"'upo'.*'upos'"):
+            read(self.TEXT, tag_column="upo")
+        with pytest.raises(InputError, match=r"line 14 .*New"):
+            read(self.TEXT, tag_column="xpos")
+        with pytest.raises(InputError, match="'upos'"):
+            read("EU O\n", tag_column="upos")
+
+    def test_words_alone(self, read):
+        assert read(self.TEXT, tagged=False).sentences[1].words == ("New\u00a0York",)
+
+    def test_another_table_of_ten_columns_is_none(self, read):
+        text = "7" + "\tx" * 9 + "\n8-9" + "\ty" * 9 + "\n"
+        assert rows(read(text)) == [(["7", "8-9"], ["x", "y"])]
 
 
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        (
-            "EU X O\nis O\n",
-            {},
-            r"3 columns as in line 1 expected, line 2 of \S*dev.conll has 2 space-",
-        ),
-        (
-            "EU O\nis\n",
-            {},
-            r"2 columns as in line 1 expected, line 2 .* has 1 space-separated column: 'is'",
-        ),
-        ("EU\tO\nis O\n", {}, "line 2 of .* has 1 tab-separated column: 'is O'"),
-        ("EU O\nis\tO\n", {}, "other lines hold tabs"),
-        ("\tO\nis\tO\n", {}, "word expected in column 1, in line 1 of .* it is empty"),
-        ("EU\tO\n  \tO\n", {}, "line 2 of .* it is blank"),
-        ("EU\tO\nis\t\n", {}, "tag expected in column 2, line 2 of .* has none"),
-        (
-            "EU NNP\n",
-            {"tag_column": 3},
-            r"tag column 3 expected, line 1 of .* has 2 .*columns: 'EU NNP'",
-        ),
-        ("EU NNP\n", {"token_column": 3}, "token column 3 expected"),
-        ("EU NNP\n", {"token_column": 2}, "token and tag column are both 2"),
-        ("EU NNP\n", {"tag_column": 0}, "tag column from 1 upwards expected, found 0"),
-        ("\n \n", {}, "sentences expected"),
-        ("-DOCSTART- O\n\n", {}, "sentences expected"),
-        ("", {}, "is empty"),
+        ("EU X O\nis O\n", {}, "2 .* of 3 .* line 2 of"),
+        ("EU O\nis\n", {}, "1 .* of 2 .* line 2 of .*'is'"),
+        ("EU\tO\nis O\n", {}, "line 2 of .*'is O'"),
+        ("EU O\nis\tO\n", {}, "line 1 of .*tabs"),
+        ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
+        ("EU O\n\n#fail\nis O\n", {}, "line 3 of"),
+        ("EU\nis\n", {}, "line 1 of .*'EU'"),
+        ("\tO\nis\tO\n", {}, "column 1 .*line 1 of"),
+        ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
+        ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),
+        ("EU NNP\n", {"tag_column": 3}, "tag column 3.* 2 .*line 1 of .*'EU NNP'"),
+        ("EU NNP\n", {"token_column": 3}, "token column 3"),
+        ("EU NNP\n", {"token_column": 2}, "both 2"),
+        ("EU NNP\n", {"tag_column": 0}, "tag column 0"),
+        ("\n \n", {}, "dev.conll"),
+        ("-DOCSTART- O\n\n", {}, "dev.conll"),
+        ("", {}, "dev.conll"),
     ],
 )
-def test_errors(read, text, options, expected):
+def test_errors_name_the_place(read, text, options, expected):
     with pytest.raises(InputError, match=expected) as error:
         read(text, **options)
-    assert "dev.conll" in str(error.value) or "column" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -212,3 +219,87 @@ def test_reading_is_linear(read):
     seconds(100)
     small, large = seconds(4_000), seconds(40_000)
     assert large < 40 * max(small, 0.005)  # 10 times the lines; a quadratic reader takes 100
+
+
+WORDS = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r\0"), min_size=1),
+    st.text(st.sampled_from("a #-\u00a0\u0085\u2028\u3000\ufeffe\u0301👩\u200d🔬"), min_size=1),
+    st.sampled_from(
+        ["#", "# x", "# id = 5", "#x", "O", "-DOCSTART-x", "\ufeff", " a ", "# newdoc"]
+    ),
+).filter(lambda w: w.strip(" ") and w.split(" ")[0] != "-DOCSTART-")
+TAGS = st.sampled_from(["O", "B-PER", "I-PER", "B-creative work"])
+
+
+@st.composite
+def texts(draw):
+    words = draw(st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=5))
+    with_documents = draw(st.booleans())
+    document, sentences = 0, []
+    for row in words:
+        tags = tuple(draw(TAGS) for _ in row)
+        sentences.append(Sentence(tuple(row), tags, document if with_documents else None))
+        document += draw(st.booleans())
+    return sentences
+
+
+def read_back(path, **options):
+    return [Sentence(s.words, s.tags, s.document) for s in read_conll(path, **options).sentences]
+
+
+@given(texts())
+@example([Sentence(("\ufeffa",), ("O",))])
+@example([Sentence(("\ufeff", "#"), ("O", "O"), 0)])
+@example([Sentence(("#", "\u00a0"), ("O", "O")), Sentence(("# a",), ("O",))])
+def test_what_is_written_reads_back_the_same(sentences):
+    predicted = [["B-X"] * len(s) for s in sentences]
+    bare = [
+        Sentence(tuple(w.replace(" ", "_") for w in s.words), None, s.document) for s in sentences
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.conll"
+        write_conll(path, sentences)
+        assert read_back(path) == sentences
+        write_conll(path, sentences, predicted)
+        assert read_back(path, tag_column=2) == sentences
+        assert [list(s.tags) for s in read_back(path, tag_column=3)] == predicted
+        write_conll(path, bare)
+        assert read_back(path, tagged=False) == bare
+
+
+def test_the_bytes():
+    stream = io.StringIO()
+    sentences = [
+        Sentence(("EU", "is"), ("B-ORG", "O"), 0),
+        Sentence(("it",), ("O",), 0),
+        Sentence(("so",), ("O",), 1),
+    ]
+    write_conll(stream, sentences, [["O", "O"], ["B-LOC"], ["O"]])
+    assert stream.getvalue() == (
+        "-DOCSTART- O O\n\nEU B-ORG O\nis O O\n\nit O B-LOC\n\n-DOCSTART- O O\n\nso O O\n\n"
+    )
+    stream = io.StringIO()
+    write_conll(stream, [Sentence(("New York", "a"), ("B-LOC", "O"), 0)])
+    assert stream.getvalue() == "-DOCSTART-\tO\n\nNew York\tB-LOC\na\tO\n\n"
+
+
+@pytest.mark.parametrize(
+    ("sentences", "columns", "expected"),
+    [
+        ([Sentence(("a", "b"), ("O", "O"))], [[["O"]]], "1 .*2 .*sentence 1 .*'a b'"),
+        ([Sentence(("a",), ("O",))], [[]], "0"),
+        ([Sentence(("a",), ("O",)), Sentence(("b",))], [], "sentence 2 .*'b'"),
+        ([Sentence(("a\tb",), ("O",))], [], r"'a\\tb' of sentence 1"),
+        ([Sentence(("a\rb",), ("O",))], [], "sentence 1"),
+        ([Sentence(("-DOCSTART- x",), ("O",))], [], "-DOCSTART-"),
+        ([Sentence(("\ud800",), ("O",))], [], "sentence 1"),
+        ([Sentence(("a",), ("O ",))], [], "'O '"),
+        ([Sentence(("a b",))], [], "spaces"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, sentences, columns, expected):
+    with pytest.raises(InputError, match=expected):
+        write_conll(tmp_path / "out.conll", sentences, *columns)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(MissingError, match="no"):
+        write_conll(tmp_path / "no" / "out.conll", [Sentence(("a",))])

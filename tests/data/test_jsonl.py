@@ -1,16 +1,14 @@
-"""JSONL read and written."""
+"""JSONL read."""
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.corpus import Sentence
-from featbert.data.jsonl import read_jsonl, write_jsonl
+from featbert.data.jsonl import read_jsonl
 from featbert.errors import InputError
 
 
@@ -29,16 +27,24 @@ def read(tmp_path):
 
 def test_tokens_and_tags(read):
     raw = read(
-        {"tokens": ["New York", "\u2028"], "tags": ["B-LOC", "O"], "id": 3},
+        {"tokens": ["New York", "\u2028"], "tags": ["B-LOC", "O "], "id": 3},
         " \t",
         "",
         {"words": ["a"], "ner_tags": ["O"]},
     )
-    assert [(s.words, s.tags, s.document, s.line) for s in raw.sentences] == [
+    assert [(s.words, s.tags, s.document, s.line_of(0)) for s in raw.sentences] == [
         (("New York", "\u2028"), ("B-LOC", "O"), None, 1),
         (("a",), ("O",), None, 4),
     ]
-    assert raw.line_of(raw.sentences[0], 1) == 1
+    assert raw.sentences[0].line_of(1) == 1
+
+
+def test_other_keys(read):
+    row = {"form": ["a"], "upos": ["X"], "tags": ["O"]}
+    raw = read(row, token_column="form", tag_column="upos")
+    assert raw.sentences[0].tags == ("X",)
+    raw = read(row, token_column="form", tag_keys=("pos", "upos"))
+    assert raw.sentences[0].tags == ("X",)
 
 
 @pytest.mark.parametrize("key", ["document", "doc_id"])
@@ -49,8 +55,8 @@ def test_a_change_of_document_begins_a_new_one(read, key):
 
 
 def test_untagged(read):
-    assert read({"tokens": ["a"]}, tagged=False).sentences[0].tags is None
-    assert read({"tokens": ["a"], "tags": [1]}, tagged=False).sentences[0].tags is None
+    assert read({"tokens": ["a"]}, tag_keys=None).sentences[0].tags is None
+    assert read({"tokens": ["a"], "tags": [1]}, tag_keys=None).sentences[0].tags is None
 
 
 def test_encoding(read):
@@ -62,39 +68,42 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "value"),
     [
-        ('{"tokens": ["a"', r"a JSON object such as .* expected \(Expecting"),
-        ("[" * 100_000, "JSON object"),
-        ("[1]", "a JSON object expected"),
-        ({"tags": ["O"]}, "\"tokens\" expected, found 'tags'"),
-        ({}, '"tokens" expected, found no key'),
-        ({"tokens": ["a"]}, "\"tags\" expected, found 'tokens'"),
-        ({"tokens": "a", "tags": "O"}, '"tokens" as a list'),
-        ({"tokens": [1], "tags": ["O"]}, "strings in \"tokens\" expected, found '1'"),
-        ({"tokens": ["a"], "ner_tags": [3]}, "write tags by name"),
-        ({"tokens": ["a"], "tags": ["O", "O"]}, "found 1 token and 2 tags"),
-        ({"tokens": [], "tags": []}, "at least one token"),
-        ({"tokens": [""], "tags": ["O"]}, "it is empty"),
-        ({"tokens": ["a\nb"], "tags": ["O"]}, "it holds a tab"),
-        ('{"tokens": ["\\ud800"], "tags": ["O"]}', "lone surrogate"),
-        ({"tokens": ["-DOCSTART-"], "tags": ["O"]}, "document mark"),
-        ({"tokens": ["a"], "tags": ["B-a\tb"]}, "tag .* it holds a tab"),
-        ({**GOOD, "document": 1.5}, "as a string or an integer expected, found '1.5'"),
-        ({**GOOD, "document": True}, "found 'True'"),
-        ({**GOOD, "document": "x"}, "in every line or in none"),
+        ('{"tokens": ["a"', "tokens"),
+        ("[" * 100_000, r"\["),
+        ("9" * 5000, "9"),
+        ("[1]", "1"),
+        ({"tags": ["O"]}, "'tags'"),
+        ({}, "tokens"),
+        ({"tokens": ["a"]}, "'tokens'"),
+        ({"tokens": "a", "tags": "O"}, "'tokens'"),
+        ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),
+        ({"tokens": [None], "tags": ["O"]}, "'null' in 'tokens'"),
+        ({"tokens": ["a"], "ner_tags": [3]}, "'3' in 'ner_tags'"),
+        ({"tokens": ["a"], "tags": ["O", "O"]}, "1 token .*2 tags"),
+        ({"tokens": [], "tags": []}, "token"),
+        ({"tokens": [""], "tags": ["O"]}, "''"),
+        ({"tokens": ["a\nb"], "tags": ["O"]}, r"'a\\nb'"),
+        ('{"tokens": ["\\ud800"], "tags": ["O"]}', "ud800"),
+        ({"tokens": ["-DOCSTART-"], "tags": ["O"]}, "-DOCSTART-"),
+        ({"tokens": ["a"], "tags": ["B-a\tb"]}, r"'B-a\\tb'"),
+        ({**GOOD, "document": 1.5}, "'1.5'"),
+        ({**GOOD, "document": True}, "'True'"),
+        ({**GOOD, "document": "x"}, "document"),
     ],
 )
-def test_errors_name_file_and_line(read, line, expected):
-    with pytest.raises(InputError, match=expected) as error:
+def test_errors_name_file_line_and_value(read, line, value):
+    with pytest.raises(InputError, match=f"{value}.*") as error:
         read(GOOD, line)
     assert "line 2 of" in str(error.value)
     assert "dev.jsonl" in str(error.value)
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 600
 
 
 def test_only_blank_lines(read):
-    with pytest.raises(InputError, match="only blank lines"):
+    with pytest.raises(InputError, match=r"dev\.jsonl"):
         read(" ", "")
 
 
@@ -104,20 +113,13 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r\0"), min
 
 
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4), st.booleans())
-def test_round_trip(tmp_path_factory, rows, documents):
-    path = tmp_path_factory.mktemp("jsonl") / "out.jsonl"
-    sentences = [
-        Sentence(tuple(r), ("B-X",) * len(r), i // 2 if documents else None)
-        for i, r in enumerate(rows)
+def test_no_word_changes(tmp_path_factory, rows, escaped):
+    path = tmp_path_factory.mktemp("jsonl") / "x.jsonl"
+    values = [
+        {"tokens": row, "tags": ["B-X"] * len(row), "document": i} for i, row in enumerate(rows)
     ]
-    write_jsonl(path, sentences)
-    raw = read_jsonl(path)
-    assert [Sentence(s.words, s.tags, s.document) for s in raw.sentences] == sentences
-
-
-def test_the_bytes():
-    stream = io.StringIO()
-    write_jsonl(stream, [Sentence(("Köln",), ("B-LOC",), 0), Sentence(("a",))])
-    assert stream.getvalue() == (
-        '{"tokens": ["Köln"], "tags": ["B-LOC"], "document": 0}\n{"tokens": ["a"]}\n'
-    )
+    lines = [json.dumps(value, ensure_ascii=escaped) for value in values]
+    path.write_text("\n".join(lines), "utf-8", newline="\n")
+    found = read_jsonl(path).sentences
+    assert [list(s.words) for s in found] == rows
+    assert [s.document for s in found] == list(range(len(rows)))

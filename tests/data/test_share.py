@@ -1,4 +1,4 @@
-"""A share of a training text: whole documents, nested, the same for everybody with one seed."""
+"""A share of a training text: whole documents, nested, the same for all rows with one seed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Real corpora, read from FEATBERT_TEST_DATA or ../shared/data; skipped where absent."""
+"""Real corpora; skipped where they are absent."""
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +8,6 @@ from featbert.data.check import check_corpus
 from featbert.data.conll import write_conll
 from featbert.data.load import load_corpus
 
-ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("FEATBERT_TEST_DATA") or ROOT.parent / "shared" / "data")
 SPLITS = ("train", "dev", "test")
 
 # folder: scheme, sentences, documents, words, entities (words and entities counted with awk:
@@ -26,16 +21,10 @@ EXPECTED = {
 }
 
 
-@pytest.fixture(params=EXPECTED)
-def name(request):
-    if not (DATA / request.param).is_dir():
-        pytest.skip(f"{DATA / request.param} is absent")
-    return request.param
-
-
-def test_counts(name):
+@pytest.mark.parametrize("name", EXPECTED)
+def test_counts(name, shared_data):
     scheme, sentences, documents, words, entities = EXPECTED[name]
-    corpus = load_corpus(DATA / name)
+    corpus = load_corpus(shared_data / name)
     report = check_corpus(corpus)
     found = [report.splits[s] for s in SPLITS]
     assert [r.scheme for r in found] == [scheme] * 3
@@ -49,8 +38,9 @@ def test_counts(name):
     assert corpus.language == (name[-2:] if "/" in name else None)
 
 
-def test_written_and_read_again_it_is_the_same(name, tmp_path):
-    corpus = load_corpus(DATA / name)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_written_and_read_again_it_is_the_same(name, tmp_path, shared_data):
+    corpus = load_corpus(shared_data / name)
     for split in corpus.splits.values():
         write_conll(tmp_path / f"{split.name}.conll", split.sentences)
     again = load_corpus(tmp_path)
@@ -58,3 +48,20 @@ def test_written_and_read_again_it_is_the_same(name, tmp_path):
         assert again[split].sentences == corpus[split].sentences
         assert again[split].text_fingerprint == corpus[split].text_fingerprint
         assert again[split].tag_fingerprint == corpus[split].tag_fingerprint
+
+
+def test_parts_of_speech(shared_data):
+    """Counts of the treebank's lines by awk: words have an integer as ID."""
+    corpus = load_corpus(shared_data / "ud-ewt", targets="labels")
+    report = check_corpus(corpus)
+    found = [report.splits[s] for s in SPLITS]
+    assert [r.sentences for r in found] == [4002, 2001, 2077]
+    assert [r.documents for r in found] == [159, 318, 316]
+    assert [r.words for r in found] == [64611, 25147, 25094]
+    assert [r.non_words for r in found] == [752, 363, 356]
+    assert [r.comment_lines for r in found] == [8163, 4320, 4470]
+    assert [sum(r.labels.values()) for r in found] == [r.words for r in found]
+    assert len(corpus.tag_set) == 17
+    words = load_corpus(shared_data / "ud-ewt", targets=None)
+    for split in SPLITS:  # one text, whatever is read of it
+        assert words[split].text_fingerprint == corpus[split].text_fingerprint

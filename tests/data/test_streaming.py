@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
-from featbert.data.files import RawFile
+from featbert.data.files import CHUNK_BYTES, RawFile
 from featbert.data.jsonl import read_jsonl
-from featbert.data.streaming import CHUNK_BYTES, LAYOUT_LINES, Piece, kind_of, read_pieces
+from featbert.data.streaming import LAYOUT_LINES, Piece, kind_of, read_pieces
 from featbert.errors import InputError
 
 
@@ -74,7 +74,7 @@ def test_jsonl_as_read_whole(tmp_path: Path, marked: bool) -> None:
     text = "\n\n".join(json.dumps(row) for row in rows)
     path = tmp_path / "x.jsonl"
     path.write_text(text, "utf-8")
-    same(pieces(text, "jsonl", 5), read_jsonl(path, tagged=False))
+    same(pieces(text, "jsonl", 5), read_jsonl(path, tag_keys=None))
 
 
 def test_raw_text_keeps_its_lines() -> None:
@@ -103,28 +103,23 @@ def test_encodings_whatever_the_chunks(encoding: str, step: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "told"),
+    ("kind", "data", "line"),
     [
-        ("text", b"ok\nfine\ncaf\xe9 x\n", "line 3 of input has byte 0xe9"),
-        ("text", b"ok\nno\0\n", "line 2 of input has a NUL"),
-        ("text", b"ok\ncut \xc3", "line 2 of input has byte 0xc3"),
-        ("conll", b"EU\tO\n\nRome\n", "2 columns as in line 1 expected, line 3 of input has 1"),
-        ("conll", b"EU\tO\n\n \tO\n", "in line 3 of input it is blank"),
-        ("conll", b"EU\tO\na\rb\tO\n", "line 2 of input has a carriage return"),
-        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": []}\n', "found none, line 2 of input"),
-        ("jsonl", b'{"tokens": ["a"]}\n\nRome\n', "line 3 of input"),
-        (
-            "jsonl",
-            b'{"tokens": ["a"]}\n{"tokens": ["a"], "document": 1}\n',
-            "in every line or in none expected, line 2 of input",
-        ),
+        ("text", b"ok\nfine\ncaf\xe9 x\n", 3),
+        ("text", b"ok\nno\0\n", 2),
+        ("text", b"ok\ncut \xc3", 2),
+        ("conll", b"EU\tO\n\nRome\n", 3),
+        ("conll", b"EU\tO\n\n \tO\n", 3),
+        ("conll", b"EU\tO\na\rb\tO\n", 2),
+        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": []}\n', 2),
+        ("jsonl", b'{"tokens": ["a"]}\n\nRome\n', 3),
+        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": ["a"], "document": 1}\n', 2),
     ],
 )
 @pytest.mark.parametrize("step", [1, CHUNK_BYTES])
-def test_an_ill_formed_line_is_named(kind: str, data: bytes, told: str, step: int) -> None:
-    with pytest.raises(InputError) as caught:
+def test_an_ill_formed_line_is_named(kind: str, data: bytes, line: int, step: int) -> None:
+    with pytest.raises(InputError, match=f"line {line} of input"):
         pieces(data, kind, step)
-    assert told in str(caught.value)
 
 
 def test_lines_before_an_ill_formed_one_are_read_first() -> None:
@@ -157,7 +152,7 @@ def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -
 def test_the_token_column() -> None:
     found = pieces("1\tEU\tO\n2\tsays\tO\n", "conll", token_column=2)
     assert [p.words for p in found] == [("EU", "says")]
-    with pytest.raises(InputError, match="token column 4 expected, line 1 of input"):
+    with pytest.raises(InputError, match=r"column 4.*line 1 of input"):
         pieces("1\tEU\tO\n", "conll", token_column=4)
 
 

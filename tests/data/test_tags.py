@@ -85,7 +85,7 @@ def test_io_round_trip_or_refusal_of_neighbours(bio):
     entities = conlleval_chunks(bio)
     neighbours = any(a.end == b.start and a.type == b.type for a in entities for b in entities)
     if neighbours:
-        with pytest.raises(InputError, match="neighbouring"):
+        with pytest.raises(InputError, match=r"words \d+ and \d+"):
             from_bio(bio, "io")
     else:
         assert to_bio(from_bio(bio, "io"), "io") == (tuple(bio), 0)
@@ -190,7 +190,7 @@ def test_well_formed_iob1_is_detected(rows):
     ],
 )
 def test_other_tags_are_refused_with_their_place(tag, scheme):
-    with pytest.raises(TagError, match=f"{scheme.upper()} tag expected.*found {tag!r}") as error:
+    with pytest.raises(TagError, match=f"{tag!r}.*{scheme.upper()}") as error:
         to_bio(["O", "O", tag], scheme)
     assert error.value.index == 2
 
@@ -198,7 +198,7 @@ def test_other_tags_are_refused_with_their_place(tag, scheme):
 def test_scheme_names():
     assert scheme_name("iob2") == scheme_name("BIO") == "BIO"
     assert scheme_name("IOBES") == "BIOES"
-    with pytest.raises(InputError, match="did you mean 'bioes'"):
+    with pytest.raises(InputError, match="'bioes'"):
         scheme_name("bioess")
 
 

@@ -30,7 +30,7 @@ from featbert.runs.unfinished import unfinished_run
 # Longer ones are no line that anybody reads; excerpts and lists are cut.
 LONGEST_MESSAGE = 4000
 # Faults of a file as a whole, which have no line.
-_WHOLE = re.compile(r"sentences expected|(token|tag) column|encoding ")
+_WHOLE = re.compile(r"no sentence|(token|tag) column|encoding ")
 
 
 class Refused(Exception):
@@ -83,7 +83,7 @@ def conll(data: bytes, path: Path, *, encoding: str = "utf-8", **options: Any) -
     assert len(there) - marks <= words + found.comment_lines <= len(there)
     for sentence in found.sentences:
         for i, word in enumerate(sentence.words):
-            line = lines[found.line_of(sentence, i) - 1]
+            line = lines[sentence.line_of(i) - 1]
             assert word in line
             assert sentence.tags is None or sentence.tags[i] in line
     if not options:

@@ -41,83 +41,50 @@ def rows(*lines: Any) -> Write:
 
 
 WELL = {"tokens": ["a", "b"], "tags": ["O", "B-X"]}
+# What is written, and what the message names beside the folder.
 REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
-    "empty file": (file("train.conll", ""), ("train.conll is empty",)),
-    "blank lines alone": (file("train.conll", "\n \n\t\n"), ("train.conll holds none",)),
-    "only -DOCSTART-": (
-        file("train.conll", "-DOCSTART- -X- O\n\n" * 3),
-        ("train.conll holds none",),
-    ),
-    "one column": (
-        file("train.conll", "Rome\n.\n"),
-        ("line 1 of", "1 space-separated column", "untagged"),
-    ),
-    "ragged columns": (
-        file("train.conll", "Rome B-LOC\n. X O\n"),
-        ("2 columns as in line 1 expected, line 2 of", "has 3"),
-    ),
-    "no tag in the last column": (file("train.conll", "a\tO\nb\t\n"), ("tag", "line 2 of")),
-    "tabs in some lines, spaces in others": (
-        file("train.conll", "Rome B-LOC\n.\tO\n"),
-        ("line 1 of", "use one separator in all"),
-    ),
+    "empty file": (file("train.conll", ""), ("train.conll",)),
+    "blank lines alone": (file("train.conll", "\n \n\t\n"), ("train.conll",)),
+    "only -DOCSTART-": (file("train.conll", "-DOCSTART- -X- O\n\n" * 3), ("train.conll",)),
+    "one column": (file("train.conll", "Rome\n.\n"), ("line 1 of", "'Rome'")),
+    "ragged columns": (file("train.conll", "Rome B-LOC\n. X O\n"), ("line 2 of", "'. X O'")),
+    "no tag in the last column": (file("train.conll", "a\tO\nb\t\n"), ("line 2 of",)),
+    "tabs and spaces": (file("train.conll", "Rome B-LOC\n.\tO\n"), ("line 1 of", "tabs")),
     "NUL bytes": (file("train.conll", "Rome B-LOC\n\0 O\n"), ("line 2 of", "NUL")),
     "NUL in JSONL": (rows(WELL, {"tokens": ["a\0"], "tags": ["O"]}), ("line 2 of", "NUL")),
-    "carriage returns alone": (file("train.conll", "a O\rb O\rc O\n"), ("line 1 of", "carriage")),
-    "a lone surrogate as bytes": (
-        file("train.conll", b"a O\n\xed\xa0\x80 O\n"),
-        ("line 2 of", "byte 0xed", "give --encoding"),
-    ),
-    "a lone surrogate in JSONL": (
+    "carriage returns alone": (file("train.conll", "a O\rb O\rc O\n"), ("line 1 of",)),
+    "surrogate bytes": (file("train.conll", b"a O\n\xed\xa0\x80 O\n"), ("line 2 of", "0xed")),
+    "surrogate in JSONL": (
         file("train.jsonl", '{"tokens": ["\\ud800"], "tags": ["O"]}'),
-        ("line 1 of", "lone surrogate"),
+        ("line 1 of",),
     ),
     "invalid UTF-8": (
         file("train.conll", b"a O\nM\xfcller B-PER\n"),
-        ("utf-8 text expected", "line 2 of", "0xfc", "give --encoding"),
+        ("line 2 of", "0xfc", "--encoding"),
     ),
-    "UTF-16": (file("train.conll", GOOD.encode("utf-16")), ("line 1 of", "like utf-16")),
+    "UTF-16": (file("train.conll", GOOD.encode("utf-16")), ("line 1 of", "utf-16")),
     "a picture": (file("train.conll", b"\x89PNG\r\n\x1a\n\0\0\0\r"), ("line 1 of", "0x89")),
     "tags of no scheme": (file("train.conll", "a O\nb Q-PER\n"), ("line 2 of", "'Q-PER'")),
     "a type that is missing": (file("train.conll", "a O\nb B-\n"), ("line 2 of", "'B-'")),
-    "duplicated splits": (
-        both(file("train.conll", GOOD), file("train.txt", GOOD)),
-        ("one train file expected", "train.conll, train.txt"),
-    ),
-    "dev by two names": (
+    "two files for a split": (
         both(file("dev.conll", GOOD), file("valid.conll", GOOD)),
-        ("one dev file expected", "dev.conll, valid.conll"),
+        ("dev.conll, valid.conll",),
     ),
-    "no split": (file("readme.md", "x"), ("split files expected", "readme.md")),
-    "directories named like files": (
-        lambda folder: (folder / "train.conll").mkdir(),
-        ("split files expected", "train.conll/"),
-    ),
+    "no split": (file("readme.md", "x"), ("readme.md",)),
+    "a folder named like a file": (lambda f: (f / "train.conll").mkdir(), ("train.conll/",)),
     "a link to nothing": (
         both(file("dev.conll", GOOD), link("train.conll", "gone.conll")),
-        ("'train.conll' is a link to nothing",),
+        ("'train.conll'",),
     ),
-    "a link to itself": (link("train.conll", "train.conll"), ("is a link to nothing",)),
     "links in a circle": (
         both(link("train.conll", "dev.conll"), link("dev.conll", "train.conll")),
-        ("is a link to nothing",),
+        ("'dev.conll'",),
     ),
-    "JSONL: no JSON": (file("train.jsonl", '{"tokens": ["a"'), ("line 1 of", "JSON object")),
-    "JSONL: a list": (rows(WELL, ["a"]), ("line 2 of", "a JSON object expected")),
-    "JSONL: a number": (rows(17), ("line 1 of", "a JSON object expected")),
-    "JSONL: no tags": (rows({"tokens": ["a"]}), ("line 1 of", '"tags" expected')),
-    "JSONL: text for tokens": (rows({"tokens": "a b", "tags": ["O"]}), ("line 1 of", "list")),
-    "JSONL: numbers for tokens": (rows({"tokens": [1], "tags": ["O"]}), ("line 1 of", "found")),
-    "JSONL: null for a token": (rows({"tokens": [None], "tags": ["O"]}), ("line 1 of", "null")),
-    "JSONL: numbers for tags": (rows({"tokens": ["a"], "tags": [3]}), ("line 1 of", "B-PER")),
-    "JSONL: too few tags": (rows({"tokens": ["a", "b"], "tags": ["O"]}), ("line 1 of", "1 tag")),
-    "JSONL: no token": (rows({"tokens": [], "tags": []}), ("line 1 of", "at least one token")),
-    "JSONL: a document of tables": (
-        rows(WELL | {"document": {}}),
-        ("line 1 of", '"document" as a string'),
-    ),
+    "JSONL: no JSON": (file("train.jsonl", '{"tokens": ["a"'), ("line 1 of",)),
+    "JSONL: a list": (rows(WELL, ["a"]), ("line 2 of",)),
+    "JSONL: numbers for tags": (rows({"tokens": ["a"], "tags": [3]}), ("line 1 of", "'3'")),
+    "JSONL: a document of tables": (rows(WELL | {"document": {}}), ("line 1 of", "{}")),
     "JSONL: nested to the bottom": (file("train.jsonl", "[" * 100_000), ("line 1 of",)),
-    "JSONL: a number of 5,000 digits": (file("train.jsonl", "9" * 5000), ("line 1 of",)),
 }
 
 

@@ -203,7 +203,7 @@ def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
     run = learned_run("finetune", tmp_path, small_bert, folder, context="document")
     usable = check_usable(run)
     with pytest.raises(InputError, match=r"tags to score against expected in .*test.conll"):
-        plan_evaluation(usable, load_corpus(folder, tagged=False), "test")
+        plan_evaluation(usable, load_corpus(folder, targets=None), "test")
     with pytest.raises(InputError, match="'PERSN' is none"):
         plan_evaluation(usable, load_corpus(folder), "test", {"PERSN": "PER"})
     bare = shutil.copytree(folder, tmp_path / "bare")

@@ -1,0 +1,68 @@
+"""Sentences, splits and corpora: fingerprints, sets of tags, splits joined."""
+
+from __future__ import annotations
+
+import pytest
+
+from featbert.data.corpus import Corpus, Sentence, Split, joined
+
+
+def split(*sentences: Sentence) -> Split:
+    return Split("train", sentences)
+
+
+def test_a_sentence_has_words_and_as_many_tags():
+    with pytest.raises(ValueError, match="word"):
+        Sentence(())
+    with pytest.raises(ValueError, match="2"):
+        Sentence(("a",), ("O", "O"))
+
+
+def test_fingerprints_of_text_and_of_tags():
+    one = split(Sentence(("a", "b"), ("O", "B-X"), 0), Sentence(("c",), ("O",), 1))
+    other_tags = split(Sentence(("a", "b"), ("O", "O"), 0), Sentence(("c",), ("O",), 1))
+    assert one.text_fingerprint == other_tags.text_fingerprint
+    assert one.tag_fingerprint != other_tags.tag_fingerprint
+    changed = [
+        split(Sentence(("a", "b"), None, 0), Sentence(("c",), None, 0)),  # documents
+        split(Sentence(("a", "b", "c"), None, 0)),  # sentences
+        split(Sentence(("ab",), None, 0), Sentence(("c",), None, 1)),  # words
+        split(Sentence(("a", "B"), None, 0), Sentence(("c",), None, 1)),
+    ]
+    assert len({s.text_fingerprint for s in (one, *changed)}) == 5
+
+
+def test_a_fingerprint_stays_what_it_is():
+    """Stores and runs are found by it."""
+    one = split(Sentence(("EU", "é"), ("B-ORG", "O"), 0), Sentence(("x",), ("O",), None))
+    assert one.text_fingerprint[:16] == "5276ade330926812"
+    assert one.tag_fingerprint[:16] == "968d0ae3e0757b24"
+
+
+def test_sets_of_tags():
+    tags = ("I-PER", "B-LOC", "O", "B-PER")
+    entities = Corpus("x", {"train": split(Sentence(tuple("abcd"), tags))})
+    assert entities.tag_set == ("O", "B-LOC", "B-PER", "I-PER")
+    assert entities.entity_types == ("LOC", "PER")
+    words = split(Sentence(("a", "b"), ("VERB", "ADJ")))
+    labels = Corpus("x", {"train": words}, targets="labels")
+    assert (labels.tag_set, labels.entity_types) == (("ADJ", "VERB"), ())
+    untagged = split(Sentence(("a",)))
+    assert not untagged.is_tagged
+    with pytest.raises(ValueError, match="train"):
+        _ = untagged.tags
+
+
+def test_documents_of_joined_splits_stay_different():
+    def numbered(name: str, documents: list[int | None]) -> Split:
+        sentences = (Sentence((f"{name}{i}",), ("O",), d) for i, d in enumerate(documents))
+        return Split(name, tuple(sentences))
+
+    both = joined([numbered("a", [0, 0, 2]), numbered("b", [0, 1, 1])])
+    assert both.name == "a+b"
+    assert [s.words for s in both] == [("a0",), ("a1",), ("a2",), ("b0",), ("b1",), ("b2",)]
+    assert [s.document for s in both] == [0, 0, 2, 3, 4, 4]
+    plain = joined([numbered("a", [None]), numbered("b", [None])])
+    assert [s.document for s in plain] == [None, None]
+    one = numbered("a", [0])
+    assert joined([one]) is one

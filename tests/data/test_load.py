@@ -1,0 +1,270 @@
+"""Corpora loaded: split files of folders, files, the sample, entities and labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from featbert.data.load import find_splits, load_corpus, splits_named, stem
+from featbert.errors import InputError, MissingError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def make(where: str = "news", **files: str) -> Path:
+        path = tmp_path / where
+        path.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (path / name.replace("__", ".")).write_text(text, encoding="utf-8")
+        return path
+
+    return make
+
+
+def tags(corpus, split):
+    return [" ".join(row) for row in corpus[split].tags]
+
+
+def test_a_folder(folder):
+    path = folder(
+        eng__testb="it O\n",
+        eng__train="-DOCSTART- O\n\n# text = x\nEU I-ORG\nis O\n",
+        eng__testa="Rome I-LOC\n",
+    )
+    corpus = load_corpus(path)
+    assert list(corpus.splits) == ["train", "dev", "test"]
+    assert (corpus.name, corpus.language, corpus.source) == ("news", None, str(path))
+    train = corpus["train"]
+    assert (train.name, train.path) == ("train", path / "eng.train")
+    assert train.sentences[0].words == ("EU", "is")
+    assert train.sentences[0].document == 0
+    assert corpus["dev"].sentences[0].document is None
+    assert tags(corpus, "train") == ["B-ORG O"]
+    assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
+
+
+def test_column_files_and_jsonl_together(folder):
+    path = folder(train__conll="EU B-ORG\n", dev__jsonl='{"tokens": ["a"], "tags": ["B-ORG"]}\n')
+    assert load_corpus(path)["dev"].sentences[0].words == ("a",)
+    with pytest.raises(InputError, match=r"column 1 .*dev\.jsonl"):
+        load_corpus(path, token_column=1)
+
+
+def test_one_scheme_for_all_splits(folder):
+    # dev alone would be IOB1, test alone BIO; train says BIOES.
+    path = folder(
+        train__txt="a B-X\nb E-X\n\na S-X\n",
+        dev__txt="a I-X\nb I-X\n\nc O\n",
+        test__txt="a B-X\nb I-X\n",
+    )
+    corpus = load_corpus(path)
+    assert {s.notes.scheme for s in corpus.splits.values()} == {"BIOES"}
+    assert [s.notes.repaired_tags for s in corpus.splits.values()] == [0, 2, 1]
+    assert tags(corpus, "train") == ["B-X I-X", "B-X"]
+    assert tags(corpus, "dev") == ["B-X I-X", "O"]
+    assert tags(corpus, "test") == ["B-X I-X"]
+    last = folder("last", train="a B-X\nb I-X\n", dev="a O\n", test="a B-X\nb L-X\n")
+    assert load_corpus(last)["train"].notes.scheme == "BIOES"
+
+
+def test_a_given_scheme(folder):
+    path = folder(train__txt="a PER\nb PER\nc O\n")
+    with pytest.raises(InputError, match="'PER'"):
+        load_corpus(path)
+    corpus = load_corpus(path, scheme="io")
+    assert tags(corpus, "train") == ["B-PER I-PER O"]
+    assert corpus["train"].notes.scheme == "IO"
+    with pytest.raises(InputError, match=r"'bios'.*'bioes'"):
+        load_corpus(path, scheme="bios")
+
+
+@pytest.mark.parametrize("kind", ["conll", "jsonl"])
+def test_labels_are_taken_as_they_are(folder, kind):
+    words, labels = ["a", "b", "c"], ["NOUN", "B-VERB", "O"]
+    text = "".join(f"{w} {t}\n" for w, t in zip(words, labels, strict=True))
+    if kind == "jsonl":
+        text = json.dumps({"tokens": words, "upos": labels, "ner": ["O"] * 3})
+    path = folder(**{f"train__{kind}": text})
+    corpus = load_corpus(path, targets="labels")
+    assert tags(corpus, "train") == ["NOUN B-VERB O"]
+    assert (corpus.targets, corpus.tag_set) == ("labels", ("B-VERB", "NOUN", "O"))
+    notes = corpus["train"].notes
+    assert (notes.scheme, notes.repaired_tags) == ("none", 0)
+    with pytest.raises(InputError, match="'bio'"):
+        load_corpus(path, targets="labels", scheme="bio")
+    with pytest.raises(InputError, match=r"'label'.*'labels'"):
+        load_corpus(path, targets="label")
+
+
+def test_conllu_has_labels_and_entities_only_where_named(folder):
+    row = "1\tRome\trome\tPROPN\tNNP\t_\t0\troot\t_\t{}\n\n"
+    path = folder(**{"en-ud-train__conllu": row.format("B-LOC")})
+    assert tags(load_corpus(path, targets="labels"), "train") == ["PROPN"]
+    assert tags(load_corpus(path, tag_column="misc"), "train") == ["B-LOC"]
+    assert load_corpus(path, targets=None)["train"].sentences[0].words == ("Rome",)
+    with pytest.raises(InputError, match=r"en-ud-train\.conllu"):
+        load_corpus(path)
+    one = load_corpus(path, targets="labels", token_column="lemma", tag_column="xpos")
+    assert one["train"].sentences[0].words == ("rome",)
+    assert one.tag_set == ("NNP",)
+
+
+def test_tags_of_no_scheme_say_where(folder):
+    path = folder(train__txt="a O\n", dev__txt="-DOCSTART- O\n\nEU B-X\nrejects VBZ\n")
+    with pytest.raises(InputError, match=rf"'VBZ'.*line 4 of {path / 'dev.txt'}.*'rejects'"):
+        load_corpus(path)
+    well, ill = ({"tokens": ["a", "b"], "tags": ["B-PER", tag]} for tag in ("O", "N"))
+    path = folder("rows", train__jsonl=f"{json.dumps(well)}\n\n{json.dumps(ill)}")
+    with pytest.raises(InputError, match=r"'N'.*line 3 of .*train.jsonl.*'b'"):
+        load_corpus(path)
+
+
+def test_columns_and_encoding(folder):
+    path = folder(train__txt="")
+    (path / "train.txt").write_bytes("1 Köln B-LOC NE\n".encode("latin-1"))
+    corpus = load_corpus(path, encoding="latin-1", token_column=2, tag_column=3)
+    assert corpus["train"].sentences[0].words == ("Köln",)
+    assert corpus["train"].notes.encoding == "iso8859-1"
+
+
+def test_untagged(folder):
+    path = folder(train__txt="EU\nis\n", dev__txt="a O\n")
+    with pytest.raises(InputError, match=r"train\.txt"):
+        load_corpus(path)
+    corpus = load_corpus(path, targets=None)
+    assert corpus["train"].sentences[0].words == ("EU", "is")
+    assert all(s.tags is None for split in corpus.splits.values() for s in split)
+    assert (corpus.targets, corpus["dev"].notes.scheme) == (None, "none")
+    with pytest.raises(InputError, match="2"):
+        load_corpus(path, targets=None, tag_column=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("eng.testa", "dev"), ("train.json", "train"), ("tweets.txt", "test"), ("train.dat", "train")],
+)
+def test_a_file_alone(folder, name, split):
+    text = '{"tokens": ["a"], "tags": ["O"]}' if name.endswith("json") else "a O\n"
+    path = folder(**{name: text}) / name
+    corpus = load_corpus(path)
+    assert list(corpus.splits) == [split]
+    assert corpus.source == str(path)
+    assert corpus.name == "news-" + name.removesuffix(".txt")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "language"),
+    [("wikiann/de", "wikiann-de", "de"), ("wikigold", "wikigold", None), ("wiki/DE", "DE", None)],
+)
+def test_names_and_languages(folder, where, name, language):
+    path = folder(where, train="a O\n")
+    corpus = load_corpus(path)
+    assert (corpus.name, corpus.language) == (name, language)
+    assert load_corpus(path, language="nl").language == "nl"
+    assert load_corpus(path / "train").name == f"{name}-train"
+
+
+def test_source_is_absolute(folder, monkeypatch):
+    path = folder(train="a O\n")
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setenv("HOME", str(path.parent))
+    for given in ("news", "~/news", "./news"):
+        assert load_corpus(given).source == str(path)
+    monkeypatch.chdir(path)
+    assert load_corpus(".").name == "news"
+
+
+def test_missing_paths_name_the_nearest(folder):
+    path = folder("wikigold", train="a O\n")
+    for place in ("wikigolt", "wikigol/train"):
+        with pytest.raises(MissingError, match=r"wikigol.* does .*'wikigold'"):
+            load_corpus(path.parent / place)
+    with pytest.raises(MissingError, match=str(path / "train")):
+        load_corpus(path / "train" / "x")
+
+
+@pytest.mark.parametrize("path", [None, "sample"])
+def test_the_embedded_sample(path, tmp_path, monkeypatch):
+    (tmp_path / "sample").mkdir()  # a folder of that name needs ./sample
+    monkeypatch.chdir(tmp_path)
+    corpus = load_corpus(path)
+    assert (corpus.name, corpus.source, corpus.language) == ("sample", "sample", "en")
+    assert list(corpus.splits) == ["train", "dev", "test"]
+    assert corpus.entity_types == ("LOC", "MISC", "ORG", "PER")
+    for split in corpus.splits.values():
+        assert split.path is None
+        assert split.has_documents
+        assert split.is_tagged
+        assert split.notes.repaired_tags == 0
+    with pytest.raises(InputError, match=str(tmp_path / "sample")):
+        load_corpus("./sample")
+
+
+SPLIT_NAMES = {
+    "train": (
+        *("train", "train.txt", "train.txt.conll", "TRAIN.CoNLL", "eng.train", "wnut17train.conll"),
+        *("en-train.jsonl", "train.en.tsv", "NER-de-train.tsv", "train_v2.conll"),
+        "en_ewt-ud-train.conllu",
+    ),
+    "dev": (
+        *("dev.bio", "valid.txt", "validation.jsonl", "val", "testa", "eng.testa", "eng.testa.txt"),
+        *("emerging.dev.conll", "onto.development.ner"),
+    ),
+    "test": (*("test", "testb", "eng.testb", "conll03_testb.iob", "emerging.test.annotated"),),
+    None: (
+        "wnutTrain.conll",  # case does not count: "latest" and "laTest" must be one
+        "train.en",  # a side of a bitext
+        *(".train.conll", "README.md", "README_test.txt", "README", "test.py", "train.conll.bak"),
+        *("train.conll~", "train.pkl", "latest.txt", "constrain.txt", "interval.txt"),
+        *("retrain.conll", "testc", "notes.txt"),
+    ),
+}
+
+
+@pytest.mark.parametrize("split", SPLIT_NAMES)
+def test_which_file_is_which_split(split):
+    expected = () if split is None else (split,)
+    assert {name: splits_named(name) for name in SPLIT_NAMES[split]} == dict.fromkeys(
+        SPLIT_NAMES[split], expected
+    )
+    assert splits_named("dev-train.conll") == ("train", "dev")
+
+
+def test_stems():
+    assert stem("train.txt.conll") == "train"
+    assert stem("eng.testa") == "eng.testa"
+    assert stem("conll") == "conll"
+
+
+def files(path, *names):
+    for name in names:
+        (path / name).write_text("EU O\n")
+    return path
+
+
+def test_split_files_of_a_folder(tmp_path):
+    (tmp_path / "test.conll").mkdir()
+    found = find_splits(files(tmp_path, "eng.testb", "eng.testa", "eng.train", "README", ".dev"))
+    assert list(found.items()) == [
+        ("train", tmp_path / "eng.train"),
+        ("dev", tmp_path / "eng.testa"),
+        ("test", tmp_path / "eng.testb"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "named"),
+    [
+        (("train.txt", "valid.txt", "testa.txt"), r"2 dev.* testa\.txt, valid\.txt"),
+        (("train-dev.conll", "test.conll"), r"train-dev\.conll"),
+        ((".hidden",), "no file"),
+        (("a.conll", "notes.md"), r"a\.conll, notes\.md"),
+        (tuple(f"x{i:02}.conll" for i in range(20)), r"x11\.conll and 8 more"),
+    ],
+)
+def test_folders_without_clear_splits(tmp_path, names, named):
+    with pytest.raises(InputError, match=named) as error:
+        find_splits(files(tmp_path, *names))
+    assert str(tmp_path) in str(error.value)
