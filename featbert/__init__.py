@@ -13,7 +13,7 @@ from typing import Any
 __version__ = "0.1.0"
 # Public names by the module that defines them.
 _HOMES = {
-    "AdaptSettings": "featbert.training.adaptation_settings",
+    "Adapt": "featbert.config",
     "Comparison": "featbert.analysis.compare",
     "Corpus": "featbert.data.corpus",
     "FeatbertError": "featbert.errors",
@@ -21,7 +21,7 @@ _HOMES = {
     "Run": "featbert.runs.run",
     "Sentence": "featbert.data.corpus",
     "TrainingSettings": "featbert.training.settings",
-    "adapt": "featbert.training.adaptation",
+    "adapt": "featbert.training.adapt",
     "check_corpus": "featbert.data.check",
     "compare": "featbert.analysis.compare",
     "compare_runs": "featbert.analysis.compare",

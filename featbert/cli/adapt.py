@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,12 @@ from featbert.cli.text import printable
 from featbert.text import unusual
 
 if TYPE_CHECKING:
-    from featbert.training.adaptation_plan import AdaptEpoch
+    from featbert.training.adapt import AdaptEpoch
+
+
+def _setting(flag: str, unit: str, text: str, default: object, least: int | None = None) -> Any:
+    """The option for a setting of `Adapt`."""
+    return typer.Option(flag, metavar=unit, help=f"{text}  [default: {default}]", min=least)
 
 
 @app.command(
@@ -28,61 +33,36 @@ def adapt(
     model: o.Model = "all-MiniLM-L6-v2",
     data: o.Data = "sample",
     epochs: Annotated[
-        int | None,
-        typer.Option(
-            "--epochs",
-            metavar="EPOCHS",
-            help="Passes over the training split.  [default: 10]",
-            min=1,
-        ),
+        int | None, _setting("--epochs", "EPOCHS", "Passes over the training split.", 10, 1)
     ] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option(
-            "--batch-size",
-            metavar="SEQUENCES",
-            help="Sequences of a training step.  [default: 16]",
-            min=1,
-        ),
+        int | None, _setting("--batch-size", "SEQUENCES", "Sequences of a training step.", 16, 1)
     ] = None,
     learning_rate: Annotated[
         float | None,
-        typer.Option(
-            "--learning-rate",
-            metavar="RATE",
-            help="Highest learning rate of AdamW.  [default: 5e-05]",
-        ),
+        _setting("--learning-rate", "RATE", "Highest learning rate of AdamW.", "5e-05"),
     ] = None,
     max_length: Annotated[
         int | None,
-        typer.Option(
-            "--max-length",
-            metavar="PIECES",
-            help="Wordpieces of a sequence.  [default: 128, or what the encoder reads]",
-            min=8,
+        _setting(
+            *("--max-length", "PIECES", "Wordpieces of a sequence."),
+            "128, or what the encoder reads",
+            8,
         ),
     ] = None,
     share: Annotated[
-        float | None,
-        typer.Option(
-            "--share", metavar="SHARE", help="Part of the wordpieces to predict.  [default: 0.15]"
-        ),
+        float | None, _setting("--share", "SHARE", "Share of the wordpieces to predict.", 0.15)
     ] = None,
     mask_share: Annotated[
         float | None,
-        typer.Option(
-            "--mask-share",
-            metavar="SHARE",
-            help="Part of these that is replaced by [MASK].  [default: 0.8]",
-        ),
+        _setting("--mask-share", "SHARE", "Share of these that is replaced by [MASK].", 0.8),
     ] = None,
     random_share: Annotated[
         float | None,
-        typer.Option(
-            "--random-share",
-            metavar="SHARE",
-            help="Part of these that is replaced by a random wordpiece; the rest stay.  "
-            "[default: 0.1]",
+        _setting(
+            *("--random-share", "SHARE"),
+            "Share of these that is replaced by a random wordpiece; the rest stay.",
+            0.1,
         ),
     ] = None,
     whole_word: Annotated[
@@ -98,12 +78,11 @@ def adapt(
     ] = "auto",
     token_budget: Annotated[
         int | None,
-        typer.Option(
-            "--token-budget",
-            metavar="TOKENS",
-            help="Padded wordpieces computed at once: changes memory and time, the batch stays as "
-            "it is.  [default: 4096]",
-            min=1,
+        _setting(
+            *("--token-budget", "TOKENS"),
+            "Padded wordpieces computed at once: changes memory and time, not the batch.",
+            4096,
+            1,
         ),
     ] = None,
     seed: Annotated[
@@ -131,27 +110,29 @@ def adapt(
 ) -> None:
     """Train the encoder as a language model on the corpus first.
 
-    Masked wordpieces and, where the corpus has documents, the next sentence are learned from the
+    It learns masked wordpieces and, where the corpus has documents, the next sentence from the
     words of the train split. The folder that is written is an encoder: give it to --model.
     """
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
+    from featbert.config import Adapt, validated
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
-    from featbert.training.adaptation_plan import decide_nsp
-    from featbert.training.adaptation_settings import DEFAULT_SETTINGS
+    from featbert.training.adapt import adapt as adapt_encoder
+    from featbert.training.adapt import decide_nsp
 
-    settings = DEFAULT_SETTINGS.but(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        max_length=max_length,
-        token_budget=token_budget,
-        share=share,
-        mask_share=mask_share,
-        random_share=random_share,
-        whole_word=whole_word,
-        nsp=nsp,
-    )
+    named: dict[str, object] = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "max_length": max_length,
+        "share": share,
+        "mask_share": mask_share,
+        "random_share": random_share,
+        "whole_word": whole_word,
+        "nsp": nsp,
+        "token_budget": token_budget,
+    }
+    settings = validated(Adapt, {k: v for k, v in named.items() if v is not None})
     source = find_encoder(model)
     reading = o.reading_options(language, encoding, "auto", token_column, None)
     corpus = load_corpus(data, targets=None, **reading)
@@ -160,13 +141,12 @@ def adapt(
     meter.load_torch()
 
     from featbert.encoders.wordpieces import load_wordpieces
-    from featbert.training.adaptation import adapt as adapt_encoder
 
     if load_wordpieces(source).lowercases:
         meter.say(f"{source.name} is uncased: words are lowercased before they are read")
     objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
     meter.say(f"{source.name} as a language model of {corpus.name}: {objectives}")
-    with ExitStack() as bars:  # one an epoch, so that no bar stands where a result is printed
+    with ExitStack() as bars:  # a bar an epoch, none while a result is printed
         update: Callable[[int, int], None] | None = None
 
         def on_step(done: int, total: int) -> None:
@@ -196,12 +176,14 @@ def adapt(
     if adapted.hit:
         typer.echo("\n".join(_line(row) for row in adapted.history))
     if adapted.fresh:
-        typer.echo(printable(f"not in the checkpoint, begun at random: {', '.join(adapted.fresh)}"))
+        typer.echo(
+            printable(f"not in the checkpoint, random at the start: {', '.join(adapted.fresh)}")
+        )
     else:
-        typer.echo("begun from the checkpoint's own encoder and heads")
+        typer.echo("all parts of the model are from the checkpoint")
     if found := unusual(adapted.counts):
         typer.echo(f"unusual: {found}")
-    state = "exists with all that was asked, nothing to do" if adapted.hit else "written"
+    state = "exists already, nothing to do" if adapted.hit else "written"
     typer.echo(printable(f"{adapted.folder}: {state}"))
     given = f"--model {shlex.quote(str(adapted.folder))}"
     given += "" if data == "sample" else f" --data {shlex.quote(data)}"

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from featbert.config import Adapt, validated
 from featbert.encoders.layers import NAMES, parse_layers
 from featbert.encoders.source import DEFAULT_MODEL
-from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.settings import DEFAULTS, TrainingSettings, epochs_on, share_with
 
 Approach = Literal["features", "finetune"]
@@ -94,9 +94,9 @@ class AdaptTable(Table):
     nsp: Literal["auto", "on", "off"] | None = None
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
 
-    def settings(self) -> AdaptSettings:
-        """The defaults with what the table says instead; raises SettingsError."""
-        return AdaptSettings().but(**self.model_dump(exclude={"seed"}))
+    def settings(self) -> Adapt:
+        """The defaults with what the table says instead; raises InputError."""
+        return validated(Adapt, self.model_dump(exclude={"seed"}, exclude_none=True))
 
 
 class Arm(Table):

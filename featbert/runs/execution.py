@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from featbert.encoders.device import find_device
+from featbert.errors import BusyError
 from featbert.features.extraction import Progress, run_extraction
 from featbert.features.store.journal import StoreBusyError
 from featbert.io import lock_beside
@@ -35,8 +36,7 @@ from featbert.runs.run import Run
 from featbert.runs.summary import experiment_record
 from featbert.runs.transfer import evaluate_across
 from featbert.runs.workers import Ended, carry_out_job, failure_of, run_in_workers
-from featbert.training.adaptation import run_adaptation
-from featbert.training.adapted_folder import AdaptationBusyError, settle_adapted
+from featbert.training.adapt import run_adaptation, settle_adapted
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _adapt(
             resources.encoder(arm.model),
             on_step=on_step,
         )
-    except AdaptationBusyError as error:
+    except BusyError as error:
         elsewhere.add(plan.folder.name, error, lock_beside(plan.folder))
     except Exception as error:
         failures[plan.folder.name] = failure_of(error)

@@ -27,7 +27,7 @@ from featbert.runs.planning import (
     plan_finetune_run,
 )
 from featbert.runs.resources import Resources
-from featbert.training.adaptation_plan import AdaptationPlan, plan_adaptation
+from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
 RUNS_DIR = Path("experiments/runs")
 

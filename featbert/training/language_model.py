@@ -1,192 +1,380 @@
-"""The encoder with its pre-training heads: masked words and, for BERT, the next sentence.
+"""Training an encoder as a language model: what transformers' `Trainer` needs for it.
 
-The masked-LM head is as wide as the vocabulary and in a small encoder costs as much as all
-layers. It is applied to the chosen pieces alone: what the encoder gives the head is cut down to
-them on the way, which changes no logit.
+Devlin et al. 2019, section 3.1 and appendix A: pieces are masked and predicted and, where the
+model has BERT's second head, whether one block of text follows another.
+
+The text is cut into blocks of whole sentences of one document. A sentence that is too long is
+split between words, so that every piece is read, and may be masked, once an epoch. Masks and pairs
+follow from the seed, the epoch and the number of the block.
+
+The masked-LM head is as wide as the vocabulary; in a small encoder it costs as much as all layers.
+It is applied to the masked pieces alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertForPreTraining,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 
-from featbert.encoders.copies import to_device
-from featbert.encoders.encoder import Encoder, EncoderError
+from featbert.config import Adapt
+from featbert.data.corpus import Sentence
+from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import EncoderSource
-from featbert.encoders.wordpieces import WordPieces, load_wordpieces
+from featbert.encoders.wordpieces import WordPieces
 from featbert.errors import InputError, out_of_memory
-from featbert.training.masking import MaskedText, Vocabulary
-from featbert.training.sentence_pairs import PieceText, Sequences
+from featbert.io import write_text
+from featbert.progress import stage
+from featbert.training.adapt import (
+    MAX_LENGTH,
+    AdaptationPlan,
+    AdaptEpoch,
+    clear,
+)
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+# Next-sentence labels as pre-trained heads have them, and the label that no loss counts.
+FOLLOWS, RANDOM, NONE = 0, 1, -100
+# Share of the time that writing checkpoints may take; they are written at the end of epochs.
+CHECKPOINT_SHARE = 0.05
+# The last file of a checkpoint: which training it belongs to.
+COMPUTATION = "computation.txt"
 
 
-class LanguageModelError(InputError):
-    """An encoder that cannot be trained as a masked language model."""
-
-
-@dataclass(frozen=True)
-class LanguageBatch:
-    """R sequences as one padded batch.
-
-    Attributes:
-        ids: (R, longest) piece ids with specials, chosen pieces replaced, padded on the right.
-        mask: (R, longest) 1 where a piece stands.
-        types: (R, longest) 1 in the B of a pair, 0 elsewhere; None where the encoder has no
-            next-sentence head.
-        chosen: (M,) places in the flattened (R * longest) batch that are to be predicted.
-        targets: (M,) the pieces that stood there.
-        labels: (R,) next-sentence labels.
-    """
-
-    ids: Tensor
-    mask: Tensor
-    types: Tensor | None
-    chosen: Tensor
-    targets: Tensor
-    labels: Tensor
-
-    def to(self, device: torch.device) -> LanguageBatch:
-        """The batch on `device`."""
-        return LanguageBatch(
-            to_device(self.ids, device),
-            to_device(self.mask, device),
-            None if self.types is None else to_device(self.types, device),
-            to_device(self.chosen, device),
-            to_device(self.targets, device),
-            to_device(self.labels, device),
-        )
-
-
-class LanguageModel(nn.Module):
-    """An encoder with its masked-LM head, and BERT's next-sentence head where `nsp` is set.
+class Vocabulary(NamedTuple):
+    """What masking must know of a tokenizer.
 
     Attributes:
-        model: the model as transformers has it, which is what is saved.
-        nsp: whether there is a next-sentence head.
-        positions: longest sequence it reads, specials included.
-        fresh: parts that the checkpoint lacks and that have random values before training.
+        mask: the mask piece.
+        ordinary: (K,) pieces that random ones are drawn from: all but special ones.
+        special: special pieces; where the text holds one ([UNK]), it is not masked.
     """
+
+    mask: int
+    ordinary: Ints
+    special: Ints
+
+
+class Block(NamedTuple):
+    """Consecutive text of a document: (P,) pieces, the word that each belongs to, the document."""
+
+    pieces: Ints
+    words: Ints
+    document: int
+
+
+def cut_blocks(
+    sentences: Sequence[Sentence], wordpieces: WordPieces, capacity: int, *, even: bool = False
+) -> tuple[list[Block], dict[str, int]]:
+    """A split as blocks of at most `capacity` pieces, each of one document.
+
+    Sentences without a document are a block each.
+
+    Args:
+        even: cut a document into an even number of blocks where its sentences allow it.
+
+    Returns:
+        The blocks in the order of the text, and the sentences that were split and words that the
+        vocabulary does not know.
+    """
+    pieces, word_ends, unknown = wordpieces.pieces([s.words for s in sentences])
+    words = np.repeat(np.arange(len(word_ends) - 1), np.diff(word_ends))
+    ends = word_ends[np.cumsum([0, *map(len, sentences)])]
+    together = all(s.document is not None for s in sentences)
+    documents = [s.document if together else n for n, s in enumerate(sentences)]
+    blocks: list[Block] = []
+    for number, (_, group) in enumerate(
+        itertools.groupby(range(len(sentences)), documents.__getitem__)
+    ):
+        units = [u for s in group for u in _fitting(ends[s], ends[s + 1], word_ends, capacity)]
+        spans: list[tuple[int, int]] = []
+        for start, end in units:
+            if spans and end - spans[-1][0] <= capacity:
+                spans[-1] = (spans[-1][0], end)
+            else:
+                spans.append((start, end))
+        first, last = spans[-1]
+        inner = [start for start, _ in units if first < start < last]
+        if even and len(spans) % 2 and inner:
+            middle = inner[len(inner) // 2]
+            spans[-1:] = [(first, middle), (middle, last)]
+        blocks += [Block(pieces[a:b], words[a:b], number) for a, b in spans]
+    split = int((np.diff(ends) > capacity).sum())
+    return blocks, {"split_sentences": split, "unknown_words": unknown}
+
+
+def _fitting(start: int, end: int, word_ends: Ints, capacity: int) -> Iterator[tuple[int, int]]:
+    """A sentence's pieces, in parts of at most `capacity`; within a word only where it must be."""
+    while end - start > capacity:
+        cut = int(word_ends[np.searchsorted(word_ends, start + capacity, side="right") - 1])
+        cut = cut if cut > start else start + capacity
+        yield start, cut
+        start = cut
+    yield int(start), int(end)
+
+
+def pair_blocks(blocks: Sequence[Block], random: np.random.Generator) -> list[tuple[int, int, int]]:
+    """Rows of A, B and label that hold each block once.
+
+    The blocks of a document are A and B in turn. Half of the pairs, drawn at random, exchange their
+    Bs, with pairs of other documents as far as these suffice. A block that has no partner in its
+    document is a row without B (-1) and without label.
+    """
+    pairs, alone = [], []
+    for _, group in itertools.groupby(range(len(blocks)), lambda b: blocks[b].document):
+        numbers = list(group)
+        pairs += list(zip(numbers[0::2], numbers[1::2], strict=False))
+        alone += numbers[len(numbers) // 2 * 2 :]
+    seconds = np.array([b for _, b in pairs], dtype=np.int64)
+    labels = np.full(len(pairs), FOLLOWS)
+    if len(pairs) > 1:
+        chosen = random.permutation(len(pairs))[: max(2, len(pairs) // 2)]
+        documents = np.array([blocks[pairs[i][0]].document for i in chosen])
+        order = chosen[np.argsort(documents, kind="stable")]
+        # Sorted by document, a shift by the largest document's pairs leads out of each document.
+        largest = int(np.unique(documents, return_counts=True)[1].max())
+        seconds[order] = np.roll(seconds[order], largest if largest < len(order) else 1)
+        labels[chosen] = RANDOM
+    rows = [(a, int(b), int(t)) for (a, _), b, t in zip(pairs, seconds, labels, strict=True)]
+    return rows + [(number, -1, NONE) for number in alone]
+
+
+def mask_pieces(
+    pieces: Ints,
+    words: Ints,
+    settings: Adapt,
+    vocabulary: Vocabulary,
+    random: np.random.Generator,
+) -> tuple[Ints, Bools]:
+    """The pieces as the encoder reads them, and which of them it is to predict.
+
+    Masking is by piece or, with `whole_word`, by word: the pieces of a word are then chosen
+    together and share one fate. As many are taken as come nearest to the share of the pieces, but
+    at least one.
+
+    Args:
+        pieces: (P,) of a sequence, without those around it.
+        words: (P,) the word of each.
+    """
+    read, chosen = pieces.copy(), np.zeros(len(pieces), dtype=np.bool_)
+    open_ = np.flatnonzero(~np.isin(pieces, vocabulary.special))
+    if not len(open_):
+        return read, chosen
+    _, unit, sizes = np.unique(
+        words[open_] if settings.whole_word else open_, return_inverse=True, return_counts=True
+    )
+    order = random.permutation(len(sizes))
+    taken = int(np.abs(np.cumsum(sizes[order]) - settings.share * len(open_)).argmin()) + 1
+    chosen[open_] = np.isin(unit, order[:taken])
+    fate = np.ones(len(pieces))
+    fate[open_] = random.random(len(sizes))[unit]
+    masked = settings.mask_share
+    swapped = chosen & (fate >= masked) & (fate < masked + settings.random_share)
+    read[chosen & (fate < masked)] = vocabulary.mask
+    read[swapped] = random.choice(vocabulary.ordinary, int(swapped.sum()))
+    return read, chosen
+
+
+class MaskedText(torch.utils.data.Dataset[dict[str, Tensor]]):
+    """A split as one epoch reads it; the loader calls `set_epoch`."""
 
     def __init__(
         self,
-        model: nn.Module,
+        blocks: Sequence[Block],
         wordpieces: WordPieces,
         vocabulary: Vocabulary,
+        settings: Adapt,
         *,
         nsp: bool,
-        fresh: tuple[str, ...] = (),
+        seed: int,
     ) -> None:
-        super().__init__()
-        base: Any = model.base_model
-        self.model = model
-        self.wordpieces = wordpieces
-        self.vocabulary = vocabulary
-        self.nsp = nsp
-        self.fresh = fresh
-        self.positions = Encoder(base, wordpieces).positions
-        self._chosen: Tensor | None = None
-        base.register_forward_hook(self._keep_chosen)
+        self.blocks, self.wordpieces, self.vocabulary = blocks, wordpieces, vocabulary
+        self.settings, self.nsp, self.seed = settings, nsp, seed
+        self.set_epoch(0)
 
-    @property
-    def special(self) -> int:
-        """Special pieces around a sequence."""
-        return self.wordpieces.n_special
+    def set_epoch(self, epoch: int) -> None:
+        """Draws the pairs of an epoch, from 0; their number is the same in each."""
+        self.epoch = epoch
+        random = np.random.default_rng([self.seed, epoch])
+        alone = [(number, -1, NONE) for number in range(len(self.blocks))]
+        self.rows = pair_blocks(self.blocks, random) if self.nsp else alone
 
-    @property
-    def separator(self) -> int:
-        """Special pieces that end the B of a pair."""
-        return len(self.wordpieces.suffix)
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    def lengths(self, sequences: Sequences) -> Ints:
-        """(R,) pieces of each sequence with its specials."""
-        return sequences.lengths(self.special, self.separator)
+    def __getitem__(self, row: int) -> dict[str, Tensor]:
+        """(length,) input_ids and labels; for BERT's two heads token_type_ids and a label, too."""
+        first, second, label = self.rows[row]
+        parts = [self.blocks[first], *([self.blocks[second]] if second >= 0 else [])]
+        pieces = np.concatenate([part.pieces for part in parts])
+        words = np.concatenate([part.words for part in parts])
+        random = np.random.default_rng([self.seed, self.epoch, row])
+        read, chosen = mask_pieces(pieces, words, self.settings, self.vocabulary, random)
+        targets = np.where(chosen, pieces, NONE)
+        prefix, suffix = list(self.wordpieces.prefix), list(self.wordpieces.suffix)
+        # [CLS] A [SEP], and B [SEP] where there is one
+        ids, labels, types = prefix, [NONE] * len(prefix), [0] * len(prefix)
+        start = 0
+        for kind, part in enumerate(parts):
+            end = start + len(part.pieces)
+            ids = ids + read[start:end].tolist() + suffix
+            labels += targets[start:end].tolist() + [NONE] * len(suffix)
+            types += [kind] * (end - start + len(suffix))
+            start = end
+        example = {"input_ids": torch.tensor(ids), "labels": torch.tensor(labels)}
+        if self.nsp:
+            example["token_type_ids"] = torch.tensor(types)
+            example["next_sentence_label"] = torch.tensor(label)
+        return example
 
-    def batch(
-        self, text: PieceText, sequences: Sequences, masked: MaskedText, rows: Ints
-    ) -> LanguageBatch:
-        """The sequences `rows` (R,) of a masked text."""
-        longest = int(self.lengths(sequences)[rows].max())
-        prefix = np.array(self.wordpieces.prefix, dtype=np.int64)
-        suffix = np.array(self.wordpieces.suffix, dtype=np.int64)
-        ids = np.full((len(rows), longest), self.wordpieces.pad_id, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
-        chosen: list[Ints] = []
-        targets: list[Ints] = []
-        for row, sequence in enumerate(rows):
-            start, end = sequences.first[sequence]
-            own, own_end = sequences.owned[sequence]
-            second, second_end = sequences.second[sequence]
-            first_pieces = text.pieces[start:end].copy()
-            first_pieces[own - start : own_end - start] = masked.inputs[own:own_end]
-            # Place of piece p of the text in the flattened batch: p plus this.
-            shift = row * longest + len(prefix) - start
-            places = np.arange(own, own_end) + shift
-            asked = [(slice(own, own_end), places)]
-            parts = [prefix, first_pieces, suffix]
-            if second_end > second:
-                shift = row * longest + len(prefix) + end - start + len(suffix) - second
-                asked.append((slice(second, second_end), np.arange(second, second_end) + shift))
-                parts += [masked.inputs[second:second_end], suffix]
-            whole = np.concatenate(parts)
-            ids[row, : len(whole)] = whole
-            mask[row, : len(whole)] = 1
-            types[row, len(prefix) + end - start + len(suffix) : len(whole)] = 1
-            for where, places in asked:
-                chosen.append(places[masked.chosen[where]])
-                targets.append(text.pieces[where][masked.chosen[where]])
-        return LanguageBatch(
-            torch.from_numpy(ids),
-            torch.from_numpy(mask),
-            torch.from_numpy(types) if self.nsp else None,
-            torch.from_numpy(np.concatenate(chosen)),
-            torch.from_numpy(np.concatenate(targets)),
-            torch.from_numpy(sequences.labels[rows]),
-        )
-
-    def forward(self, batch: LanguageBatch) -> tuple[Tensor, Tensor | None]:
-        """(M, vocabulary) logits of the chosen pieces, and (R, 2) of the next sentence."""
-        types = {} if batch.types is None else {"token_type_ids": batch.types}
-        self._chosen = batch.chosen
-        try:
-            found = self.model(input_ids=batch.ids, attention_mask=batch.mask, **types)
-        finally:
-            self._chosen = None
-        if not self.nsp:
-            return found.logits[0], None
-        return found.prediction_logits[0], found.seq_relationship_logits
-
-    def _keep_chosen(self, _module: nn.Module, _given: Any, output: Any) -> Any:
-        """(R, longest, H) -> (1, M, H) between the encoder and the head."""
-        if self._chosen is not None:
-            states = output.last_hidden_state
-            kept = states.flatten(0, 1).index_select(0, self._chosen)
-            output.last_hidden_state = kept.unsqueeze(0)
-        return output
+    def collate(self, rows: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+        """Rows as one batch, (R, longest), padded on the right."""
+        fill = {"input_ids": self.wordpieces.pad_id, "labels": NONE, "token_type_ids": 0}
+        batch = {
+            name: pad_sequence([row[name] for row in rows], batch_first=True, padding_value=value)
+            for name, value in fill.items()
+            if name in rows[0]
+        }
+        sizes = torch.tensor([len(row["input_ids"]) for row in rows])
+        batch["attention_mask"] = (torch.arange(int(sizes.max())) < sizes[:, None]).long()
+        if self.nsp:
+            batch["next_sentence_label"] = torch.stack([row["next_sentence_label"] for row in rows])
+        return batch
 
 
-def load_language_model(source: EncoderSource, *, nsp: bool, seed: int) -> LanguageModel:
-    """The checkpoint's encoder and heads in fp32; heads that it lacks are drawn from `seed`.
+class Trained(NamedTuple):
+    """A language model after training, on the processor, and what its record says of it."""
+
+    model: Any
+    history: list[AdaptEpoch]
+    fresh: tuple[str, ...]
+    counts: dict[str, int]
+    max_length: int
+
+
+def train_language_model(
+    plan: AdaptationPlan,
+    source: EncoderSource,
+    texts: Sequence[Sequence[Sentence]],
+    folder: Path,
+    computation: str,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[AdaptEpoch], None] | None = None,
+) -> Trained:
+    """Trains the encoder and its heads, from the last checkpoint where there is one.
+
+    Args:
+        texts: sentences of train and of dev.
+        folder: holds the checkpoints.
+        computation: what must be the same for a checkpoint to be used.
 
     Raises:
-        LanguageModelError: no masked-LM architecture, no mask token, or a tokenizer with pieces
-            that the encoder has no embedding for.
-        EncoderError: not loadable, or a checkpoint that leaves layers at random values.
-        TokenizerError: see `load_wordpieces`.
+        InputError: see `load_language_model`; sequences longer than the encoder reads; a loss that
+            is not finite.
     """
-    from transformers import AutoModelForMaskedLM, BertForPreTraining
-    from transformers.utils import logging
+    settings, nsp = plan.settings, plan.nsp
+    encoder = load_encoder(source)  # checks the checkpoint, and knows its tokenizer and positions
+    wordpieces, positions = encoder.wordpieces, encoder.positions
+    model, vocabulary, fresh = load_language_model(source, nsp=nsp, seed=plan.seed)
+    longest = settings.max_length or min(MAX_LENGTH, positions)
+    if longest > positions:
+        raise InputError(
+            f"--max-length {longest} is too long for {source.name}; give at most {positions}"
+        )
+    capacity = longest - wordpieces.n_special
+    if nsp:
+        capacity = (capacity - len(wordpieces.suffix)) // 2
+    cut = [cut_blocks(sentences, wordpieces, capacity, even=nsp) for sentences in texts]
+    train, dev = (
+        MaskedText(blocks, wordpieces, vocabulary, settings, nsp=nsp, seed=plan.seed)
+        for blocks, _ in cut
+    )
+    counts = {name: sum(found[name] for _, found in cut) for name in cut[0][1]}
+    # A batch is computed in equal parts of at most the token budget.
+    fits = max(1, settings.token_budget // longest)
+    size = settings.batch_size
+    part = max(n for n in range(1, min(size, fits) + 1) if size % n == 0)
+    steps = settings.epochs * math.ceil(len(train) / size)
+    checkpoint = last_checkpoint(folder, computation)
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=part,
+        gradient_accumulation_steps=size // part,
+        per_device_eval_batch_size=fits,
+        train_sampling_strategy="group_by_length",
+        learning_rate=settings.learning_rate,
+        warmup_steps=round(settings.warmup * steps),  # the first of them is at rate 0
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.clip_norm,
+        optim="adamw_torch_fused",
+        adam_epsilon=1e-6,
+        seed=plan.seed,
+        use_cpu=plan.device.kind == "cpu",
+        bf16=plan.precision == "bf16",
+        fp16=plan.precision == "fp16",
+        dataloader_pin_memory=plan.device.kind == "cuda",
+        eval_strategy="epoch",
+        eval_on_start=checkpoint is None,
+        save_strategy="epoch",
+        logging_strategy="no",
+        logging_nan_inf_filter=False,
+        remove_unused_columns=False,
+        disable_tqdm=True,
+        log_level="error",
+        report_to="none",
+    )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # the first GPU alone, as elsewhere in featbert
+    callback = _Progress(computation, on_step, on_epoch)
+    trainer = _LanguageModelTrainer(
+        model, arguments, train.collate, train, dev, callbacks=[callback]
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    return Trained(model.cpu().eval(), history_of(trainer.state), fresh, counts, longest)
 
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    wordpieces = load_wordpieces(source)
-    vocabulary = load_vocabulary(source)
+
+def load_language_model(
+    source: EncoderSource, *, nsp: bool, seed: int
+) -> tuple[Any, Vocabulary, tuple[str, ...]]:
+    """The checkpoint's encoder with its heads, in fp32; heads that it lacks are drawn from `seed`.
+
+    Returns:
+        The model, what masking must know of its tokenizer, and the parts that the checkpoint lacks.
+
+    Raises:
+        InputError: no mask token, or no masked-LM architecture.
+    """
+    tokenizer: Any = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
+    if tokenizer.mask_token_id is None:
+        raise InputError(
+            f"the tokenizer of {source.name} has no mask token; use an encoder that was trained "
+            "with one, such as bert-base-cased"
+        )
+    added = [i for i, token in tokenizer.added_tokens_decoder.items() if token.special]
+    special = np.unique([*tokenizer.all_special_ids, *added])
+    ordinary = np.setdiff1d(list(tokenizer.get_vocab().values()), special)
     architecture: Any = BertForPreTraining if nsp else AutoModelForMaskedLM
     torch.manual_seed(seed)
     try:
@@ -194,7 +382,6 @@ def load_language_model(source: EncoderSource, *, nsp: bool, seed: int) -> Langu
             source.folder,
             dtype=torch.float32,
             local_files_only=True,
-            trust_remote_code=False,
             weights_only=True,  # nothing in a pytorch_model.bin is called
             output_loading_info=True,
         )
@@ -202,55 +389,180 @@ def load_language_model(source: EncoderSource, *, nsp: bool, seed: int) -> Langu
         if out_of_memory(error):
             raise
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise LanguageModelError(
-            f"an encoder with a masked-LM architecture expected in {source.folder}, "
-            f"transformers cannot load it: {reason}"
+        raise InputError(
+            f"transformers cannot load {source.folder} as a masked language model: {reason}"
         ) from None
-    own = f"{model.base_model_prefix}."
-    missing = sorted(info["missing_keys"])
-    layers = [key for key in missing if key.startswith(own) and "pooler" not in key]
-    if layers:
-        raise EncoderError(
-            f"weights of every layer expected in {source.folder}, {len(layers)} are missing "
-            f"({layers[0]}, ...); the checkpoint is of another architecture"
-        )
-    largest = int(max(vocabulary.ordinary.max(), vocabulary.special.max()))
-    if largest >= int(model.config.vocab_size):
-        raise LanguageModelError(
-            f"embeddings for piece {largest} of the tokenizer expected in {source.folder}, "
-            f"it has {model.config.vocab_size}; the tokenizer is of another checkpoint"
-        )
-    fresh = _parts_of([key for key in missing if key not in model.all_tied_weights_keys])
-    return LanguageModel(model, wordpieces, vocabulary, nsp=nsp, fresh=fresh)
+    lacking = [key for key in info["missing_keys"] if key not in model.all_tied_weights_keys]
+    fresh = tuple(sorted({key.rpartition(".")[0] for key in lacking}))
+    return model, Vocabulary(int(tokenizer.mask_token_id), ordinary, special), fresh
 
 
-def _parts_of(keys: list[str]) -> tuple[str, ...]:
-    """Names of parameters, a weight and its bias together under their module's name."""
-    names = []
-    for key in keys:
-        module, _, kind = key.rpartition(".")
-        whole = {f"{module}.weight", f"{module}.bias"} <= set(keys)
-        names.append(module if whole and kind in ("weight", "bias") else key)
-    return tuple(dict.fromkeys(names))
+def last_checkpoint(folder: Path, computation: str) -> Path | None:
+    """The latest complete checkpoint of this training in a folder."""
+    marks = folder.glob(f"checkpoint-*/{COMPUTATION}")
+    found = [mark.parent for mark in marks if mark.read_text("utf-8") == computation]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def load_vocabulary(source: EncoderSource) -> Vocabulary:
-    """The pieces of the checkpoint's tokenizer that masking works with.
+def history_of(state: Any) -> list[AdaptEpoch]:
+    """The epochs in a trainer's log, from epoch 0."""
+    names = AdaptEpoch.__dataclass_fields__
+    rows = [row for row in state.log_history if "dev_mlm" in row]
+    return [
+        AdaptEpoch(**{name: row[name] for name in names if name != "epoch"}, epoch=number)
+        for number, row in enumerate(rows)
+    ]
 
-    Raises:
-        LanguageModelError: the tokenizer has no mask token.
+
+class _LanguageModelTrainer(Trainer):
+    """Adds up both losses over all masked pieces and all labelled pairs of a batch.
+
+    The loss is the mean masked-LM loss plus the mean next-sentence loss (Devlin et al. 2019,
+    appendix A.2), each a mean over the whole batch, also where this is computed in parts.
     """
-    from transformers import AutoTokenizer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(
-        source.folder, local_files_only=True, trust_remote_code=False
+    loss_is_scaled_for_ga = True
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._chosen: Tensor | None = None
+        self._sums = self._counts = torch.zeros(2, dtype=torch.float64)
+        self.began = time.perf_counter()
+        model: Any = self.model
+        model.base_model.register_forward_hook(self._keep_chosen)
+
+    def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
+        """Matrices decay, vectors (biases, norms) do not; names differ between architectures."""
+        return [name for name, parameter in model.named_parameters() if parameter.dim() > 1]
+
+    def get_batch_samples(self, *arguments: Any) -> tuple[list[Any], Tensor]:
+        """The parts of a batch, and (2,) its masked pieces and labelled pairs."""
+        parts, _ = super().get_batch_samples(*arguments)
+        counts = torch.stack([_counts(part) for part in parts]).sum(0)
+        self._counts = self._counts + counts
+        return parts, counts.clamp(min=1).to(self.args.device)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """The share of a part in the loss of its batch; (2,) counts of the batch come with it."""
+        assert num_items_in_batch is not None
+        sums = self._losses(model, inputs)
+        self._sums = self._sums.to(sums.device) + sums.detach()
+        return (sums / num_items_in_batch).sum()
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Logs the losses of the epoch: means over its training, and over dev."""
+        sums, counts = torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64)
+        loader, model = self.get_eval_dataloader(), self.model
+        assert model is not None
+        model.eval()
+        with (
+            torch.inference_mode(),
+            stage("measuring perplexity", "batches", len(loader)) as advance,
+        ):
+            for batch in loader:
+                counts = counts + _counts(batch).cpu()
+                found = self._losses(model, self._prepare_inputs(batch))
+                sums = sums.to(found.device) + found
+                advance(1)
+        now = time.perf_counter()
+        row: dict[str, Any] = {"seconds": now - self.began}
+        for split, (total, n) in {
+            "train": (self._sums, self._counts),
+            "dev": (sums, counts),
+        }.items():
+            for name, loss, of in zip(("mlm", "nsp"), total.tolist(), n.tolist(), strict=True):
+                row[f"{split}_{name}"] = loss / of if of else None
+        epoch = round(self.state.epoch or 0)
+        for loss in row.values():
+            if loss is not None and not math.isfinite(loss):
+                raise NotFiniteError(
+                    f"the loss is {loss} in epoch {epoch}; lower --learning-rate, or use "
+                    "--precision fp32"
+                )
+        self._sums = self._counts = torch.zeros(2, dtype=torch.float64)
+        self.log(row)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, row)
+        self.began = now
+        return row
+
+    def _losses(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
+        """(2,) summed masked-LM loss and next-sentence loss (0 without pairs)."""
+        labels, following = inputs["labels"], inputs.get("next_sentence_label")
+        given = {k: v for k, v in inputs.items() if k not in ("labels", "next_sentence_label")}
+        self._chosen = labels != NONE
+        output = model(**given)
+        pieces = output.logits if following is None else output.prediction_logits
+        mlm = cross_entropy(pieces[0].float(), labels[self._chosen], reduction="sum")
+        if following is None:
+            return torch.stack([mlm, torch.zeros_like(mlm)])
+        nsp = output.seq_relationship_logits.float()
+        return torch.stack([mlm, cross_entropy(nsp, following, ignore_index=NONE, reduction="sum")])
+
+    def _keep_chosen(self, _module: nn.Module, _given: Any, output: Any) -> Any:
+        """(R, longest, H) -> (1, M, H) between the encoder and the heads."""
+        output.last_hidden_state = output.last_hidden_state[self._chosen].unsqueeze(0)
+        return output
+
+
+class NotFiniteError(InputError):
+    """Training that diverged; the same command would end so again."""
+
+
+def _counts(batch: dict[str, Tensor]) -> Tensor:
+    """(2,) masked pieces and labelled pairs."""
+    pairs = batch.get("next_sentence_label", torch.full((1,), NONE))
+    return torch.stack(
+        [(batch["labels"] != NONE).sum(), (pairs != NONE).sum().to(batch["labels"].device)]
     )
-    if tokenizer.mask_token_id is None:
-        raise LanguageModelError(
-            f"a mask token expected in the tokenizer of {source.name}, it has none; "
-            "take an encoder that was pre-trained with one, such as bert-base-cased"
-        )
-    added = [i for i, token in tokenizer.added_tokens_decoder.items() if token.special]
-    special = np.unique(np.array([*tokenizer.all_special_ids, *added], dtype=np.int64))
-    every = np.unique(np.array(list(tokenizer.get_vocab().values()), dtype=np.int64))
-    return Vocabulary(int(tokenizer.mask_token_id), np.setdiff1d(every, special), special)
+
+
+class _Progress(TrainerCallback):
+    """Reports steps and epochs, and decides when a checkpoint is written."""
+
+    def __init__(
+        self,
+        computation: str,
+        on_step: Callable[[int, int], None] | None,
+        on_epoch: Callable[[AdaptEpoch], None] | None,
+    ) -> None:
+        self.computation, self.on_step, self.on_epoch = computation, on_step, on_epoch
+        self.reported = 0
+        self.evaluated = self.saved = time.monotonic()
+        self.took = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._report(state)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._report(state)
+        self.evaluated = time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.on_step is not None:
+            self.on_step(state.global_step, state.max_steps)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        due = (time.monotonic() - self.saved) * CHECKPOINT_SHARE >= self.took
+        control.should_save = due and state.global_step < state.max_steps
+        return control
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Marks the checkpoint as complete and removes those before it."""
+        latest = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        write_text(latest / COMPUTATION, self.computation)
+        clear(Path(args.output_dir), keep=latest)
+        self.saved = time.monotonic()
+        self.took = self.saved - self.evaluated
+
+    def _report(self, state: Any) -> None:
+        history = history_of(state)
+        if self.on_epoch is not None:
+            for row in history[self.reported :]:
+                self.on_epoch(row)
+        self.reported = len(history)

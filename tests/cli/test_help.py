@@ -12,8 +12,8 @@ import typer.main
 from typer.testing import CliRunner
 
 from featbert.cli import app
+from featbert.config import Adapt
 from featbert.runs.run import find_runs
-from featbert.training.adaptation_settings import DEFAULT_SETTINGS
 from tests.workspace import Workspace
 
 ROOT = typer.main.get_command(app)
@@ -77,13 +77,13 @@ def test_defaults_are_shown(path: str) -> None:
 def test_defaults_of_adaptation_are_those_it_has() -> None:
     text = " ".join(page("adapt").split())
     for option, default in {
-        "epochs": DEFAULT_SETTINGS.epochs,
-        "batch-size": DEFAULT_SETTINGS.batch_size,
-        "learning-rate": DEFAULT_SETTINGS.learning_rate,
-        "share": DEFAULT_SETTINGS.share,
-        "mask-share": DEFAULT_SETTINGS.mask_share,
-        "random-share": DEFAULT_SETTINGS.random_share,
-        "token-budget": DEFAULT_SETTINGS.token_budget,
+        "epochs": Adapt().epochs,
+        "batch-size": Adapt().batch_size,
+        "learning-rate": Adapt().learning_rate,
+        "share": Adapt().share,
+        "mask-share": Adapt().mask_share,
+        "random-share": Adapt().random_share,
+        "token-budget": Adapt().token_budget,
     }.items():
         entry = text.partition(f" --{option} ")[2].partition(" --")[0]
         assert f"[default: {default}]" in entry, option

@@ -19,13 +19,12 @@ from typing import Any
 import typer.main
 
 from featbert.cli import app
+from featbert.config import Adapt
 from featbert.features.store.manifest import Manifest, StoredSplit
 from featbert.runs import arm, checking, experiment_record, record
 from featbert.runs.evaluations import EvaluationRecord
 from featbert.tasks.base import Scores
-from featbert.training.adaptation_settings import AdaptSettings
 from featbert.training.history import Epoch, ParameterGroup
-from featbert.training.masking import Masking
 from featbert.training.settings import DEFAULTS, TrainingSettings
 from tests.docs.pages import DOCS
 from tests.docs.reference_words import DEFAULT_WORDS, WORDS
@@ -44,7 +43,7 @@ def tables() -> dict[str, str]:
             checking.TrainSizes, "train_sizes", attributes(checking.TrainSizes)
         ),
         "grid": lambda: keys(checking.GridSeeds, "grid", {}),
-        "adapt": lambda: keys(arm.AdaptTable, "adapt", adapt_words(), AdaptSettings()),
+        "adapt": lambda: keys(arm.AdaptTable, "adapt", adapt_words(), Adapt()),
     }
     for approach, kind in (("features", arm.FeaturesTable), ("finetune", arm.FinetuneTable)):
         made[approach] = lambda kind=kind, approach=approach: keys(  # type: ignore[misc]
@@ -152,11 +151,7 @@ def fields(kind: type) -> Iterator[str]:
 
 def adapt_words() -> dict[str, str]:
     """Words for the keys of `[adapt]`."""
-    return {
-        **attributes(TrainingSettings),
-        **attributes(AdaptSettings),
-        **attributes(Masking),
-    }
+    return {name: field.description or "" for name, field in Adapt.model_fields.items()}
 
 
 def attributes(kind: type) -> dict[str, str]:

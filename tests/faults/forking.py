@@ -28,8 +28,7 @@ IMPORTS = (
     *("featbert.analysis.significance", "featbert.analysis.resampling"),
     *("featbert.runs.execution", "featbert.runs.carrying_out"),
     *("featbert.features.extraction", "featbert.encoders.encoder"),
-    *("featbert.report.rendering", "featbert.training.adaptation_loop"),
-    "featbert.training.language_model",
+    "featbert.report.rendering",
 )
 
 

@@ -1,0 +1,443 @@
+"""Language-model adaptation: an encoder learns the task's text before the task.
+
+Howard and Ruder 2018, section 3.2, with BERT's own objectives (Devlin et al. 2019, section 3.1):
+masked pieces and, where the corpus has documents, the next sentence. It is trained on the words of
+train; dev has masks that never change, so that its perplexities compare. The weights of the last
+epoch are kept (`language_model.py` has the training).
+
+An adapted encoder is a folder like any other encoder's: config, weights, the base's own tokenizer
+files, and `adaptation.json`, which says what it was made of and how. It appears whole under its
+name, `<encoder>--<corpus>--<hash of what determines it>`. Beside it are, while it is made,
+
+    .<name>.partial     checkpoints, which an interrupted adaptation resumes from; the new folder
+    .<name>.lock        which process makes it
+
+Importing this module loads neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featbert.config import Adapt
+from featbert.data.corpus import Corpus
+from featbert.encoders.source import (
+    ADAPTATION_RECORD,
+    DEFAULT_MODEL,
+    TOKENIZER_FILES,
+    EncoderSource,
+    find_encoder,
+)
+from featbert.errors import FeatbertError, InputError
+from featbert.io import (
+    explaining,
+    flush,
+    flush_folder,
+    json_hash,
+    lock_beside,
+    owning,
+    slug,
+    write_json,
+)
+from featbert.versions import library_versions
+
+if TYPE_CHECKING:
+    from featbert.encoders.device import Device, Precision
+
+# Wordpieces of a sequence unless given; fewer where the encoder reads fewer.
+MAX_LENGTH = 128
+# Of the training: another one gives other weights for the same settings.
+VERSION = 2
+# The new folder within the partial one.
+ENCODER = "encoder"
+
+
+@dataclass(frozen=True)
+class AdaptEpoch:
+    """Losses of one epoch, in nats; `epoch` 0 is dev before training.
+
+    Attributes:
+        train_mlm, dev_mlm: mean loss of the masked pieces.
+        train_nsp, dev_nsp: mean loss of the labelled pairs; None without them.
+        seconds: wall time, dev included.
+    """
+
+    epoch: int
+    train_mlm: float | None
+    train_nsp: float | None
+    dev_mlm: float
+    dev_nsp: float | None
+    seconds: float
+
+    @property
+    def dev_perplexity(self) -> float:
+        """exp of the mean masked-LM loss on dev, at most the largest number that JSON has."""
+        return math.exp(min(self.dev_mlm, 700.0))
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """An adapted encoder on disk.
+
+    Attributes:
+        folder: what `--model` takes.
+        history: one row an epoch, from epoch 0.
+        fresh: parts of the model that the checkpoint lacked; they began at random values.
+        nsp: whether next-sentence prediction was trained.
+        counts: what was unusual in train and dev: split_sentences, unknown_words.
+        hit: whether it was there already, and nothing was done.
+    """
+
+    folder: Path
+    history: list[AdaptEpoch]
+    fresh: tuple[str, ...]
+    nsp: bool
+    counts: dict[str, int]
+    hit: bool
+
+
+@dataclass(frozen=True)
+class AdaptationPlan:
+    """What `adapt` will do.
+
+    Attributes:
+        folder: where the adapted encoder will be, or is.
+        identity: hash of `asked`.
+        asked: what determines the result, as it is recorded.
+        nsp: whether next-sentence prediction is trained.
+        device, precision: where and in what it is computed.
+        overwrite: whether one that is there is replaced.
+        finished: the adapted encoder, where it is there already.
+    """
+
+    folder: Path
+    identity: str
+    asked: dict[str, Any]
+    settings: Adapt
+    seed: int
+    nsp: bool
+    device: Device
+    precision: Precision
+    overwrite: bool
+    finished: Adapted | None
+
+
+def adapt(
+    corpus: Corpus,
+    model: str | EncoderSource = DEFAULT_MODEL,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[AdaptEpoch], None] | None = None,
+    **options: Any,
+) -> Adapted:
+    """Trains an encoder as a language model on a corpus and writes it as a folder.
+
+    Args:
+        corpus: with train and dev; tags play no part.
+        model: a folder, a Hub id, or the name of an installed package's encoder.
+        on_step: called with steps done and steps in all.
+        on_epoch: called with each row of the history, those of an interrupted training included.
+        options: see `plan_adaptation`.
+
+    Raises:
+        InputError: see `plan_adaptation`; sequences longer than the encoder reads; an encoder
+            without mask token or masked-LM architecture; a loss that is not finite; a full disk.
+        BusyError: another process makes it.
+    """
+    source = find_encoder(model) if isinstance(model, str) else model
+    plan = plan_adaptation(corpus, source, **options)
+    if plan.finished is not None:
+        settle_adapted(plan.folder)
+        return plan.finished
+    return run_adaptation(plan, corpus, source, on_step=on_step, on_epoch=on_epoch)
+
+
+def plan_adaptation(
+    corpus: Corpus,
+    source: EncoderSource,
+    *,
+    settings: Adapt | None = None,
+    out: str | Path | None = None,
+    models_dir: str | Path = "cache/models",
+    seed: int = 1,
+    device: str = "auto",
+    precision: str = "auto",
+    overwrite: bool = False,
+) -> AdaptationPlan:
+    """What `adapt` will do, checked and named; nothing is written.
+
+    Args:
+        out: folder to write; by default one in `models_dir` named after encoder, corpus and
+            identity. One that holds the same result already is a hit.
+        device: "auto", "cpu" or "cuda".
+        precision: "fp32", "bf16", "fp16", or "auto" (bf16 where the hardware has it); weights
+            stay in fp32.
+        overwrite: train again, and replace an adapted encoder that is there.
+
+    Raises:
+        InputError: see `decide_nsp` and `finished_adaptation`; a device or precision that this
+            machine lacks.
+    """
+    settings = settings or Adapt()
+    nsp = decide_nsp(corpus, source, settings.nsp)
+
+    from featbert.encoders.device import find_device, find_precision
+
+    where = find_device(device)
+    computed = find_precision(precision, where)
+    asked: dict[str, Any] = {
+        "version": VERSION,
+        "base": {"weights": source.weights_hash, "files": source.files_hash},
+        "text": {name: corpus[name].text_fingerprint for name in ("train", "dev")},
+        "settings": settings.model_dump()
+        | {"nsp": nsp, "max_length": settings.max_length or MAX_LENGTH},
+        "seed": seed,
+        "precision": computed,
+    }
+    identity = json_hash(asked)
+    name = "--".join(map(slug, (source.name, corpus.name, identity[:8])))
+    folder = Path(models_dir) / name if out is None else Path(out).expanduser()
+    if folder.name in ("", ".."):
+        folder = folder.resolve()
+    if not folder.name:
+        raise InputError(f"--out is {folder}, which cannot be replaced; name a folder in it")
+    plan = AdaptationPlan(
+        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, None
+    )
+    return dataclasses.replace(plan, finished=finished_adaptation(plan, source))
+
+
+def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
+    """Whether next-sentence prediction is trained.
+
+    Raises:
+        InputError: the corpus lacks train or dev; or "on" where the model has no next-sentence
+            head or a split has no two sentences of one document.
+    """
+    where = corpus.source or corpus.name
+    for name in ("train", "dev"):
+        if name not in corpus or not len(corpus[name]):
+            raise InputError(
+                f"{where} has no {name} split ({', '.join(corpus.splits) or 'none at all'}); "
+                f"add a {name} file to the folder"
+            )
+    if wanted == "off":
+        return False
+    lacking = []
+    kind = source.config.get("model_type")
+    if kind != "bert" or source.config.get("type_vocab_size", 2) != 2:
+        lacking.append(f"{source.name} is no BERT with two segment types ({kind})")
+    for name in ("train", "dev"):
+        documents = [s.document for s in corpus[name]]
+        if None in documents or len(set(documents)) == len(documents):
+            lacking.append(
+                f"{name} of {where} has no documents of at least two sentences (-DOCSTART- lines "
+                "mark them)"
+            )
+    if lacking and wanted == "on":
+        raise InputError(f"--nsp on: {'; '.join(lacking)}; use --nsp off, or auto")
+    return not lacking
+
+
+def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted | None:
+    """The adapted encoder that is asked for, where it is there and is not to be overwritten.
+
+    Raises:
+        InputError: the folder holds something else, which is kept: files of another kind, another
+            adapted encoder, or a damaged one (`overwrite` replaces the last two).
+    """
+    folder = plan.folder
+    if folder.resolve() == source.folder.resolve():
+        raise InputError(f"--out {folder} is the encoder itself; name another folder")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; name a folder")
+    if not folder.exists() or not any(folder.iterdir()):
+        return None
+    path = folder / ADAPTATION_RECORD
+    if not path.is_file():
+        raise InputError(
+            f"{folder} holds other files than an adapted encoder's; name another folder with --out"
+        )
+    if plan.overwrite:
+        return None
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        whole = find_encoder(str(folder)).weights_hash == record["weights"]
+        if whole and record["identity"] == plan.identity:
+            names = AdaptEpoch.__dataclass_fields__
+            history = [AdaptEpoch(**{n: row[n] for n in names}) for row in record["history"]]
+            fresh, counts = tuple(record["fresh"]), record["counts"]
+            return Adapted(folder, history, fresh, plan.nsp, counts, hit=True)
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        whole = False
+    if not whole:
+        raise InputError(f"the adapted encoder in {folder} is damaged; --overwrite trains it again")
+    raise InputError(
+        f"{folder} was adapted with other settings, text or base model; name another folder with "
+        "--out, or replace it with --overwrite"
+    )
+
+
+def run_adaptation(
+    plan: AdaptationPlan,
+    corpus: Corpus,
+    source: EncoderSource,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[AdaptEpoch], None] | None = None,
+) -> Adapted:
+    """Carries out a plan that is not finished; see `adapt`.
+
+    One that another process has finished by now is returned as it is, unless it is overwritten.
+    """
+    folder = plan.folder
+    with owning(folder), explaining(folder):
+        _move_into_place(folder)
+        done = finished_adaptation(plan, source)
+        return done or _train(plan, corpus, source, on_step, on_epoch)
+
+
+def settle_adapted(folder: Path) -> None:
+    """Removes what a kill left beside a finished encoder, unless another process makes it again."""
+    if any(path.exists() for path in (_partial(folder), lock_beside(folder))):
+        with contextlib.suppress(FeatbertError), owning(folder):
+            shutil.rmtree(_partial(folder), ignore_errors=True)
+
+
+def _train(
+    plan: AdaptationPlan,
+    corpus: Corpus,
+    source: EncoderSource,
+    on_step: Callable[[int, int], None] | None,
+    on_epoch: Callable[[AdaptEpoch], None] | None,
+) -> Adapted:
+    """Trains and writes the folder, for the process that owns it."""
+    from safetensors import SafetensorError
+
+    from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
+    from featbert.training.language_model import (
+        NotFiniteError,
+        last_checkpoint,
+        train_language_model,
+    )
+
+    folder, where, partial = plan.folder, plan.device, _partial(plan.folder)
+    check_memory(
+        (source.parameters or 0) * TRAINED_BYTES,
+        where,
+        what=f"training {source.name} as a language model (weights, gradients, moments)",
+        less="use a smaller encoder",
+    )
+    versions = library_versions()
+    # Checkpoints of other settings, versions or processors would end in other numbers.
+    computation = json_hash([plan.identity, versions, where.name, where.threads])
+    partial.mkdir(exist_ok=True)
+    clear(partial, keep=last_checkpoint(partial, computation))
+    try:
+        with freed_memory_kept():
+            texts = [corpus[name].sentences for name in ("train", "dev")]
+            done = train_language_model(
+                plan, source, texts, partial, computation, on_step=on_step, on_epoch=on_epoch
+            )
+        new = partial / ENCODER
+        done.model.save_pretrained(new)
+        _copy_tokenizer(source, new)
+        record = {
+            "identity": plan.identity,
+            **plan.asked,
+            "model": source.name,
+            "model_source": source.reference,
+            "corpus": corpus.name,
+            "source": corpus.source,
+            "language": corpus.language,
+            "sequence_length": done.max_length,
+            "counts": done.counts,
+            "fresh": list(done.fresh),
+            "history": [
+                dataclasses.asdict(row) | {"dev_perplexity": row.dev_perplexity}
+                for row in done.history
+            ],
+            "seconds": sum(row.seconds for row in done.history),
+            "device": where.kind,
+            "device_name": where.name,
+            "threads": where.threads,
+            "versions": versions,
+            "weights": find_encoder(str(new)).weights_hash,
+        }
+        for path in new.iterdir():
+            # safetensors makes files that their owner alone can read
+            shutil.copymode(new / "config.json", path)
+            flush(path)
+        write_json(new / ADAPTATION_RECORD, record)  # the last file: with it the folder is whole
+        _move_into_place(folder)
+    except NotFiniteError:
+        shutil.rmtree(partial)
+        raise
+    except (SafetensorError, RuntimeError) as error:
+        if isinstance(error, SafetensorError) or "PytorchStreamWriter" in str(error):
+            raise OSError(str(error)) from None  # a full disk
+        raise
+    finally:
+        if partial.exists() and not (partial / ENCODER / ADAPTATION_RECORD).exists():
+            clear(partial, keep=last_checkpoint(partial, computation))
+    return Adapted(folder, done.history, done.fresh, plan.nsp, done.counts, hit=False)
+
+
+def clear(partial: Path, *, keep: Path | None) -> None:
+    """Removes everything in a folder but one checkpoint; the folder too, where none is kept."""
+    for path in partial.iterdir():
+        if path != keep:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if keep is None:
+        partial.rmdir()
+
+
+def _move_into_place(folder: Path) -> None:
+    """Gives a new encoder that is whole its name; the next call completes an interrupted move."""
+    partial = _partial(folder)
+    new, before = partial / ENCODER, partial / "before"
+    if not (new / ADAPTATION_RECORD).is_file():
+        return
+    if folder.exists():
+        shutil.rmtree(before, ignore_errors=True)
+        os.replace(folder, before)
+    os.replace(new, folder)
+    with contextlib.suppress(OSError):  # not every file system can
+        flush_folder(folder.parent)
+    shutil.rmtree(partial, ignore_errors=True)
+
+
+def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
+    """Copies the base's tokenizer files, and checks that the copy gives the same pieces.
+
+    Raises:
+        InputError: it does not; the base's tokenizer needs further files.
+    """
+    from featbert.encoders.wordpieces import load_wordpieces
+
+    for name in {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}:
+        if (source.folder / name).is_file():
+            shutil.copyfile(source.folder / name, folder / name)
+    copied, base = load_wordpieces(find_encoder(str(folder))), load_wordpieces(source)
+    if (copied.prefix, copied.suffix, copied.backend.to_str()) != (
+        base.prefix,
+        base.suffix,
+        base.backend.to_str(),
+    ):
+        raise InputError(
+            f"the tokenizer of {source.folder} is not complete in its own files; write them with "
+            "save_pretrained"
+        )
+
+
+def _partial(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")

@@ -1,0 +1,565 @@
+"""Language-model adaptation: what is masked and paired, the losses, the folder, resuming."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy
+
+from featbert.config import Adapt, validated
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.load import load_corpus
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.encoders.wordpieces import load_wordpieces
+from featbert.errors import BusyError, FeatbertError, InputError
+from featbert.io import owning
+from featbert.training import adapt as adaptation
+from featbert.training import language_model as lm
+from featbert.training.adapt import adapt, decide_nsp, plan_adaptation
+from featbert.training.language_model import Block, MaskedText, Vocabulary, mask_pieces
+from tests.processes import loaded
+from tests.tiny_encoders import FAMILIES
+from tests.workspace import write_corpus
+
+QUICK = Adapt(epochs=1, batch_size=4, learning_rate=1e-3)
+CPU = {"device": "cpu", "precision": "fp32"}
+# Pieces 0 .. 4 are special, 4 is [MASK]; 5 .. 24 are ordinary.
+VOCABULARY = Vocabulary(4, np.arange(5, 25), np.arange(5))
+
+
+def quick(**given):
+    return validated(Adapt, QUICK.model_dump() | given)
+
+
+def corpus_of(texts, documents=None):
+    """The same sentences as train and dev."""
+    numbers = documents or [None] * len(texts)
+    sentences = tuple(
+        Sentence(tuple(t.split()), document=d) for t, d in zip(texts, numbers, strict=True)
+    )
+    return Corpus("small", {n: Split(n, sentences) for n in ("train", "dev")}, source="small")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """24 sentences in 8 documents; dev has 6 in 2."""
+    return load_corpus(write_corpus(tmp_path_factory.mktemp("corpus") / "tiny"), tagged=False)
+
+
+def blocks_of(sizes):
+    """Blocks of documents: sizes[d] blocks of 5 pieces for document d."""
+    return [
+        Block(np.full(5, 7), np.arange(5), d) for d, size in enumerate(sizes) for _ in range(size)
+    ]
+
+
+def masked(n, seed=0, sizes=(1,), **settings):
+    """n words with as many pieces as `sizes` says, all of piece 7, after masking."""
+    words = np.repeat(np.arange(n), np.resize(sizes, n))
+    pieces = np.full(len(words), 7)
+    random = np.random.default_rng(seed)
+    return *mask_pieces(pieces, words, quick(**settings), VOCABULARY, random), words
+
+
+@pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 0.99])
+def test_the_share_of_each_sequence_is_masked_and_at_least_one_piece(share):
+    for n in range(1, 150):
+        _, chosen, _ = masked(n, n, share=share)
+        assert chosen.sum() >= 1
+        assert abs(chosen.sum() - max(1, share * n)) <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("whole_word", [False, True])
+def test_masks_random_pieces_and_kept_ones_have_their_shares(whole_word):
+    options = {"mask_share": 0.6, "random_share": 0.3, "share": 0.5, "whole_word": whole_word}
+    read, chosen, _ = masked(40_000, sizes=(1, 2, 3), **options)
+    assert chosen.mean() == pytest.approx(0.5, abs=1e-4)
+    found = read[chosen]
+    shares = [np.mean(found == 4), np.mean((found >= 5) & (found != 7)), np.mean(found == 7)]
+    # A random piece is the same one in 1 of 20 cases.
+    np.testing.assert_allclose(shares, [0.6, 0.3 * 19 / 20, 0.1 + 0.3 / 20], atol=0.015)
+    assert (read[~chosen] == 7).all()
+    assert set(read) == {4, *range(5, 25)}
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(0, 99))
+def test_whole_words_are_masked_whole_and_share_one_fate(sizes, seed):
+    options = {"whole_word": True, "mask_share": 0.5, "random_share": 0.0}
+    read, chosen, words = masked(len(sizes), seed, sizes, **options)
+    assert chosen.any()
+    for word in range(len(sizes)):
+        assert len(set(chosen[words == word])) == 1
+        assert len(set(read[words == word])) == 1
+
+
+def test_special_pieces_are_neither_masked_nor_drawn():
+    pieces = np.tile([1, 9, 10], 2000)  # 1: a word that the tokenizer does not know
+    settings = quick(share=0.6, mask_share=0.0, random_share=1.0)
+    random = np.random.default_rng(0)
+    read, chosen = mask_pieces(pieces, np.arange(6000), settings, VOCABULARY, random)
+    assert not chosen[pieces == 1].any()
+    assert chosen.sum() == round(0.6 * 4000)
+    assert (read[chosen] >= 5).all()
+    assert not mask_pieces(pieces[:1], np.arange(1), settings, VOCABULARY, random)[1].any()
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.booleans()), min_size=1, max_size=30),
+    st.integers(2, 20),
+    st.booleans(),
+)
+def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
+    """Blocks are of one document, as long as fits, and split sentences between words only."""
+
+    class TwoPieces:
+        """Two pieces a word: the word's number twice."""
+
+        def pieces(self, texts):
+            words = [int(w) for words in texts for w in words]
+            return np.repeat(words, 2), np.arange(0, 2 * len(words) + 1, 2), 0
+
+    numbers, document, sentences = itertools.count(), 0, []
+    for size, begins in text:
+        document += begins
+        sentences.append(
+            Sentence(tuple(str(next(numbers)) for _ in range(size)), document=document)
+        )
+    blocks, counts = lm.cut_blocks(sentences, TwoPieces(), capacity, even=even)
+    n_words = next(numbers)
+    assert np.concatenate([b.pieces for b in blocks]).tolist() == sorted([*range(n_words)] * 2)
+    of_word = {int(w): s.document for s in sentences for w in s.words}
+    for block in blocks:
+        assert 1 <= len(block.pieces) <= capacity
+        assert len({of_word[w] for w in block.pieces.tolist()}) == 1
+        assert len(block.pieces) % 2 == 0
+    assert counts["split_sentences"] == sum(2 * size > capacity for size, _ in text)
+    for left, right in itertools.pairwise(blocks):  # no room was left for the next sentence
+        if left.document == right.document and not even:
+            begun = next(s for s in sentences if str(right.pieces[0]) in s.words)
+            assert len(left.pieces) + min(2 * len(begun), capacity) > capacity - 1
+
+
+@pytest.mark.parametrize("sizes", [[2, 2], [4, 6, 3, 1, 8], [20, 2, 2], [1, 1], [2], [7]])
+def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(sizes):
+    blocks = blocks_of(sizes)
+    rows = lm.pair_blocks(blocks, np.random.default_rng(1))
+    used = [b for a, b, _ in rows for b in (a, b) if b >= 0]
+    assert sorted(used) == list(range(len(blocks)))
+    labels = [label for *_, label in rows]
+    pairs = sum(size // 2 for size in sizes)
+    assert labels.count(lm.NONE) == len(rows) - pairs == sum(size % 2 for size in sizes)
+    assert labels.count(lm.RANDOM) == (max(2, pairs // 2) if pairs > 1 else 0)
+    for a, b, label in rows:
+        assert (label == lm.FOLLOWS) == (b == a + 1 and blocks[a].document == blocks[b].document)
+        if label == lm.RANDOM and max(sizes) // 2 <= pairs // 4:
+            assert blocks[a].document != blocks[b].document
+
+
+def text_of(corpus, source, nsp, settings=QUICK, capacity=15):
+    wordpieces = load_wordpieces(source)
+    model, vocabulary, _ = lm.load_language_model(source, nsp=nsp, seed=1)
+    blocks, _ = lm.cut_blocks(corpus["dev"].sentences, wordpieces, capacity, even=nsp)
+    return model, MaskedText(blocks, wordpieces, vocabulary, settings, nsp=nsp, seed=1)
+
+
+def test_a_pair_as_bert_reads_it(corpus, tiny_bert):
+    _, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=True)
+    (cls,), (sep,) = text.wordpieces.prefix, text.wordpieces.suffix
+    batch = text.collate([text[row] for row in range(len(text))])
+    seen = []
+    for row, (a, b, label) in enumerate(text.rows):
+        first, second = text.blocks[a].pieces, text.blocks[b].pieces if b >= 0 else None
+        whole = [cls, *first, sep, *([] if second is None else [*second, sep])]
+        ids, labels = batch["input_ids"][row].numpy(), batch["labels"][row].numpy()
+        assert np.where(labels >= 0, labels, ids)[: len(whole)].tolist() == whole
+        assert (batch["attention_mask"][row] == 1).sum() == len(whole)
+        assert batch["token_type_ids"][row].sum() == (0 if second is None else len(second) + 1)
+        assert batch["next_sentence_label"][row] == label
+        assert (labels[len(whole) :] == -100).all()
+        seen.append((labels >= 0).sum())
+    assert min(seen) >= 1
+
+
+def test_masks_of_train_change_with_the_epoch_and_the_seed(corpus, tiny_bert):
+    _, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=False)
+
+    def read(epoch, seed=1):
+        text.seed = seed
+        text.set_epoch(epoch)
+        return tuple(itertools.chain(*(text[i]["input_ids"].tolist() for i in range(len(text)))))
+
+    assert read(0) == read(0)
+    assert len({read(0), read(1), read(2), read(0, seed=2)}) == 4
+
+
+def expected_losses(model, text):
+    """Mean losses by transformers' own forward, a row at a time."""
+    sums, counts = np.zeros(2), np.zeros(2)
+    for row in (text[i] for i in range(len(text))):
+        given = {k: row[k][None] for k in ("input_ids", "token_type_ids") if k in row}
+        with torch.no_grad():
+            output = model(**given)
+        logits = output.prediction_logits if text.nsp else output.logits
+        sums[0] += cross_entropy(logits[0], row["labels"], reduction="sum").item()
+        counts[0] += (row["labels"] >= 0).sum().item()
+        if text.nsp and row["next_sentence_label"] >= 0:
+            label = row["next_sentence_label"][None]
+            sums[1] += cross_entropy(output.seq_relationship_logits, label).item()
+            counts[1] += 1
+    return sums / np.maximum(counts, 1)
+
+
+@pytest.mark.parametrize(("family", "nsp"), [*((f, "off") for f in FAMILIES), ("bert", "on")])
+def test_losses_are_those_of_transformers(encoder_folder, corpus, tmp_path, family, nsp):
+    """Padding, batches, parts of batches, the head on masked pieces: none of it changes them."""
+    source = find_encoder(str(encoder_folder(family)))
+    settings = quick(nsp=nsp, max_length=33, token_budget=70, learning_rate=1e-9)
+    model, text = text_of(corpus, source, nsp == "on", settings, 15 if nsp == "on" else 31)
+    expected = expected_losses(model.eval(), text)
+    done = adapt(corpus, source, settings=settings, models_dir=tmp_path, **CPU)
+    row = done.history[0]
+    assert row.dev_mlm == pytest.approx(expected[0], rel=1e-4)
+    assert (row.dev_nsp or 0) == pytest.approx(expected[1], rel=1e-4)
+    assert (row.train_mlm, row.train_nsp) == (None, None)
+
+
+def test_parts_of_a_batch_change_nothing_but_rounding(corpus, tiny_bert, tmp_path):
+    bert = shutil.copytree(tiny_bert, tmp_path / "bert")
+    config = json.loads((bert / "config.json").read_text("utf-8"))
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (bert / "config.json").write_text(json.dumps(config), "utf-8")
+    found = []
+    for budget in (4096, 40):
+        settings = quick(epochs=2, token_budget=budget)
+        done = adapt(corpus, str(bert), settings=settings, models_dir=tmp_path, **CPU)
+        found.append([x for row in done.history[1:] for x in (row.train_mlm, row.dev_nsp)])
+    np.testing.assert_allclose(found[0], found[1], rtol=2e-4)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision):
+    """A sentence repeats its word, and its document the sentence."""
+    texts = [("fox fox", "lamb lamb")[n // 4 % 2] for n in range(64)]
+    corpus = corpus_of(texts, [n // 4 for n in range(64)])
+    settings = quick(epochs=15, learning_rate=5e-3)
+    rows, steps = [], []
+    done = adapt(
+        corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, device="cpu",
+        precision=precision, on_epoch=rows.append, on_step=lambda *s: steps.append(s),
+    )  # fmt: skip
+    assert rows == done.history
+    assert [row.epoch for row in rows] == list(range(16))
+    assert rows[-1].dev_perplexity < rows[0].dev_perplexity / 10
+    assert rows[-1].train_mlm < rows[1].train_mlm - 1.5
+    assert steps == [(n, len(steps)) for n in range(1, len(steps) + 1)]
+    assert {p.dtype for p in load_encoder(find_encoder(str(done.folder))).parameters()} == {
+        torch.float32
+    }
+
+
+def test_whole_words_and_other_shares_train(corpus, tiny_bert, tmp_path):
+    settings = quick(
+        epochs=5, learning_rate=5e-3, nsp="off", whole_word=True, share=0.4, mask_share=0.0,
+        random_share=0.5,
+    )  # fmt: skip
+    done = adapt(corpus, str(tiny_bert), settings=settings, models_dir=tmp_path)
+    assert {row.dev_nsp for row in done.history} == {None}
+    assert done.history[-1].dev_mlm < done.history[0].dev_mlm
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_folder_is_an_encoder_with_the_bases_tokenizer(
+    encoder_folder, corpus, tmp_path, family
+):
+    base = find_encoder(str(encoder_folder(family)))
+    done = adapt(corpus, base, settings=QUICK, models_dir=tmp_path, **CPU)
+    assert [p.name for p in tmp_path.iterdir()] == [done.folder.name]
+    assert (done.hit, done.nsp, bool(done.fresh)) == (False, family == "bert", True)
+    source = find_encoder(str(done.folder))
+    assert (source.config["model_type"], source.adapted_epochs) == (base.config["model_type"], 1)
+    after, before = (load_encoder(s).model.state_dict() for s in (source, base))
+    assert after.keys() == before.keys()
+    moved = [n for n in after if not torch.equal(after[n], before[n])]
+    assert len(moved) > 0.9 * len([n for n in after if after[n].is_floating_point()])
+    for path in source.folder.glob("tokenizer*"):
+        assert path.read_bytes() == (base.folder / path.name).read_bytes()
+    assert lm.load_language_model(source, nsp=done.nsp, seed=1)[2] == ()
+    assert len({p.stat().st_mode for p in source.folder.iterdir()}) == 1
+    # Trained further, it begins with its own heads: same seed, same masks of dev.
+    more = adapt(corpus, source, settings=QUICK, models_dir=tmp_path, **CPU)
+    assert more.history[0].dev_mlm == pytest.approx(done.history[-1].dev_mlm, rel=1e-5)
+
+
+def test_the_record_says_what_it_is(corpus, tiny_bert, tmp_path):
+    done = adapt(corpus, str(tiny_bert), settings=QUICK, models_dir=tmp_path, **CPU)
+    record = json.loads((done.folder / "adaptation.json").read_text("utf-8"))
+    source = find_encoder(str(tiny_bert))
+    assert done.folder.name == f"tiny-bert--tiny--{record['identity'][:8]}"
+    assert record["base"] == {"weights": source.weights_hash, "files": source.files_hash}
+    assert record["text"]["train"] == corpus["train"].text_fingerprint
+    assert (record["settings"]["nsp"], record["sequence_length"]) == (True, 40)
+    assert record["weights"] == find_encoder(str(done.folder)).weights_hash
+    assert record["history"][1]["dev_perplexity"] == done.history[1].dev_perplexity
+    assert record["seconds"] == sum(row.seconds for row in done.history)
+
+
+def test_a_finished_one_is_found_again_and_other_ones_have_other_names(
+    corpus, tiny_bert, tmp_path, monkeypatch
+):
+    options = {"settings": QUICK, "models_dir": tmp_path, **CPU}
+    done = adapt(corpus, str(tiny_bert), **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(lm, "train_language_model", None)  # a call would be a TypeError
+        (tmp_path / f".{done.folder.name}.lock").touch()
+        (tmp_path / f".{done.folder.name}.partial").mkdir()
+        assert adapt(corpus, str(tiny_bert), **options) == dataclasses.replace(done, hit=True)
+        assert list(tmp_path.iterdir()) == [done.folder]
+    same = adapt(corpus, str(tiny_bert), **options, overwrite=True)
+    assert weights_of(same) == weights_of(done)  # to the bit
+    for change in ({"seed": 2}, {"settings": quick(share=0.2)}):
+        other = adapt(corpus, str(tiny_bert), **(options | change))
+        assert (other.hit, weights_of(other) == weights_of(done)) == (False, False)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_is_in_the_folder_is_kept(corpus, tiny_bert, tmp_path):
+    out = tmp_path / "out"
+    options = {"settings": QUICK, "out": out, **CPU}
+
+    def refused(model=tiny_bert, **changes):
+        with pytest.raises(InputError):
+            adapt(corpus, str(model), **(options | changes))
+
+    out.mkdir()
+    done = adapt(corpus, str(tiny_bert), **options)  # an empty folder may be filled
+    refused(seed=2)
+    refused(model=out, overwrite=True)
+    refused(out=out / "config.json")
+    assert adapt(corpus, str(tiny_bert), **options) == dataclasses.replace(done, hit=True)
+    replaced = adapt(corpus, str(tiny_bert), **(options | {"seed": 2}), overwrite=True)
+    (out / "model.safetensors").write_bytes(weights_of(replaced)[:-4] + b"four")
+    refused(seed=2)  # damaged
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.txt").write_text("the only copy")
+    refused(out=tmp_path / "foreign", overwrite=True)
+    assert (tmp_path / "foreign" / "thesis.txt").read_text() == "the only copy"
+    refused(out="/")
+
+
+class Stopped(Exception):
+    """In place of a kill."""
+
+
+@pytest.mark.parametrize("stop_after", [1, 2, 3])
+def test_an_interrupted_adaptation_ends_with_the_same_weights(
+    corpus, tiny_bert, tmp_path, monkeypatch, stop_after
+):
+    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    options = {"settings": quick(epochs=3), **CPU}
+    out, steps, rows = tmp_path / "stopped", [], []
+
+    def stop(row):
+        if row.epoch == stop_after:
+            raise Stopped
+
+    expected = adapt(corpus, str(tiny_bert), out=tmp_path / "whole", **options)
+    with pytest.raises(Stopped):
+        adapt(corpus, str(tiny_bert), out=out, **options, on_epoch=stop)
+    left = [".stopped.partial"] if stop_after > 1 else []
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*left, "whole"]
+    done = adapt(
+        corpus, str(tiny_bert), out=out, **options,
+        on_epoch=rows.append, on_step=lambda *s: steps.append(s),
+    )  # fmt: skip
+    assert rows == done.history
+    assert [timeless(r) for r in rows] == [timeless(r) for r in expected.history]
+    assert steps[0][0] == (stop_after - 1) * steps[0][1] // 3 + 1
+    assert weights_of(done) == weights_of(expected)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["stopped", "whole"]
+    assert {p.name for p in done.folder.iterdir()} == {p.name for p in expected.folder.iterdir()}
+
+
+def test_checkpoints_of_other_settings_and_incomplete_ones_are_not_used(
+    corpus, tiny_bert, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    options = {"settings": quick(epochs=3), "out": tmp_path / "out", **CPU}
+
+    def steps_after(spoil, **changes):
+        def stop(row):
+            if row.epoch == 2:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            adapt(corpus, str(tiny_bert), **options, overwrite=True, on_epoch=stop)
+        (kept,) = (tmp_path / ".out.partial").iterdir()
+        spoil(kept)
+        steps = []
+        again = options | {"overwrite": True, "on_step": lambda *s: steps.append(s)} | changes
+        adapt(corpus, str(tiny_bert), **again)
+        return steps
+
+    assert steps_after(lambda kept: None)[0][0] > 1
+    assert steps_after(lambda kept: None, settings=quick(epochs=3, share=0.3))[0][0] == 1
+    assert steps_after(lambda kept: (kept / lm.COMPUTATION).unlink())[0][0] == 1
+
+
+def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path, monkeypatch):
+    """The new encoder is whole by then: it is neither lost nor trained again."""
+    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
+    adapt(corpus, str(tiny_bert), **options, seed=2)
+    plain = os.replace
+
+    def kill(old, new):
+        if Path(new) == tmp_path / "out":
+            raise Stopped
+        plain(old, new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", kill)
+        with pytest.raises(Stopped):
+            adapt(corpus, str(tiny_bert), **options, overwrite=True)
+    assert not (tmp_path / "out").exists()
+    assert adapt(corpus, str(tiny_bert), **options).hit
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_failed_write_loses_nothing(corpus, tiny_bert, tmp_path, monkeypatch):
+    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
+
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    def fail(**changes):
+        with monkeypatch.context() as patch:
+            patch.setattr(adaptation, "_copy_tokenizer", full)
+            with pytest.raises(FeatbertError, match=str(tmp_path)):
+                adapt(corpus, str(tiny_bert), **options, **changes)
+
+    fail()
+    assert not list(tmp_path.iterdir())
+    done = adapt(corpus, str(tiny_bert), **options)
+    fail(overwrite=True)
+    assert adapt(corpus, str(tiny_bert), **options) == dataclasses.replace(done, hit=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
+    """One works, the other is refused; what was finished meanwhile is not trained again."""
+    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
+    source = find_encoder(str(tiny_bert))
+    plan = plan_adaptation(corpus, source, **options)
+    with owning(tmp_path / "out"), pytest.raises(BusyError):
+        adapt(corpus, source, **options)
+    done = adapt(corpus, source, **options)
+    assert adaptation.run_adaptation(plan, corpus, source) == dataclasses.replace(done, hit=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_a_loss_that_is_not_finite_ends_training(corpus, tiny_bert, tmp_path, monkeypatch, epoch):
+    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
+
+    def spoil(row):
+        if row.epoch == epoch:
+            monkeypatch.setattr(lm, "cross_entropy", broken)
+
+    if epoch == 0:
+        monkeypatch.setattr(lm, "cross_entropy", broken)
+    settings = quick(epochs=3)
+    with pytest.raises(lm.NotFiniteError, match="nan"):
+        adapt(corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, **CPU, on_epoch=spoil)
+    assert not list(tmp_path.iterdir())
+
+
+ONE_DOCUMENT, NO_NEIGHBOURS, NO_DOCUMENTS = [0, 0], [0, 1], None
+
+
+@pytest.mark.parametrize(
+    ("family", "documents", "auto"),
+    [
+        ("bert", ONE_DOCUMENT, True),
+        ("bert", NO_NEIGHBOURS, False),
+        ("bert", NO_DOCUMENTS, False),
+        ("roberta", ONE_DOCUMENT, False),
+    ],
+)
+def test_next_sentence_prediction_where_it_can_be(encoder_folder, family, documents, auto):
+    source, corpus = find_encoder(str(encoder_folder(family))), corpus_of(["a b", "c"], documents)
+    assert decide_nsp(corpus, source, "auto") is auto
+    assert decide_nsp(corpus, source, "off") is False
+    if auto:
+        assert decide_nsp(corpus, source, "on")
+    else:
+        with pytest.raises(InputError):
+            decide_nsp(corpus, source, "on")
+
+
+def test_train_and_dev_are_needed(corpus, tiny_bert):
+    source = find_encoder(str(tiny_bert))
+    for left in ("train", "dev"):
+        with pytest.raises(InputError):
+            decide_nsp(Corpus("less", {left: corpus[left]}), source, "off")
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"share": 0.0}, ["share"]),
+        ({"mask_share": 0.8, "random_share": 0.3}, ["1.1"]),
+        ({"epochs": 0, "nsp": "maybe"}, ["epochs", "nsp"]),
+        ({"max_length": 3, "learning_rate": float("nan")}, ["max_length", "learning_rate"]),
+    ],
+)
+def test_settings_out_of_range_are_all_named(given, names):
+    with pytest.raises(InputError) as error:
+        quick(**given)
+    assert all(name in str(error.value) for name in names)
+    quick(mask_share=0.9, random_share=0.1)
+
+
+def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, tiny_bert, tmp_path):
+    bert = shutil.copytree(tiny_bert, tmp_path / "bert")
+    models = tmp_path / "models"
+    with pytest.raises(InputError, match="40"):
+        adapt(corpus, str(bert), settings=quick(max_length=41), models_dir=models, **CPU)
+    path = bert / "tokenizer_config.json"
+    config = json.loads(path.read_text("utf-8"))
+    del config["mask_token"]
+    path.write_text(json.dumps(config), "utf-8")
+    with pytest.raises(InputError, match="bert"):
+        adapt(corpus, str(bert), settings=QUICK, models_dir=models, **CPU)
+    assert not models.exists()
+
+
+@pytest.mark.parametrize(("nsp", "split"), [("off", 1), ("on", 2)])
+def test_what_is_unusual_is_counted(tiny_bert, tmp_path, nsp, split):
+    # 10 and 20 and 40 pieces; 38 fit alone, and half of 37 into each side of a pair
+    texts = [". " * 10, ". " * 19 + "\u200b", ". " * 40]
+    corpus = corpus_of([*texts, *["."] * 4], [0, 0, 0, 1, 1, 2, 2])
+    done = adapt(corpus, str(tiny_bert), settings=quick(nsp=nsp), models_dir=tmp_path)
+    assert done.counts == {"split_sentences": 2 * split, "unknown_words": 2}  # of train and dev
+
+
+def test_importing_is_light():
+    assert set(loaded("import featbert.training.adapt")) <= {"pydantic"}
+
+
+def timeless(row):
+    return dataclasses.replace(row, seconds=0.0)
+
+
+def weights_of(adapted):
+    return (adapted.folder / "model.safetensors").read_bytes()
