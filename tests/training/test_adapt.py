@@ -54,7 +54,7 @@ def corpus_of(texts, documents=None):
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """24 sentences in 8 documents; dev has 6 in 2."""
-    return load_corpus(write_corpus(tmp_path_factory.mktemp("corpus") / "tiny"), tagged=False)
+    return load_corpus(write_corpus(tmp_path_factory.mktemp("corpus") / "tiny"), targets=None)
 
 
 def blocks_of(sizes):
