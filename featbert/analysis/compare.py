@@ -111,23 +111,21 @@ class Comparison:
         return comparison_frame(self, by_seed=by_seed)
 
     def plot(
-        self, kind: str = "seeds", *, split: str = "dev", width: float | None = None
+        self, kind: str = "seeds", *, split: str | None = None, width: float | None = None
     ) -> Figure:
         """A figure of the comparison; in a notebook it shows itself.
 
         Args:
-            kind: "seeds" (F1 of every seed), "pareto" (F1 against cost), "layers" (F1 by single
-                layer), "freezing" (F1 by frozen layers), "mix" (learned weights of layers),
-                "training" (loss and dev F1 by epoch), "types" (F1 by entity type) or "learning"
-                (F1 by the share of train that was learned from).
-            split: "dev" or "test", where the kind has to do with one.
-            width: inches, 7 by default.
+            kind: a name of `featbert.report.figures.registry.NAMES`, such as "seeds" or "pareto";
+                where a kind has several figures, "types-length" is one of them.
+            split: the first evaluated split by default.
+            width: inches; by default one column of a page or both, as the figure needs.
 
         Raises:
             InputError: an unknown kind or split, or one that these runs have nothing for.
-            MissingError: matplotlib is not installed, or predictions are needed and missing.
+            MissingError: matplotlib is not installed.
         """
-        figure: Figure = late("featbert.report.notebook_plot", "plot")(
+        figure: Figure = late("featbert.report.figures.registry", "plot")(
             self, kind, split=split, width=width
         )
         return figure

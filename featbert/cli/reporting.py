@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def check_report(path: Path) -> None:
     """Raises InputError for a path that no report can be written to, before any work."""
-    from featbert.report.html.writing import check_report_path
+    from featbert.report.html.page import check_report_path
 
     check_report_path(path)
 
@@ -38,8 +38,7 @@ def write_html(
     from featbert.analysis.cost import with_costs
     from featbert.analysis.scorers import with_scorers
     from featbert.analysis.significance import with_significance
-    from featbert.report.html.page import html_report
-    from featbert.report.html.writing import write_report
+    from featbert.report.html.page import html_report, write_report
     from featbert.tasks.entities import TASK
 
     told = [

@@ -85,22 +85,33 @@ def write_figures(
     comparisons: Sequence[Comparison],
     matrices: Sequence[TransferMatrix] = (),
     published: Sequence[PublishedMatrix] = (),
+    *,
+    only: Sequence[str] = (),
 ) -> list[Path]:
     """Each figure as PNG and PDF; the files that were written.
 
     Figures of several comparisons are numbered in the order of their tables.
+
+    Args:
+        only: names of kinds; all of them by default.
     """
-    from featbert.report.figures.choosing import figures_of
-    from featbert.report.figures.saving import save_figure
+    from featbert.report.figures.registry import comparison_figures, transfer_figures
+    from featbert.report.figures.style import save_figure
 
     written = []
     with stage("drawing", "figures") as tell:  # how many there are shows as they are drawn
         for number, comparison in enumerate(comparisons, 1):
-            last = number == len(comparisons)
-            grids = (matrices, published) if last else ((), ())
             prefix = "" if len(comparisons) == 1 else f"{number}-"
-            for name, figure in figures_of(comparison, *grids):
-                paths = [folder / f"{prefix}{name}{ending}" for ending in FIGURE_FORMATS]
+            found = [
+                (prefix + name, figure) for _, name, figure in comparison_figures(comparison, only)
+            ]
+            if number == len(comparisons):
+                found += [
+                    (name, figure)
+                    for _, name, figure in transfer_figures(matrices, published, only)
+                ]
+            for name, figure in found:
+                paths = [folder / f"{name}{ending}" for ending in FIGURE_FORMATS]
                 written += [save_figure(figure, path) for path in paths]
                 tell(1)
     return written

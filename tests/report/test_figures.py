@@ -1,507 +1,485 @@
-import functools
+"""Figures: they hold the numbers of their rows, and their texts can be read."""
+
+from __future__ import annotations
+
+import dataclasses
 import itertools
+import struct
+import sys
+import types
+from pathlib import Path
 
 import matplotlib
 import pytest
-from matplotlib.colors import to_rgba
-from matplotlib.patches import Rectangle
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.text import Text
 
+from featbert.analysis.breakdowns import Breakdown
 from featbert.analysis.compare import compare
-from featbert.analysis.curves import freezing_points, layer_points, mix_points
+from featbert.analysis.reproduction import reproduce
+from featbert.analysis.rows import Statistic
+from featbert.analysis.seeds import t_interval
 from featbert.analysis.transfer import transfer_matrices
-from featbert.analysis.transfer_published import beside, published_matrices
+from featbert.analysis.transfer_published import published_matrices
 from featbert.errors import FeatbertError, InputError
-from featbert.report.figures import style
-from featbert.report.figures.choosing import figures_of
-from featbert.report.figures.curve import freezing_curve, layer_curve
-from featbert.report.figures.heatmap import transfer_heatmap
-from featbert.report.figures.mix import mix_weights
-from featbert.report.figures.saving import save_figure
-from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH
+from featbert.report.figures import registry, style
+from featbert.report.figures.registry import (
+    NAMES,
+    comparison_figures,
+    figure,
+    kind_of,
+    plot,
+    transfer_figures,
+)
+from featbert.report.figures.style import COLORS, COLUMN_WIDTH, FULL_WIDTH, save_figure
+from featbert.report.figures.values import tuning_look
+from featbert.runs.published import PublishedRow, PublishedTable
 from featbert.runs.record import Mix
-from tests.analysis.evaluation_records import evaluate, language_run, transfer_runs
-from tests.analysis.records import make_run, make_seeds
-from tests.processes import python
-from tests.report.reading_figures import cell_texts, check_readable, panels, texts
+from tests.analysis.evaluation_records import evaluate, transfer_runs
+from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
+from tests.analysis.test_significance import both
 
-LANGUAGES = ("de", "en", "nl")
-F1 = {
-    (a, b): (0.8 if a == b else 0.5) + 0.01 * i
-    for i, (a, b) in enumerate(itertools.product(LANGUAGES, LANGUAGES))
+DEV = {
+    "embeddings": [0.45, 0.46, 0.44],
+    "last": [0.62, 0.61, 0.615],
+    "concat_last4": [0.63, 0.64, 0.635],
+    "fine-tuning": [0.66, 0.655, 0.67],
 }
-FEATURES = {
-    "embeddings": 0.80,
-    "last": 0.915,
-    "sum_last4": 0.917,
-    "weighted_last4": 0.918,
-    "concat_last4": 0.919,
-    "weighted_all": 0.916,
-}
-FREEZING = {None: 0.93, 0: 0.929, 3: 0.925, 6: 0.92, 9: 0.91, 12: 0.88}
+HOSTILE = "$x^2$ \x1b[31m \u202e" + "long_name_" * 12
 
 
-@pytest.fixture(scope="module")
-def matrices(tmp_path_factory):
-    """Features, and fine-tuning with a Chinese column that only one run of English has."""
-    folder = tmp_path_factory.mktemp("matrices")
-    features = transfer_runs(folder / "a", F1, seeds=(1,))
-    tuned = transfer_runs(folder / "b", F1, layers=None)
-    evaluate(tuned[3], "zh", 0.25)
-    return transfer_matrices([*features, *tuned])
-
-
-@functools.cache
-def freezing(seeds=(-0.004, 0.0, 0.004), long=""):
-    deep = {"encoder_layers": 12}
-    runs = []
-    for k, f1 in FREEZING.items():
-        settings = {"freeze_to": k}
-        dev = [f1 + off for off in seeds]
-        runs += make_seeds(f"k{k}", dev, layers=None, settings=settings, signature=deep)
-    for layers, f1 in FEATURES.items():
-        dev = [f1 + off for off in seeds]
-        runs += make_seeds(layers, dev, layers=layers + long, signature=deep)
+def one(runs):
     (comparison,) = compare(runs)
-    return freezing_points(comparison)
+    return comparison
 
 
-@functools.cache
-def layers(num_layers=6):
-    runs = []
-    for layer in range(num_layers + 1):
-        for name, lstm in (("b", 2), ("p", 0)):
-            dev = [0.6 + 0.05 * lstm + 0.01 * layer + 0.002 * seed for seed in range(2)]
-            runs += make_seeds(
-                f"{name}{layer}",
-                dev,
-                layers=f"layer:{layer}",
-                layer_indices=[layer],
-                settings={"lstm_layers": lstm},
-                signature={"encoder_layers": num_layers},
-            )
-    (comparison,) = compare(runs)
-    return layer_points(comparison)
-
-
-@functools.cache
-def mixes(seeds=3, k=6):
-    runs = []
-    for name, indices in (
-        ("weighted_all", range(1, k + 1)),
-        ("weighted_last4", range(k - 3, k + 1)),
-    ):
-        for seed in range(1, seeds + 1):
-            raw = [1 + (layer * seed) % 4 for layer in indices]
-            weights = [w / sum(raw) for w in raw]
-            mix = Mix(list(indices), weights, 1.0 + seed / 10)
-            runs.append(
-                make_run(
-                    f"{name}{seed}", seed=seed, layers=name, layer_indices=list(indices), mix=mix
-                )
-            )
-    return mix_points(runs)
-
-
-# Heat maps.
-
-
-def test_a_heat_map_holds_the_matrix(matrices):
-    (panel,) = panels(transfer_heatmap(matrices[0]))
-    expected = [[f"{100 * F1[a, b] - 1:.1f}" for b in LANGUAGES] for a in LANGUAGES]
-    assert cell_texts(panel) == expected
-    assert [t.get_text() for t in panel.get_xticklabels()] == list(LANGUAGES)
-    assert [t.get_text() for t in panel.get_yticklabels()] == list(LANGUAGES)
-    assert panel.get_title(loc="left") == "concat_last4"
-    # The first row is the highest.
-    assert panel.get_ylim() == (3, 0)
-
-
-def test_the_axes_and_the_scale_say_what_they_are(matrices):
-    shown = {text for text, _ in texts(transfer_heatmap(matrices[0]))}
-    assert {
-        "trained on",
-        "evaluated on (test)",
-        "entity F1 (%)",
-        "Entity F1 by language trained on and evaluated on",
-    } <= shown
-    assert any(text.startswith("all-MiniLM-L6-v2 · context: sentence · framed") for text in shown)
-
-
-def fills(axes):
-    return {
-        (int(patch.get_y()), int(patch.get_x())): patch.get_facecolor()
-        for patch in axes.patches
-        if isinstance(patch, Rectangle) and patch.get_fill()
-    }
-
-
-def test_panels_share_one_colour_scale(matrices):
-    first, second = panels(transfer_heatmap(*matrices, width=FULL_WIDTH))
-    assert second.get_title(loc="left") == "fine-tuning"
-    # The same mean in both has the same colour, though the second reaches lower.
-    (alone,) = panels(transfer_heatmap(matrices[0]))
-    lower = [fills(axes)[0, 0] for axes in (first, second, alone)]
-    features = matrices[0].means[0][0]
-    tuned = matrices[1].means[0][0]
-    assert features != tuned
-    assert (lower[0] == lower[1]) == (features == tuned)
-    twice = panels(transfer_heatmap(matrices[1], matrices[1], matrices[0]))
-    assert fills(twice[0]) == fills(twice[1]) == fills(second)
-    assert fills(alone) != fills(first)
-    bar = transfer_heatmap(*matrices).axes[-1]
-    assert bar.get_ylim() == (20, 90)
-
-
-def test_higher_is_darker_and_numbers_stand_out(matrices):
-    (panel,) = panels(transfer_heatmap(matrices[0]))
-    colors = fills(panel)
-    means = {(i, j): m for i, row in enumerate(matrices[0].means) for j, m in enumerate(row)}
-
-    def luminance(color):
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    ordered = [luminance(colors[cell]) for cell in sorted(means, key=means.get)]
-    assert ordered == sorted(ordered, reverse=True)
-    for text in panel.texts:
-        x, y = text.get_position()
-        one, other = luminance(colors[int(y), int(x)]), luminance(to_rgba(text.get_color()))
-        assert (max(one, other) + 0.05) / (min(one, other) + 0.05) >= 4.5
-
-
-def test_own_languages_are_framed_and_empty_cells_are_empty(matrices):
-    (panel,) = panels(transfer_heatmap(matrices[1]))
-    frames = {
-        (int(p.get_y()), int(p.get_x()))
-        for p in panel.patches
-        if isinstance(p, Rectangle) and not p.get_fill()
-    }
-    assert frames == {(0, 0), (1, 1), (2, 2)}
-    zh = [row[3] for row in cell_texts(panel)]
-    assert zh == ["–", "25.0", "–"]
-    colors = fills(panel)
-    assert colors[0, 3] == colors[2, 3] != colors[1, 3]
-    assert len(set(colors[0, 3][:3])) == 1
-
-
-def test_published_matrices_stand_beside(matrices):
-    published = [beside(one, matrices[1]) for one in published_matrices()]
-    figure = transfer_heatmap(matrices[1], *published)
-    mine, pires, wu = panels(figure)
-    assert cell_texts(pires)[0] == ["82.0", "73.8", "76.2", "70.0"]
-    assert [t.get_text() for t in pires.get_xticklabels()] == ["de", "en", "nl", "es"]
-    assert pires.get_title(loc="left").replace("\n", " ").startswith("published: Pires")
-    assert cell_texts(wu)[1] == ["69.6", "–", "77.6", "75.0"]
-    assert mine.get_position().height < wu.get_position().height
-    check_readable(figure)
-
-
-def test_without_a_score_there_is_nothing_to_draw(tmp_path):
-    run = language_run(tmp_path, "en", test=None)
-    with pytest.raises(InputError, match="with a score in it expected"):
-        transfer_heatmap()
-    assert transfer_matrices([run]) == []
-
-
-@pytest.mark.parametrize(
-    ("width", "panels"), [(COLUMN_WIDTH, 1), (COLUMN_WIDTH, 2), (FULL_WIDTH, 5)]
-)
-def test_heat_maps_are_readable(matrices, width, panels):
-    figure = transfer_heatmap(*([*matrices] * 3)[:panels], width=width)
-    check_readable(figure)
-    assert figure.get_size_inches()[0] <= width + 1e-9
-
-
-def test_a_large_matrix_is_as_wide_as_its_numbers_need(tmp_path):
-    run = language_run(tmp_path, "en")
-    for i in range(30):
-        evaluate(run, f"x{i}", 1.0 if i == 3 else i / 31)
-    figure = transfer_heatmap(*transfer_matrices([run]))
-    check_readable(figure)
-    assert figure.get_size_inches()[0] > FULL_WIDTH
-
-
-@pytest.mark.parametrize("width", [COLUMN_WIDTH, FULL_WIDTH])
-def test_long_names_fit(tmp_path, width):
-    runs = [
-        language_run(
-            tmp_path,
-            language,
-            layers="concat:1,2,3,4,5,6,7,8,9,10,11,12",
-            signature={
-                "language": None,
-                "corpus": f"a_long_corpus_name_{language}",
-                "model": "/m" * 60,
-            },
-        )
-        for language in ("de", "en")
-    ]
-    evaluate(runs[0], "nl", corpus="another long corpus", language=None)
-    check_readable(transfer_heatmap(*transfer_matrices(runs) * 2, width=width))
-
-
-def test_names_are_text_and_no_formulas(tmp_path):
-    run = language_run(tmp_path, "en", layers="$x^2$ \x1b_{a}", signature={"model": r"$\frac$"})
-    evaluate(run, "$1$", language="$1$")
-    figure = transfer_heatmap(*transfer_matrices([run]))
-    shown = {text for text, _ in texts(figure)}
-    assert r"$x^2$ \x1b_{a}" in shown
-    assert "$1$" in shown
-
-
-# Curves.
-
-
-def test_a_freezing_curve_holds_the_points():
-    curve = freezing()
-    axes = freezing_curve(curve).axes[0]
-    (line,) = [line for line in axes.lines if line.get_marker() == "o"]
-    assert list(line.get_xdata()) == [0, 1, 2, 3, 4, 5]
-    assert list(line.get_ydata()) == pytest.approx([93, 92.9, 92.5, 92, 91, 88])
-    labels = [t.get_text() for t in axes.get_xticklabels()]
-    assert labels == ["none", "emb.", "3", "6", "9", "all"]
-    assert axes.get_ylabel() == "dev entity F1 (%)"
-    assert axes.get_xlabel() == "frozen up to layer"
-    assert axes.get_legend() is None
-
-
-def test_a_band_is_one_standard_deviation_and_dots_are_seeds():
-    axes = freezing_curve(freezing(), split="test").axes[0]
-    band, dots = axes.collections
-    vertices = band.get_paths()[0].vertices
-    at_none = sorted({round(float(y), 6) for x, y in vertices if x == 0})
-    assert at_none == pytest.approx([88 - 0.4, 88 + 0.4])
-    offsets = dots.get_offsets()
-    assert len(offsets) == 6 * 3
-    assert sorted(float(y) for x, y in offsets if x < 1) == pytest.approx([87.6, 88, 88.4])
-    assert axes.get_ylabel() == "test entity F1 (%)"
-
-
-def test_one_seed_has_neither_band_nor_dots():
-    figure = freezing_curve(freezing(seeds=(0.0,)))
-    band, dots = figure.axes[0].collections
-    assert len(dots.get_offsets()) == 0
-    assert all(len(path.vertices) == 0 for path in band.get_paths())
-    assert any("one seed" in text for text, _ in texts(figure))
-
-
-def test_frozen_features_are_labelled_levels():
-    figure = freezing_curve(freezing())
-    axes = figure.axes[0]
-    level = {
-        round(float(line.get_ydata()[0]), 6) for line in axes.lines if line.get_linestyle() == "--"
-    }
-    assert level == {round(100 * f1, 6) for f1 in FEATURES.values()}
-    labels = {text.get_text(): text.get_position() for text in axes.texts}
-    assert set(labels) == set(FEATURES)
-    # Labels are moved apart, and keep the order of their levels.
-    ordered = sorted(FEATURES, key=FEATURES.get)
-    heights = [labels[name][1] for name in ordered]
-    assert heights == sorted(heights)
-    assert all(x > 1 for x, _ in labels.values())
-
-
-@pytest.mark.parametrize("width", [COLUMN_WIDTH, FULL_WIDTH])
-@pytest.mark.parametrize("long", ["", " with a very long name indeed"])
-def test_freezing_curves_are_readable(width, long):
-    figure = freezing_curve(freezing(long=long), width=width)
-    check_readable(figure)
-    assert figure.get_size_inches()[0] == pytest.approx(width)
-
-
-def test_series_have_a_legend_and_shapes_of_their_own():
-    runs = [
-        make_run(f"{k}{rate}", layers=None, dev=0.5 + rate, settings={"freeze_to": k, "rate": rate})
-        for k in (None, 0, 3)
-        for rate in (0.1, 0.2)
-    ]
-    (comparison,) = compare(runs)
-    figure = freezing_curve(freezing_points(comparison))
-    (axes,) = figure.axes
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["rate=0.1", "rate=0.2"]
-    lines = [line for line in axes.lines if line.get_marker() not in ("", "None")]
-    assert (
-        len({line.get_marker() for line in lines}) == len({line.get_color() for line in lines}) == 2
-    )
-    assert [list(line.get_ydata()) for line in lines] == [
-        pytest.approx([60] * 3),
-        pytest.approx([70] * 3),
-    ]
-    check_readable(figure)
-
-
-def test_a_layer_curve_holds_both_taggers():
-    figure = layer_curve(layers())
-    (axes,) = figure.axes
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["BiLSTM", "linear probe"]
-    lstm, probe = axes.lines
-    assert list(lstm.get_xdata()) == list(probe.get_xdata()) == list(range(7))
-    assert list(lstm.get_ydata()) == pytest.approx([70.1 + n for n in range(7)])
-    assert list(probe.get_ydata()) == pytest.approx([60.1 + n for n in range(7)])
-    labels = [t.get_text() for t in axes.get_xticklabels()]
-    assert labels == ["emb.", "1", "2", "3", "4", "5", "6"]
-
-
-@pytest.mark.parametrize(
-    ("tried", "drawn"),
-    [([0, 1, 2], True), ([0, 5, 6], False), ([0, 4, 5, 6], True), ([6], False)],
-)
-def test_a_layer_curve_needs_neighbours(tried, drawn):
-    """The rows of BERT's table are no curve: nobody tried the layers between."""
-    runs = []
-    for layer in tried:
-        spec = {"layers": f"layer:{layer}", "layer_indices": [layer]}
-        runs += make_seeds(f"l{layer}", [0.6, 0.61], **spec)
-    (comparison,) = compare(runs)
-    assert ("layers-dev" in dict(figures_of(comparison))) == drawn
-
-
-@pytest.mark.parametrize(
-    ("width", "num_layers"),
-    [(COLUMN_WIDTH, 1), (COLUMN_WIDTH, 12), (COLUMN_WIDTH, 24), (FULL_WIDTH, 48)],
-)
-def test_layer_curves_are_readable(width, num_layers):
-    check_readable(layer_curve(layers(num_layers=num_layers), width=width))
-
-
-def test_curves_without_points_are_refused():
-    (comparison,) = compare([make_run("a", layers=None, test=None), make_run("b", test=None)])
-    with pytest.raises(InputError, match="fine-tuned row scored on test expected"):
-        freezing_curve(freezing_points(comparison), split="test")
-    with pytest.raises(InputError, match=r"single layer, scored on dev, expected"):
-        layer_curve(layer_points(comparison))
-    with pytest.raises(InputError, match="learned scalar mix expected"):
-        mix_weights()
-
-
-# Mix weights.
-
-
-def test_mix_weights_hold_means_seeds_and_spread():
-    profiles = mixes()
-    figure = mix_weights(*profiles)
-    for axes, profile in zip(figure.axes, profiles, strict=True):
-        bars = [p for p in axes.patches if isinstance(p, Rectangle)]
-        heights = [bar.get_height() for bar in bars]
-        assert heights == pytest.approx([weight.mean for weight in profile.weights])
-        assert sum(heights) == pytest.approx(1)
-        assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == pytest.approx(profile.layers)
-        lines, dots = axes.collections[::2], axes.collections[1::2]
-        for weight, spread, seeds in zip(profile.weights, lines, dots, strict=True):
-            (_, low), (_, high) = spread.get_segments()[0]
-            assert (low, high) == pytest.approx((weight.mean - weight.sd, weight.mean + weight.sd))
-            assert [y for _, y in seeds.get_offsets()] == pytest.approx(weight.values)
-        (equal,) = axes.lines
-        assert equal.get_ydata()[0] == pytest.approx(1 / len(profile.layers))
-        assert [t.get_text() for t in axes.get_xticklabels()] == [str(n) for n in profile.layers]
-        assert axes.get_title(loc="left").startswith(profile.label)
-    assert "scale 1.20 ± 0.10" in figure.axes[0].get_title(loc="left")
-
-
-@pytest.mark.parametrize(
-    ("width", "seeds", "k"), [(COLUMN_WIDTH, 1, 4), (COLUMN_WIDTH, 2, 24), (FULL_WIDTH, 3, 12)]
-)
-def test_mix_weights_are_readable(width, seeds, k):
-    check_readable(mix_weights(*mixes(seeds, k), width=width))
-
-
-# Files and style.
-
-
-def every_figure(matrices):
+def single_layers(layers=range(7)):
+    """A BiLSTM (0.7 + layer) and a probe (0.5 + layer) for each layer, in percent."""
     return [
-        transfer_heatmap(matrices[1], width=COLUMN_WIDTH),
-        freezing_curve(freezing()),
-        layer_curve(layers()),
-        mix_weights(*mixes()),
+        run
+        for layer, (name, lstm) in itertools.product(layers, (("b", 2), ("p", 0)))
+        for run in make_seeds(
+            f"{name}{layer}",
+            [0.5 + 0.1 * lstm + 0.01 * layer + 0.002 * seed for seed in range(2)],
+            layers=f"layer:{layer}",
+            layer_indices=[layer],
+            settings={"lstm_layers": lstm},
+        )
     ]
 
 
-@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
-def test_a_figure_is_the_same_bytes_whatever_the_settings(tmp_path, matrices, kind):
-    for figure in every_figure(matrices)[::2]:
-        first = save_figure(figure, tmp_path / "a" / f"x.{kind}").read_bytes()
-        with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
-            again = save_figure(figure, tmp_path / f"y.{kind}").read_bytes()
-        assert first == again
-        assert len(first) > 2000
-        for told in (b"Date", b"Matplotlib v", b"dc:creator"):
-            assert told not in first
-    assert list(tmp_path.rglob("*.tmp")) == []
+def frozen(steps=(None, 0, 2, 4, 6)):
+    runs = [
+        run
+        for n, highest in enumerate(steps)
+        for run in make_seeds(
+            f"k{highest}",
+            [0.9 - 0.02 * n, 0.91 - 0.02 * n],
+            layers=None,
+            settings={"freeze_to": highest},
+        )
+    ]
+    levels = {"last": 0.80, "concat_last4": 0.801, "weighted_all": 0.85}
+    return runs + [
+        run for name, f1 in levels.items() for run in make_seeds(name, [f1], layers=name)
+    ]
 
 
-def test_drawing_heeds_no_settings(matrices):
-    usual = [figure.canvas.buffer_rgba().tobytes() for figure in drawn(matrices)]
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "text.color": "red"}):
-        figures = drawn(matrices)
-    assert [figure.canvas.buffer_rgba().tobytes() for figure in figures] == usual
+def shares():
+    return [
+        make_run(
+            f"{layers}-{share}",
+            layers=layers,
+            dev=0.4 + share / (5 if layers else 3),
+            settings={"epochs": 4, "train_share": share},
+            train_sentences=round(600 * share),
+        )
+        for layers, share in itertools.product(("last", None), (0.1, 0.3, 1.0))
+    ]
 
 
-def drawn(matrices):
-    found = every_figure(matrices)
-    for figure in found:
-        figure.canvas.draw()
-    return found
-
-
-def test_another_process_writes_the_same_bytes_and_changes_no_settings(tmp_path):
-    code = (
-        "import sys, matplotlib; before = matplotlib.rcParams.copy()\n"
-        "from tests.report.test_figures import *\n"
-        "for kind in ('png', 'pdf', 'svg'):\n"
-        "    save_figure(freezing_curve(freezing()), f'{sys.argv[1]}/other.{kind}')\n"
-        "print(matplotlib.rcParams.copy() == before, 'matplotlib.pyplot' in sys.modules)"
+def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
+    """A heat map's numbers: row i, bucket j is 10 (i + j) percent."""
+    rows = {
+        row.name: {b: Statistic.of([0.1 * (i + j)]) for j, b in enumerate(buckets)}
+        for i, row in enumerate(comparison.rows)
+    }
+    found = Breakdown(
+        facet, "entity type", "dev", {b: 1000 + n for n, b in enumerate(buckets)}, rows
     )
-    assert python(code, tmp_path, env={"PYTHONHASHSEED": "12345"}) == "True False\n"
-    for kind in ("png", "pdf", "svg"):
-        here = save_figure(freezing_curve(freezing()), tmp_path / f"here.{kind}")
-        assert here.read_bytes() == (tmp_path / f"other.{kind}").read_bytes(), kind
+    return dataclasses.replace(comparison, breakdowns=(*comparison.breakdowns, found))
 
 
-def test_a_picture_has_two_hundred_dots_an_inch(tmp_path):
-    figure = freezing_curve(freezing())
-    path = save_figure(figure, str(tmp_path / "x.PNG"))
-    header = path.read_bytes()[16:24]
-    size = int.from_bytes(header[:4]), int.from_bytes(header[4:])
-    assert size == tuple(int(200 * inches) for inches in figure.get_size_inches())
+def published(comparison):
+    table = PublishedTable(
+        id="devlin-table",
+        title="A table",
+        source="Somebody 2019",
+        corpus="CoNLL-2003 English",
+        verified="transcription",
+        rows=(
+            PublishedRow(tuning="full", dev=96.4, test=92.4),
+            PublishedRow(tuning="none", layers="last", dev=94.9),
+        ),
+    )
+    return dataclasses.replace(comparison, reproductions=(reproduce(comparison, table),))
 
 
-def test_a_figure_that_cannot_be_written_leaves_nothing(tmp_path):
-    figure = freezing_curve(freezing())
-    with pytest.raises(InputError, match=r"\.png, \.pdf, \.svg expected, found 'x\.pgn'.*'\.png'"):
-        save_figure(figure, tmp_path / "x.pgn")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FeatbertError, match="cannot be written"):
-        save_figure(figure, tmp_path / "file" / "x.png")
-    (tmp_path / "folder.png").mkdir()
-    with pytest.raises(FeatbertError, match="cannot be written"):
-        save_figure(figure, tmp_path / "folder.png")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.png"]
+def matrices(tmp_path):
+    f1 = {(a, b): 0.5 + 0.3 * (a == b) for a, b in itertools.product(("de", "en", "nl"), repeat=2)}
+    runs = transfer_runs(tmp_path / "a", f1, seeds=(1,))
+    tuned = transfer_runs(tmp_path / "b", f1, layers=None)
+    evaluate(tuned[3], "zh", 0.25)
+    return transfer_matrices([*runs, *tuned])
 
 
-def test_places_are_spread_as_little_as_needed():
-    assert style.spread([], 1, 0, 9) == []
-    assert style.spread([5, 1], 1, 0, 9) == [5, 1]
-    assert style.spread([3.0, 3.0, 3.0], 1, 0, 9) == pytest.approx([2, 3, 4])
-    assert style.spread([0.0, 0.1], 1, 0, 9) == pytest.approx([0, 1])
-    assert style.spread([9.0, 8.9, 4.0], 1, 0, 9) == pytest.approx([9, 8, 4])
-    places = [0.1 * i for i in range(8)]
-    moved = style.spread(places, 1, 0, 7)
-    assert moved == sorted(moved)
-    assert moved == pytest.approx(range(8))
+# What each kind has something to show in.
+SHOWN = {
+    "seeds": lambda: one(usual_runs()),
+    "pareto": lambda: one(usual_runs()),
+    "learning": lambda: one(shares()),
+    "layers": lambda: one(single_layers()),
+    "freezing": lambda: one(frozen()),
+    "mix": lambda: one(usual_runs()),
+    "types": lambda: broken_down(one(usual_runs())),
+    "published": lambda: published(one(usual_runs())),
+    "training": lambda: one(trained()),
+}
 
 
-def test_text_is_wrapped_to_its_room():
-    text = "one two three " * 5 + "x" * 60
-    for width in (0.5, 1.0, 3.0):
-        lines = style.wrapped(text, width, 8).split("\n")
-        assert style.widest(lines, 8) <= width
-        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
-    # Words are kept whole where they fit.
-    assert style.wrapped("concat_last4 (learning_rate=0.001)", 1.3, 7).split("\n") == [
-        "concat_last4",
-        "(learning_rate=0.001)",
+def trained():
+    runs = []
+    for run in usual_runs():
+        epochs = ((1, 0.8, 0.3), (2, 0.2, None), (3, float("nan"), 0.6))
+        history = [make_epoch(*epoch) for epoch in epochs]
+        runs.append(
+            dataclasses.replace(
+                run, record=dataclasses.replace(run.record, history=history, best_epoch=3)
+            )
+        )
+    return runs
+
+
+def texts(figure):
+    """All text that shows, with its box in pixels."""
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    beyond = set()  # ticks outside of what an axis shows have labels that are not drawn
+    for axis in [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        ticks = [tick for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high]
+        beyond |= {label for tick in ticks for label in (tick.label1, tick.label2)}
+        if not axis.axes.axison:
+            beyond |= set(axis.axes.findobj(Text))
+    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    return [(t.get_text(), t.get_window_extent(renderer)) for t in found if t not in beyond]
+
+
+def check_readable(figure):
+    """No text is cut off by the figure's edge, and no two texts overlap."""
+    boxes = texts(figure)
+    page = figure.bbox
+    assert boxes
+    for text, box in boxes:
+        assert box.x0 >= page.x0 - 1, text
+        assert box.y0 >= page.y0 - 1, text
+        assert box.x1 <= page.x1 + 1, text
+        assert box.y1 <= page.y1 + 1, text
+    for (text, a), (other, b) in itertools.combinations(boxes, 2):
+        across, down = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        # A box has room for descenders that a line may not have.
+        assert min(across, down) <= 3, (text, other)
+
+
+def dots(axes):
+    """Places along x of dots, from the first row on."""
+    found = [c for c in axes.collections if isinstance(c, PathCollection)]
+    return [[float(x) for x, _ in one.get_offsets()] for one in found]
+
+
+def level_lines(axes):
+    """Ends of the lines that are level."""
+    segments = [
+        segment
+        for one in axes.collections
+        if isinstance(one, LineCollection)
+        for segment in one.get_segments()
     ]
-    assert style.wrapped("a\x1bb", 3, 8) == r"a\x1bb"
-    assert style.wrapped("ab", 0.001, 8) == "a\nb"
-    assert style.wrapped("", 1, 8) == ""
+    return [(x, to_x) for (x, y), (to_x, to_y) in segments if y == to_y]
+
+
+def cell_texts(axes):
+    """Cells of a heat map, row by row."""
+    rows: dict[int, dict[int, str]] = {}
+    for text in axes.texts:
+        x, y = text.xy
+        rows.setdefault(int(y), {})[int(x)] = text.get_text()
+    return [[rows[i][j] for j in sorted(rows[i])] for i in sorted(rows)]
+
+
+# The registry.
+
+
+def test_every_name_is_a_figure_with_a_caption_that_the_tests_draw():
+    for name in NAMES:
+        kind = kind_of(name)
+        assert kind.name == name
+        assert kind.caption
+        assert kind.needs
+    assert {*SHOWN, "transfer"} == {*NAMES}
+
+
+@pytest.mark.parametrize("width", [None, COLUMN_WIDTH, FULL_WIDTH])
+@pytest.mark.parametrize("kind", SHOWN)
+def test_each_kind_is_drawn_with_texts_that_can_be_read(kind, width):
+    figure = plot(
+        SHOWN[kind](), "published-devlin-table" if kind == "published" else kind, width=width
+    )
+    check_readable(figure)
+    assert figure.get_figwidth() in ([width] if width else [COLUMN_WIDTH, FULL_WIDTH])
+
+
+def test_figures_choose_themselves():
+    names = {name for _, name, _ in comparison_figures(one(usual_runs()))}
+    assert names == {"seeds-dev", "seeds-test", "pareto-test", "mix"}
+    names = {name for _, name, _ in comparison_figures(published(one(frozen())))}
+    assert {"freezing-dev", "freezing-test", "published-devlin-table-dev"} <= names
+    only = [name for _, name, _ in comparison_figures(one(usual_runs()), only=["mix"])]
+    assert only == ["mix"]
+    assert not list(comparison_figures(one([make_run("a", mix=None)])))
+
+
+def test_a_new_figure_is_a_function_and_a_name(monkeypatch):
+    def rows(comparison, split, width):
+        return {row.label: style.new_figure(width or 3.0, 1.0) for row in comparison.rows}
+
+    module = types.ModuleType("featbert.report.figures.confusion")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(registry, "NAMES", (*NAMES, "confusion"))
+    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
+    figure("confusion", caption="Which label is taken for which.", needs="predictions")(rows)
+    comparison = one(usual_runs())
+    drawn = [name for kind, name, _ in comparison_figures(comparison) if kind.name == "confusion"]
+    assert len(drawn) == 8
+    assert drawn[0] == "confusion-embeddings-dev"
+    assert comparison.plot("confusion-last", width=2.0).get_figwidth() == 2.0
+    with pytest.raises(InputError, match="confusion-last"):
+        comparison.plot("confusion")
+
+
+@pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types", "published"])
+def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
+    with pytest.raises(InputError, match=f"'{kind}'"):
+        one(usual_runs()).plot(kind)
+    with pytest.raises(InputError, match="'train'"):
+        one(usual_runs()).plot(kind if kind != "foo" else "seeds", split="train")
+
+
+def test_types_are_read_from_predictions(tmp_path: Path):
+    axes = one(both(tmp_path)).plot("types").axes[0]
+    assert [len(row) for row in cell_texts(axes)] == [len(axes.get_xticks())] * 2
+
+
+def test_ways_to_tune_have_a_look_of_their_own_and_unknown_ones_the_next():
+    looks = [tuning_look(name) for name in ("none", "full", "adapters")]
+    assert [look.color for look in looks] == list(COLORS[:3])
+    assert len({look.marker for look in looks}) == 3
+
+
+# What is drawn.
+
+
+def test_each_seed_is_a_dot_and_bars_are_intervals_of_one_kind():
+    (axes,) = plot(one(usual_runs()), "seeds").axes
+    assert dots(axes) == [pytest.approx([100 * f1 for f1 in f1s]) for f1s in DEV.values()]
+    for ends, f1s in zip(level_lines(axes), DEV.values(), strict=True):
+        interval = t_interval(f1s)
+        assert ends == pytest.approx((100 * interval.low, 100 * interval.high))
+    (axes,) = plot(one([r for r in usual_runs() if r.name != "tuned-3"]), "seeds").axes
+    assert level_lines(axes)[-1] == pytest.approx((65.75 - 0.25 * 2**0.5, 65.75 + 0.25 * 2**0.5))
+    assert level_lines(axes)[0] == pytest.approx((44, 46))  # three seeds, but the same kind of bar
+
+
+def test_a_row_without_a_score_keeps_its_line():
+    learned = {"dev": None, "trained_on": ["train", "dev"], "settings": {"dev": 1}}
+    figure = plot(
+        one([*make_seeds("a", [0.5, 0.6]), make_run("b", layers=None, **learned)]),
+        "seeds",
+        split="dev",
+    )
+    assert len(figure.axes[0].get_yticks()) == 2
+    assert len(dots(figure.axes[0])) == 1
+    assert "trained on dev" in {text for text, _ in texts(figure)}
+
+
+def test_the_front_is_of_rows_that_none_beats_in_both():
+    runs = [
+        make_run("cheap", layers="last", dev=0.5, cost={"training_seconds": 10.0}),
+        make_run("dear", layers=None, dev=0.7, cost={"training_seconds": 100.0}),
+        make_run("worse", layers="embeddings", dev=0.6, cost={"training_seconds": 200.0}),
+    ]
+    figure = plot(one(runs), "pareto", split="dev")
+    axes = figure.axes[0]
+    (front,) = axes.lines
+    assert list(front.get_ydata()) == pytest.approx([50, 50, 70, 70])
+    assert list(front.get_xdata())[:3] == pytest.approx([22.5, 100, 100])
+    faint = {dot.get_alpha() for dot in axes.collections if isinstance(dot, PathCollection)}
+    assert len(faint) == 2
+    assert {"last", "embeddings", "fine-tuning"} <= {text for text, _ in texts(figure)}
+
+
+@pytest.mark.parametrize("rows", [3, 12, 40])
+def test_points_of_a_crowd_have_numbers_and_names_below(rows):
+    runs = [
+        make_run(
+            f"r{i}",
+            layers=f"name_of_{i}",
+            dev=0.5 + 0.0001 * (i % 7),
+            cost={"training_seconds": 40.0 + i % 5},
+        )
+        for i in range(rows)
+    ]
+    figure = plot(one(runs), "pareto", split="dev", width=FULL_WIDTH)
+    names = [text for text, _ in texts(figure) if "name_of_" in text]
+    assert len(names) == rows
+
+
+def test_lines_hold_means_bands_and_seeds():
+    axes = plot(one(single_layers()), "layers").axes[0]
+    probe, lstm = sorted(axes.lines, key=lambda line: line.get_ydata()[0])
+    assert list(lstm.get_xdata()) == list(range(7))
+    assert list(lstm.get_ydata()) == pytest.approx([70.1 + layer for layer in range(7)])
+    assert list(probe.get_ydata()) == pytest.approx([50.1 + layer for layer in range(7)])
+    first = axes.lines.index(lstm)
+    band, seeds = axes.collections[2 * first : 2 * first + 2]
+    edges = sorted({round(float(y), 4) for x, y in band.get_paths()[0].vertices if x == 0})
+    assert edges == pytest.approx([70.1 - 0.1 * 2**0.5, 70.1 + 0.1 * 2**0.5], abs=1e-3)
+    assert sorted(float(y) for x, y in seeds.get_offsets() if x == 0) == pytest.approx([70, 70.2])
+
+
+def test_no_line_is_drawn_across_layers_that_were_not_tried():
+    assert not {n for _, n, _ in comparison_figures(one(single_layers([1, 2, 4, 6])), ["layers"])}
+
+
+def test_frozen_steps_are_in_order_with_features_as_level_lines():
+    axes = plot(one(frozen()), "freezing").axes[0]
+    curve, *levels = axes.lines
+    assert list(curve.get_ydata()) == pytest.approx([90.5 - 2 * n for n in range(5)])
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["none", "emb.", "2", "4", "all"]
+    assert [line.get_ydata()[0] for line in levels] == pytest.approx([80, 80.1, 85])
+    assert len({line.get_color() for line in [curve, *levels]}) == 4
+
+
+def test_learning_is_by_sentences_on_a_logarithmic_axis():
+    axes = plot(one(shares()), "learning").axes[0]
+    assert axes.get_xscale() == "log"
+    features, tuned = axes.lines
+    assert list(features.get_xdata()) == list(tuned.get_xdata()) == [60, 180, 600]
+    assert list(features.get_ydata()) == pytest.approx([42, 46, 60])
+    assert features.get_color() == tuning_look("none").color
+    assert tuned.get_color() == tuning_look("full").color
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["600\n100%", "60\n10%", "180\n30%"]
+
+
+def test_bars_are_the_mean_weights_of_layers():
+    weights = ([0.2, 0.3, 0.5], [0.4, 0.1, 0.5])
+    runs = [
+        make_run(f"m{n}", seed=n, layers="weighted", mix=Mix([0, 1, 2], own, 1.5))
+        for n, own in enumerate([*weights, [float("nan"), 0.5, 0.5]])
+    ]
+    axes = plot(one(runs), "mix").axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([0.3, 0.2, 0.5])
+
+
+def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
+    figure = plot(one(trained()), "training")
+    scores, losses = figure.axes[0], figure.axes[4]
+    assert len(scores.lines) == len(losses.lines) == 3
+    assert list(scores.lines[0].get_ydata()) == pytest.approx([30, float("nan"), 60], nan_ok=True)
+    assert list(losses.lines[0].get_ydata()) == pytest.approx([0.8, 0.2, float("nan")], nan_ok=True)
+    assert dots(scores) == [[3.0]] * 3
+    assert len({axes.get_ylim() for axes in figure.axes[:4]}) == 1
+
+
+def test_cells_are_percent_and_the_best_of_a_column_is_bold():
+    axes = plot(broken_down(one(usual_runs())), "types").axes[0]
+    assert cell_texts(axes) == [[f"{10.0 * (i + j):.1f}" for j in range(3)] for i in range(4)]
+    bold = {t.get_text() for t in axes.texts if t.get_weight() == "bold"}
+    assert bold == {"30.0", "40.0", "50.0"}
+    heads = [t.get_text() for t in axes.get_xticklabels()]
+    assert heads == ["PER\n1,000", "LOC\n1,001", "ORG\n1,002"]
+
+
+def test_many_buckets_are_continued_below_and_further_facets_have_names():
+    comparison = broken_down(one(usual_runs()), buckets=[f"type_{n:02}" for n in range(30)])
+    comparison = broken_down(comparison, facet="length")
+    figure = comparison.plot("types")
+    assert len(figure.axes) > 1
+    assert sum(len(cell_texts(axes)[0]) for axes in figure.axes) == 30
+    check_readable(figure)
+    assert len(comparison.plot("types-length").axes) == 1
+
+
+def test_published_scores_are_hollow_and_ours_have_their_colour():
+    figure = plot(published(one(usual_runs())), "published")
+    places = [place for (place,) in dots(figure.axes[0])]
+    assert places == pytest.approx([96.4, 100 * sum(DEV["fine-tuning"]) / 3, 94.9, 61.5])
+
+
+def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
+    ours = matrices(tmp_path)
+    found = {name: drawn for _, name, drawn in transfer_figures(ours, published_matrices())}
+    assert list(found) == ["transfer", "transfer-published"]
+    for drawn in found.values():
+        check_readable(drawn)
+    features, tuned = found["transfer"].axes[:2]
+    assert cell_texts(features) == [
+        ["79.0" if i == j else "49.0" for j in range(3)] for i in range(3)
+    ]
+    assert [row[3] for row in cell_texts(tuned)] == ["–", "25.0", "–"]
+    framed = [patch.get_xy() for patch in features.patches if not patch.get_fill()]
+    assert framed == [(0, 0), (1, 1), (2, 2)]
+    assert not list(transfer_figures([]))
+
+
+# Files.
+
+
+def test_hostile_and_long_names_are_text_that_can_be_read():
+    runs = [
+        *make_seeds("a", [0.5, 0.6], layers=HOSTILE),
+        *make_seeds("b", [0.7, 0.71], layers=None),
+    ]
+    for kind in ("seeds", "pareto"):
+        for width in (COLUMN_WIDTH, FULL_WIDTH):
+            figure = plot(one(runs), kind, width=width)
+            check_readable(figure)
+            shown = "".join(text for text, _ in texts(figure)).replace("\n", "")
+            assert "$x^2$" in shown
+            assert not {"\x1b", "\u202e"} & set(shown)
+
+
+@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg"])
+def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_path, ending):
+    first = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / "new" / f"a{ending}")
+    with matplotlib.rc_context({"font.size": 20, "axes.grid": True, "svg.fonttype": "none"}):
+        again = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / f"b{ending}")
+    assert first.read_bytes() == again.read_bytes()
+    assert "font.size: 20" not in str(matplotlib.rcParams)
+
+
+def test_a_figure_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    figure = plot(one(usual_runs()), "seeds")
+    with pytest.raises(InputError, match=r"a\.gif"):
+        save_figure(figure, tmp_path / "a.gif")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(FeatbertError, match="disk full"):
+        save_figure(figure, tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_notebook_shows_twice_the_dots_of_a_screen():
+    png, size = one(usual_runs()).plot(width=5.0)._repr_png_()
+    assert size["width"] == 500
+    width, height = struct.unpack(">II", png[16:24])
+    assert (width, height) == pytest.approx((2 * size["width"], 2 * size["height"]), abs=2)

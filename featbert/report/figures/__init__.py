@@ -1,1 +1,1 @@
-"""Figures, drawn with matplotlib: functions that return a `Figure` and compute nothing."""
+"""Figures of comparisons, drawn with matplotlib: a file each, found by name in `registry.py`."""

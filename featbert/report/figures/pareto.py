@@ -2,211 +2,226 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.analysis.pareto import ParetoFront, ParetoPoint
-from featbert.errors import InputError
-from featbert.report.figures import style, ticks
-from featbert.report.figures.keys import Key, draw_keys, keys_height
-from featbert.report.figures.pareto_layout import (
-    INDENT,
-    LEFT,
-    MARK,
-    NAMES,
-    NEAR,
-    RIGHT,
-    TICKS,
-    Panel,
-    plan,
-    spread,
-    steps,
+from matplotlib.transforms import Affine2D, Bbox
+
+from featbert.analysis.pareto import ParetoFront, pareto_points
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import (
+    COLUMN_WIDTH,
+    FAINT,
+    FULL_WIDTH,
+    INK,
+    SMALL,
+    between,
+    header,
+    key,
+    new_figure,
+    percent_limits,
+    round_numbers,
+    wrapped,
 )
-from featbert.report.figures.placing import Box, nearest_on
+from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
+from featbert.report.units import operations, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NARROWEST = 3.3  # panel
-_GAP = 0.14  # between panels
+    from featbert.analysis.compare import Comparison
+
+_NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _PALE = 0.38
+_SECONDS = (
+    *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
+    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
+    *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240, 480)),
+)
+_OPERATIONS = tuple(digit * 10.0**power for power in range(31) for digit in (1, 2, 5))
+_MARK = 3.5  # points: half a mark
+# Places of a label about its mark: a distance in points, and a direction; sides first.
+_AROUND = [
+    (reach, math.cos(math.tau * turn / 12), math.sin(math.tau * turn / 12))
+    for reach in (5.0, 10.0, 16.0)
+    for turn in (0, 6, 3, 9, 1, 11, 5, 7, 2, 10, 4, 8)
+]
 
 
-def pareto_plot(*fronts: ParetoFront, width: float = style.COLUMN_WIDTH) -> Figure:
-    """One panel a front: mean F1 by cost on a logarithmic axis, rows off the front paler.
-
-    Rows are called by their names where these fit beside their points, else by their numbers in
-    the comparison, with the names beneath.
-
-    Args:
-        fronts: what `pareto_points` gives; those without a point are passed over.
-        width: inches.
-
-    Raises:
-        InputError: no row with a score and a cost.
-    """
-    drawn = [front for front in fronts if front.points]
-    if not drawn:
-        raise InputError("a row with a score and a known cost expected to draw, found none")
-    per_line = max(1, min(len(drawn), int(width / _NARROWEST)))
-    with style.styled():
-        panels = [plan(front, width / per_line) for front in drawn]
-        lines = [panels[i : i + per_line] for i in range(0, len(panels), per_line)]
-        keys = _keys(drawn)
-        room = sum(_line_height(line) for line in lines) + _GAP * (len(lines) - 1)
-        title, subtitle = _titles(drawn)
-        room += keys_height(keys, width)
-        frame = style.new_frame(title, subtitle, width=width, room=room)
-        draw_keys(frame, keys, frame.top)
-        y = frame.top - keys_height(keys, width)
-        for line in lines:
-            above = max(panel.above for panel in line)
-            for i, panel in enumerate(line):
-                corner = (i * width / per_line + LEFT, y - above - panel.size[1])
-                _draw(frame, frame.axes(*corner, *panel.size), panel)
-                _names(frame, panel, corner)
-            y -= _line_height(line) + _GAP
-    return frame.figure
-
-
-def _line_height(line: Sequence[Panel]) -> float:
-    above = max(panel.above for panel in line)
-    return above + max(panel.size[1] + panel.below for panel in line)
-
-
-def _draw(frame: style.Frame, axes: Axes, panel: Panel) -> None:
-    front = panel.front
-    limits, (bottom, top) = panel.limits
-    axes.set_xscale("log")
-    axes.set(xlim=limits, ylim=(bottom, top))
-    make = ticks.times if front.currency == "seconds" else ticks.operations
-    shown = ticks.fitting(make(*limits), limits, panel.size[0])
-    axes.minorticks_off()
-    axes.set_xticks([tick[0] for tick in shown], [tick[1] for tick in shown])
-    style.number_ticks(axes.yaxis, bottom, top, most=int(panel.size[1] / 0.3))
-    axes.grid()
-    axes.set_axisbelow(True)
-    axes.set_xlabel(panel.axis)
-    axes.set_ylabel(f"{front.split} entity F1 (%)")
-    if panel.head:
-        axes.set_title(panel.head, loc="left", pad=4, size=style.TEXT)
-    on_front = steps(front)
-    xs, ys = [p.cost for p in on_front], [100 * p.f1.mean for p in on_front]
-    axes.plot(
-        [*xs, limits[1]],
-        [*ys, ys[-1]],
-        color=style.FAINT,
-        linewidth=0.9,
-        drawstyle="steps-post",
-        zorder=2,
-    )
-    for point, (text, box) in zip(front.points, panel.labels, strict=True):
-        _mark(axes, point)
-        if box is not None:
-            _label(axes, panel, point, text, box)
-    axes.get_xticklabels()
-    axes.get_yticklabels()
-
-
-def _mark(axes: Axes, point: ParetoPoint) -> None:
-    color, marker = style.APPROACHES[point.tuning]
-    alpha = 1.0 if point.on_front else _PALE
-    if point.f1.sd is not None:
-        low, high = (100 * end for end in spread(point))
-        axes.vlines(point.cost, low, high, color=color, alpha=0.6 * alpha, linewidth=1.0, zorder=2)
-    axes.plot(
-        [point.cost],
-        [100 * point.f1.mean],
-        color=color,
-        marker=marker,
-        markersize=5.0,
-        markeredgewidth=0,
-        alpha=alpha,
-        linestyle="None",
-        zorder=4,
-    )
-
-
-def _label(axes: Axes, panel: Panel, point: ParetoPoint, text: str, box: Box) -> None:
-    """A label in its box, and a line to its point where another might be nearer."""
-    from matplotlib.lines import Line2D
-
-    across, up = panel.size
-    place = panel.place(point)
-    end = nearest_on(box, place)
-    others = [panel.place(other) for other in panel.front.points if other is not point]
-    nearest = min((math.dist(other, nearest_on(box, other)) for other in others), default=9.0)
-    away = math.dist(place, end)
-    if away > min(1.5 * NEAR, nearest):
-        # From the marker's edge, which may let through what is beneath it.
-        begin = [a + (b - a) * min(MARK / away, 1.0) for a, b in zip(place, end, strict=True)]
-        leader = Line2D(
-            [begin[0] / across, end[0] / across],
-            [begin[1] / up, end[1] / up],
-            color=style.FAINT,
-            linewidth=0.5,
-            alpha=0.7,
-            transform=axes.transAxes,
-            zorder=1.5,
-        )
-        axes.add_line(leader)
-    left = box[0] >= place[0] - 0.01
-    right = box[2] <= place[0] + 0.01
-    side = "left" if left else "right" if right else "center"
-    x = {"left": box[0], "right": box[2], "center": (box[0] + box[2]) / 2}[side]
-    axes.text(
-        x / across,
-        (box[1] + box[3]) / 2 / up,
-        text,
-        transform=axes.transAxes,
-        ha=side,
-        va="center",
-        linespacing=1.15,
-        size=style.SMALL,
-        color=style.INK if point.on_front else style.FAINT,
-        zorder=5,
-    )
-
-
-def _names(frame: style.Frame, panel: Panel, corner: tuple[float, float]) -> None:
-    """Numbers and names beneath a panel."""
-    level = style.line_height(style.SMALL)
-    axis = style.line_height(style.TEXT) * (panel.axis.count("\n") + 1)
-    left = corner[0] - LEFT + NAMES
-    width = panel.size[0] + LEFT + RIGHT - 2 * NAMES
-    for n, column in enumerate(panel.names):
-        x = left + n * width / len(panel.names)
-        y = corner[1] - TICKS - axis - 0.06
-        for point, text in column:
-            color = style.INK if point.on_front else style.FAINT
-            words = {"va": "top", "size": style.SMALL, "color": color, "linespacing": 1.15}
-            frame.text(x + INDENT - 0.07, y, str(point.number), ha="right", **words)
-            frame.text(x + INDENT, y, text, **words)
-            y -= level * (text.count("\n") + 1)
-
-
-def _titles(fronts: Sequence[ParetoFront]) -> tuple[str, str]:
-    first = fronts[0]
-    parts = [first.title]
-    several = any(p.f1.sd is not None for front in fronts for p in front.points)
-    parts.append("mean over seeds, line: ± 1 sd" if several else "one seed")
-    parts.append(first.machine or "operations are estimated from shapes")
+@figure(
+    "pareto",
+    caption="Up and to the left is better.",
+    section="cost",
+    needs="two rows with a score and a known cost",
+    splits="last",
+)
+def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | None:
+    """A panel for each text that rows were scored on; rows off its front are paler."""
+    fronts = [f for f in pareto_points(comparison, split=split) if len(f.points) > 1]
+    if not fronts:
+        return None
+    points = [point for front in fronts for point in front.points]
+    longest = max(len(point.name) for point in points)
+    short = len(fronts) == 1 and longest <= 18
+    width = width or (COLUMN_WIDTH if short else FULL_WIDTH)
+    columns = max(1, min(len(fronts), int(width / _NARROWEST)))
+    lines = math.ceil(len(fronts) / columns)
+    drawn = new_figure(width, lines * _HEIGHT)
+    grid = drawn.subplots(lines, columns, squeeze=False)
+    for axes, front in zip(grid.flat, fronts, strict=False):
+        _draw(axes, front)
+        axes.set_ylabel(f"{score_name(comparison, split)} (%)")
+    for axes in grid.flat[len(fronts) :]:
+        axes.set_axis_off()
+    keys = tuning_keys(point.tuning for point in points)
+    paler = "" if all(point.on_front for point in points) else "; paler: another is cheaper, better"
+    keys.append(key(f"Pareto front{paler}", linestyle="-", linewidth=0.9))
+    several = any(point.f1.sd is not None for point in points)
     unknown = [name for front in fronts for name in front.left_out]
-    if unknown:
-        parts.append(f"cost unknown: {', '.join(unknown)}")
-    return f"{first.split.capitalize()} F1 against the cost of training", " · ".join(parts)
+    note = about(
+        comparison,
+        "mean over seeds, line: ± 1 sd" if several else "one seed",
+        fronts[0].machine or "operations are estimated from shapes",
+        f"cost unknown: {', '.join(unknown)}" if unknown else "",
+    )
+    _label(drawn, list(zip(grid.flat, fronts, strict=False)))
+    return header(drawn, f"{score_name(comparison, split)} against cost", note, keys)
 
 
-def _keys(fronts: Sequence[ParetoFront]) -> list[Key]:
-    there = {point.tuning for front in fronts for point in front.points}
-    keys = [
-        Key(style.APPROACH_NAMES[approach], color, marker=marker)
-        for approach, (color, marker) in style.APPROACHES.items()
-        if approach in there
-    ]
-    dominated = any(not point.on_front for front in fronts for point in front.points)
-    told = "Pareto front; paler: another row is cheaper and better"
-    keys.append(Key(told if dominated else "Pareto front", style.FAINT, line="-", width=0.9))
-    return keys
+def _draw(axes: Axes, front: ParetoFront) -> None:
+    """Marks, and the front as steps."""
+    timed = front.currency == "seconds"
+    costs = [point.cost for point in front.points]
+    ticks = between(min(costs), max(costs), _SECONDS if timed else _OPERATIONS)
+    axes.set(xscale="log", xlim=(0.97 * ticks[0], 1.03 * ticks[-1]))
+    axes.minorticks_off()
+    shown = ticks[:: math.ceil(len(ticks) / 7)]
+    axes.set_xticks(shown, [_time(tick) if timed else operations(tick) for tick in shown])
+    axes.set_xlabel(f"{'time' if timed else 'operations'} of one run, {_shared(front)}")
+    if front.label:
+        axes.set_title(wrapped(front.label, _NARROWEST))
+    axes.grid()
+    ends = [(p.f1.mean - (p.f1.sd or 0), p.f1.mean + (p.f1.sd or 0)) for p in front.points]
+    axes.set_ylim(*percent_limits(end for both in ends for end in both))
+    steps = _steps(front, axes.get_xlim()[1])
+    axes.plot(*zip(*steps, strict=True), color=FAINT, linewidth=0.9, zorder=2)
+    round_numbers(axes, "y", 8)
+    for point, (low, high) in zip(front.points, ends, strict=True):
+        color, marker = tuning_look(point.tuning)
+        alpha = 1.0 if point.on_front else _PALE
+        axes.vlines(point.cost, 100 * low, 100 * high, color=color, alpha=0.6 * alpha, linewidth=1)
+        place = [point.cost], [100 * point.f1.mean]
+        axes.scatter(*place, s=25, color=color, marker=marker, alpha=alpha, linewidth=0, zorder=4)
+
+
+def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
+    """Corners of the line along the front: what a cost buys at best, up to the cost `end`."""
+    best = sorted((p.cost, 100 * p.f1.mean) for p in front.points if p.on_front)
+    corners = [best[0]]
+    for cost, value in best[1:]:
+        corners += [(cost, corners[-1][1]), (cost, value)]
+    return [*corners, (end, corners[-1][1])]
+
+
+def _shared(front: ParetoFront) -> str:
+    if front.runs == 1:
+        return "extraction included"
+    return f"extraction shared by {front.runs:,} runs"
+
+
+def _label(drawn: Figure, panels: Sequence[tuple[Axes, ParetoFront]]) -> None:
+    """Names at the points; where one has no free place, numbers, with the names below."""
+    drawn.draw_without_rendering()  # so that the axes have their places
+    named = [_places(axes, front, [p.name for p in front.points]) for axes, front in panels]
+    if all(free for _, free in named):
+        for (axes, front), (places, _) in zip(panels, named, strict=True):
+            _annotate(axes, front, [visible(p.name) for p in front.points], places)
+        return
+    points = [point for _, front in panels for point in front.points]
+    names = [wrapped(f"{p.number}  {p.name}", 0.8 * drawn.get_figwidth()) for p in points]
+    columns = max(
+        1,
+        int(
+            drawn.get_figwidth()
+            / (0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.15)
+        ),
+    )
+    height = 0.14 * math.ceil(sum(name.count("\n") + 1 for name in names) / columns) + 0.2
+    drawn.set_size_inches(drawn.get_figwidth(), drawn.get_figheight() + height)
+    drawn.legend(
+        handles=[key(name, marker="None") for name in names],
+        loc="outside lower left",
+        ncols=columns,
+        handlelength=0,
+        labelspacing=0.2,
+    )
+    drawn.draw_without_rendering()
+    for axes, front in panels:
+        numbers = [str(point.number) for point in front.points]
+        _annotate(axes, front, numbers, _places(axes, front, numbers)[0])
+
+
+def _places(
+    axes: Axes, front: ParetoFront, texts: Sequence[str]
+) -> tuple[list[tuple[float, float, bool]], bool]:
+    """The middle of each text in points from its mark, and whether it is far; if all are free."""
+    to_points = axes.transData + Affine2D().scale(72 / axes.figure.dpi)
+    edges = axes.get_window_extent().transformed(Affine2D().scale(72 / axes.figure.dpi))
+    marks = to_points.transform([(p.cost, 100 * p.f1.mean) for p in front.points])
+    steps = to_points.transform(_steps(front, axes.get_xlim()[1]))
+    line = [Bbox([start, end]).padded(1) for start, end in itertools.pairwise(steps)]
+    taken = [Bbox([mark, mark]).padded(_MARK) for mark in marks]
+    free, places = True, []
+    for (x, y), text in zip(marks, texts, strict=True):
+        half, up = 0.28 * SMALL * len(text), 0.6 * SMALL
+        found = []
+        for reach, across, along in _AROUND:
+            dx, dy = across * (reach + half), along * (reach + up)
+            box = Bbox.from_bounds(x + dx - half, y + dy - up, 2 * half, 2 * up)
+            outside = not (edges.containsx(box.x0) and edges.containsx(box.x1))
+            outside = outside or not (edges.containsy(box.y0) and edges.containsy(box.y1))
+            hidden = box.count_overlaps(taken) + outside
+            found.append(
+                (
+                    hidden + 0.5 * box.count_overlaps(line),
+                    hidden,
+                    (dx, dy, reach > _AROUND[0][0]),
+                    box,
+                )
+            )
+        _, hidden, place, box = min(found, key=lambda one: one[0])
+        free = free and not hidden
+        places.append(place)
+        taken.append(box)
+    return places, free
+
+
+def _annotate(
+    axes: Axes,
+    front: ParetoFront,
+    texts: Sequence[str],
+    places: Sequence[tuple[float, float, bool]],
+) -> None:
+    for point, text, (x, y, far) in zip(front.points, texts, places, strict=True):
+        axes.annotate(
+            text,
+            (point.cost, 100 * point.f1.mean),
+            (x, y),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            size=SMALL,
+            color=INK if point.on_front else FAINT,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5} if far else None,
+            zorder=5,
+        )
+
+
+def _time(seconds: float) -> str:
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:g} {unit}"
+    return f"{seconds:g} s"

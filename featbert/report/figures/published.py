@@ -1,128 +1,97 @@
-"""Published figures beside reproduced ones, a line a row."""
+"""Published scores and ours, a line a row."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
-from featbert.analysis.reproduction import ReproducedRow, Reproduction
-from featbert.errors import InputError
-from featbert.report.figures import style
-from featbert.report.figures.keys import Key
-from featbert.report.figures.rows import RowPlot, new_row_plot, parted
+from featbert.report.figures.registry import figure
+from featbert.report.figures.rows import row_plot
+from featbert.report.figures.style import INK, Look, header, key, width_for
+from featbert.report.figures.values import score_name, tuning_look, tuning_title
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What must be the same for figures to be expected to agree, of the lines of `protocol`.
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.reproduction import ReproducedRow, Reproduction
+
+# What must be the same for scores to be expected to agree, of the lines of `protocol`.
 _DECIDING = ("model", "corpus", "context")
-_UPPER = -0.045  # inches that the published figure is moved off its row's middle
-_APPROACH = "full"  # of published rows that do not say
+_PUBLISHED = Look(INK, "D")
+_APART = 0.045  # inches: the published mark above, ours beneath
 
 
-def published_dots(
-    reproduction: Reproduction, *, split: str = "test", width: float = style.COLUMN_WIDTH
-) -> Figure:
-    """The published figure above, the mean of our runs beneath, each ± 1 sd where it is known.
-
-    The subtitle says what differs in model, corpus and context: figures of other models or corpora
-    are not expected to agree.
-
-    Args:
-        split: "dev" or "test". Rows with a figure on neither side are left out.
-        width: inches.
-
-    Raises:
-        InputError: no row has a published or a reproduced figure on `split`.
-    """
-    rows = [row for row in reproduction.rows if _shares(row, split)]
-    if not rows:
-        raise InputError(
-            f"a published or reproduced figure on {split} expected to draw, "
-            f"{reproduction.table.id} has none"
-        )
-    shares = [share for row in rows for share in _shares(row, split)]
-    with style.styled():
-        plot = new_row_plot(
-            f"Published and reproduced {split} F1: {reproduction.table.title}",
-            " · ".join(_told(reproduction, rows, split)),
-            [row.label for row in rows],
-            shown=[min(max(share, 0.0), 1.0) for share in shares],
-            label=f"{split} entity F1 (%)",
-            keys=_keys(rows, split),
-            parted=parted([_approach(row) for row in rows]),
-            width=width,
-        )
-        for place, row in enumerate(rows):
-            _draw(plot, place, row, split)
-    return plot.figure
-
-
-def _approach(row: ReproducedRow) -> str:
-    return row.published.tuning or _APPROACH
-
-
-def _shares(row: ReproducedRow, split: str) -> list[float]:
-    """Every place on the axis that a row takes."""
-    figure = row.figures.get(split)
-    if figure is None:
-        return []
-    found = []
-    if figure.published is not None:
-        sd = figure.published_sd or 0.0
-        found += [figure.published - sd, figure.published + sd]
-    if figure.reproduced is not None:
-        sd = figure.reproduced.sd or 0.0
-        found += [figure.reproduced.mean - sd, figure.reproduced.mean + sd]
+@figure(
+    "published",
+    caption="Of other encoders or corpora where the table says so.",
+    section="published",
+    needs="a published table with figures of the same rows",
+)
+def published(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
+    """A figure for each published table that shares a row's score with the comparison."""
+    found = {}
+    for reproduction in comparison.reproductions:
+        both = [row for row in reproduction.rows if None not in _pair(row, split)]
+        if both:
+            found[reproduction.table.id] = _draw(comparison, reproduction, split, width)
     return found
 
 
-def _told(reproduction: Reproduction, rows: list[ReproducedRow], split: str) -> list[str]:
+def _draw(
+    comparison: Comparison, reproduction: Reproduction, split: str, width: float | None
+) -> Figure:
+    rows = [row for row in reproduction.rows if _pair(row, split) != (None, None)]
+    marks = [_pair(row, split) for row in rows]
+    given = [mark for mark in itertools.chain(*marks) if mark]
+    plot = row_plot(
+        [row.label for row in rows],
+        [_tuning(row) for row in rows],
+        [mean + sign * sd for mean, sd in given for sign in (-1, 1)],
+        label=f"{score_name(comparison, split)} (%)",
+        width=width or width_for(row.label for row in rows),
+    )
+    for row, (theirs, ours), (y, _) in zip(rows, marks, plot.places, strict=True):
+        apart = _APART if theirs and ours else 0.0
+        if theirs:
+            _mark(plot.axes, y - apart, theirs, _PUBLISHED, hollow=True)
+        if ours:
+            _mark(plot.axes, y + apart, ours, tuning_look(_tuning(row)))
+    keys = [key("published", _PUBLISHED, markerfacecolor="white")]
+    tunings = dict.fromkeys(
+        _tuning(row) for row, (_, ours) in zip(rows, marks, strict=True) if ours
+    )
+    keys += [key(f"{tuning_title(name)}, reproduced", tuning_look(name)) for name in tunings]
     table = reproduction.table
-    parts = [table.source] if table.source else []
-    parts.append(f"figures from: {table.verified}")
-    parts += [line for line in reproduction.protocol if line.partition(":")[0] in _DECIDING]
-    here = [row.figures[split].reproduced for row in rows]
-    if any(f1 is not None and f1.sd is not None for f1 in here):
-        parts.append("line: ± 1 sd")
-    return parts
+    note = [table.source or "", f"figures from: {table.verified}"]
+    note += [line for line in reproduction.protocol if line.partition(":")[0] in _DECIDING]
+    note += ["line: ± 1 sd"] if any(sd for _, sd in given) else []
+    title = f"Published and reproduced {score_name(comparison, split)}: {table.title}"
+    return header(plot.figure, title, " · ".join(part for part in note if part), keys)
 
 
-def _keys(rows: list[ReproducedRow], split: str) -> list[Key]:
-    keys = [Key("published", style.INK, marker="D", markersize=4.2, hollow=True)]
-    there = {_approach(row) for row in rows if row.figures[split].reproduced is not None}
-    keys += [
-        Key(f"{style.APPROACH_NAMES[approach]}, reproduced", color, marker=marker)
-        for approach, (color, marker) in style.APPROACHES.items()
-        if approach in there
-    ]
-    return keys
+_Mark = tuple[float, float]
 
 
-def _draw(plot: RowPlot, place: int, row: ReproducedRow, split: str) -> None:
-    axes, figure = plot.axes, row.figures[split]
-    middle = plot.middle(place)
-    both = figure.published is not None and figure.reproduced is not None
-    if figure.published is not None:
-        y = middle + _UPPER if both else middle
-        mean, sd = 100 * figure.published, 100 * (figure.published_sd or 0.0)
-        if sd:
-            axes.hlines(y, mean - sd, mean + sd, color=style.INK, linewidth=0.9, zorder=3)
-        axes.scatter(
-            [mean], [y], s=17, marker="D", color="white", edgecolor=style.INK, linewidth=1, zorder=4
-        )
-    if figure.reproduced is not None:
-        y = middle - _UPPER if both else middle
-        color, marker = style.APPROACHES[_approach(row)]
-        mean, sd = 100 * figure.reproduced.mean, 100 * (figure.reproduced.sd or 0.0)
-        if sd:
-            axes.hlines(y, mean - sd, mean + sd, color=color, alpha=0.35, linewidth=3.0, zorder=3)
-        axes.scatter(
-            [mean],
-            [y],
-            s=20,
-            marker=marker,
-            color=color,
-            edgecolor="white",
-            linewidth=0.4,
-            zorder=4,
-        )
+def _pair(row: ReproducedRow, split: str) -> tuple[_Mark | None, _Mark | None]:
+    """Mean and standard deviation of the published score and of ours."""
+    found = row.figures.get(split)
+    if found is None:
+        return None, None
+    ours = found.reproduced
+    return (
+        None if found.published is None else (found.published, found.published_sd or 0.0),
+        None if ours is None else (ours.mean, ours.sd or 0.0),
+    )
+
+
+def _tuning(row: ReproducedRow) -> str:
+    return row.published.tuning or "full"
+
+
+def _mark(axes: Axes, y: float, mark: _Mark, look: Look, *, hollow: bool = False) -> None:
+    mean, sd = (100 * number for number in mark)
+    axes.hlines(y, mean - sd, mean + sd, color=look.color, linewidth=1.2, alpha=0.6)
+    face = "white" if hollow else look.color
+    axes.scatter([mean], [y], s=17, marker=look.marker, color=face, edgecolor=look.color, zorder=4)

@@ -1,21 +1,24 @@
-"""What all figures look like: sizes, colours, fonts, and the frame that titles and axes stand in.
+"""What all figures look like: colours, sizes, and the frame of title, note and legend.
 
-The one module that imports matplotlib. Figures are made without pyplot, and settings hold inside
-`styled()` alone, so neither a user's matplotlibrc nor a figure changes the other. Places are
-worked out in inches from measured text, so that nothing is cut off and nothing overlaps at either
-width of a paper's page.
+The axes of a figure are arranged by matplotlib's constrained layout beneath that header. Figures
+are made without pyplot, and settings hold inside `styled()` alone, so neither a user's
+matplotlibrc nor a figure changes the other.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import itertools
+import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from featbert.errors import MissingError
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.io import cannot_write, replacing
 from featbert.report.units import visible
 
 try:
@@ -23,55 +26,45 @@ try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.lines import Line2D
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "matplotlib":
         raise
     raise MissingError(
-        "matplotlib expected to draw figures, it is not installed; "
-        "install it with: pip install matplotlib"
+        "matplotlib is not installed, which draws figures; install it with: pip install matplotlib"
     ) from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
 
 # Inches: one column of a two-column page, and both.
 COLUMN_WIDTH = 3.4
 FULL_WIDTH = 7.0
-
-FONT = "DejaVu Sans"  # ships with matplotlib
 TITLE, TEXT, SMALL = 8.5, 7.5, 7.0  # points
-LINE = 1.35  # of a line's height over its font size
 
-INK, FAINT, GRID = "#1a1a1a", "#6b6b6b", "#d9d9d9"
+INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 # Okabe and Ito's palette without yellow, told apart with any colour vision (Wong 2011, Nature
 # Methods 8:441); shapes tell series apart where there is no colour at all.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-# The two approaches, in every figure that has both.
-APPROACHES = {"none": (COLORS[0], MARKERS[0]), "full": (COLORS[1], MARKERS[1])}
-APPROACH_NAMES = {"none": "features", "full": "fine-tuning"}
-# Text on a coloured ground. Not INK and white, which a dark page may change for others: the
-# ground that they stand on stays what it is.
-ON_LIGHT, ON_DARK = "#000000", "#fefefe"
-EMPTY = "#ececec"
-# One hue from light to dark: reads as an order with any colour vision, and in grey. Its lightest
-# part is left out, which could not be told from paper.
-_HUE, _LIGHTEST = "Blues", 0.08
+DASHED = (0, (4.0, 2.0))
 
-_SETTINGS: dict[str, object] = {
+_SETTINGS: dict[str, Any] = {
+    "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.labelsize": TEXT,
     "axes.linewidth": 0.6,
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 5,
     "axes.titlesize": TEXT,
-    "axes.unicode_minus": True,
-    "font.family": FONT,
+    "figure.constrained_layout.h_pad": 0.04,
+    "figure.constrained_layout.w_pad": 0.06,
+    "font.family": "DejaVu Sans",  # ships with matplotlib
     "font.size": TEXT,
     "grid.color": GRID,
     "grid.linewidth": 0.5,
@@ -81,22 +74,32 @@ _SETTINGS: dict[str, object] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "featbert",
     "text.color": INK,
-    # A name with dollar signs is a name.
-    "text.parse_math": False,
+    "text.parse_math": False,  # a name with dollar signs is a name
     "xtick.color": FAINT,
     "xtick.labelcolor": INK,
     "xtick.labelsize": SMALL,
     "xtick.major.size": 2.5,
-    "xtick.major.width": 0.6,
     "ytick.color": FAINT,
     "ytick.labelcolor": INK,
     "ytick.labelsize": SMALL,
     "ytick.major.size": 2.5,
-    "ytick.major.width": 0.6,
 }
-_MARGIN = 0.08
+_MARGIN = 0.08  # inches
+_LINE = 1.35  # height of a line over its font size
 _SCREEN = 100  # dots per inch
-_TO_PATH = TextToPath()
+# What matplotlib would write into each format: the time, and its own version.
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+}
+
+
+class Look(NamedTuple):
+    """How a series is drawn."""
+
+    color: str
+    marker: str
 
 
 @contextmanager
@@ -106,190 +109,164 @@ def styled() -> Iterator[None]:
         yield
 
 
+def looks() -> Iterator[Look]:
+    """Colours and markers, repeated without end."""
+    return itertools.cycle(map(Look, COLORS, MARKERS))
+
+
 @functools.cache
 def sequential() -> Colormap:
-    """The colours of amounts."""
-    shades = [matplotlib.colormaps[_HUE](_LIGHTEST + (1 - _LIGHTEST) * i / 255) for i in range(256)]
-    return ListedColormap(shades, name="featbert")
+    """Colours of amounts: one hue from light to dark, told from paper at its lightest."""
+    return ListedColormap(
+        [matplotlib.colormaps["Blues"](0.08 + 0.92 * i / 255) for i in range(256)], name="featbert"
+    )
 
 
-@functools.lru_cache(maxsize=4096)
-def text_width(text: str, size: float) -> float:
-    """Inches that a line of text takes."""
-    font = FontProperties(family=FONT, size=size)
-    width, _, _ = _TO_PATH.get_text_width_height_descent(text, font, False)
-    return float(width) / 72
+class _StyledFigure(Figure):
+    """A figure that is saved in the style that it was drawn in, and that notebooks show."""
 
-
-def widest(texts: Sequence[str], size: float) -> float:
-    """Inches of the widest of several lines; 0 of none."""
-    return max((text_width(text, size) for text in texts), default=0.0)
-
-
-def line_height(size: float) -> float:
-    """Inches from one line to the next."""
-    return LINE * size / 72
-
-
-def wrapped(text: str, width: float, size: float) -> str:
-    """`text`, made visible, on as many lines as it takes to stay within `width` inches.
-
-    Lines end between words; a word that is wider than a line is broken.
-    """
-    lines = [""]
-    for word in visible(text).split(" "):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if text_width(longer, size) <= width:
-            lines[-1] = longer
-        else:
-            lines += _broken(word, width, size)
-    return "\n".join(line for line in lines if line)
-
-
-def _broken(word: str, width: float, size: float) -> list[str]:
-    """A word in pieces that each take at most `width`, or are one character."""
-    pieces = []
-    while word:
-        fit = len(word)
-        while fit > 1 and text_width(word[:fit], size) > width:
-            # As many as fit on average, which is soon one character at a time.
-            fit = min(fit - 1, int(fit * width / text_width(word[:fit], size)) + 1)
-        pieces.append(word[:fit])
-        word = word[fit:]
-    return pieces
-
-
-class ShownFigure(Figure):
-    """A figure that notebooks show: without pyplot nobody else tells them how."""
+    def savefig(self, fname: Any, **options: Any) -> None:
+        with styled():
+            super().savefig(fname, **options)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """PNG of twice a screen's density, and the pixels that it takes on one."""
         file = io.BytesIO()
-        with styled():
-            self.savefig(file, format="png", dpi=2 * _SCREEN, metadata={"Software": None})
+        self.savefig(file, format="png", dpi=2 * _SCREEN, metadata=_METADATA["png"])
         width, height = (round(_SCREEN * inches) for inches in self.get_size_inches())
         return file.getvalue(), {"width": width, "height": height}
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A figure with its title, and the room beneath it.
-
-    Attributes:
-        width, height: inches of the figure.
-        top: inches from the figure's lower edge to where the title ends.
-    """
-
-    figure: Figure
-    width: float
-    height: float
-    top: float
-
-    def axes(self, left: float, bottom: float, width: float, height: float) -> Axes:
-        """Axes at a place in inches from the figure's lower left corner."""
-        return self.figure.add_axes(
-            (
-                left / self.width,
-                bottom / self.height,
-                width / self.width,
-                height / self.height,
-            )
-        )
-
-    def text(self, x: float, y: float, text: str, **style: object) -> None:
-        """Text at a place in inches from the figure's lower left corner."""
-        self.figure.text(x / self.width, y / self.height, text, **style)  # type: ignore[arg-type]
+def new_figure(width: float, height: float) -> Figure:
+    """A figure for axes that take `height` inches; `header` adds what stands above them."""
+    figure = _StyledFigure(
+        figsize=(width, height), dpi=_SCREEN, facecolor="white", layout="constrained"
+    )
+    FigureCanvasAgg(figure)
+    return figure
 
 
-def new_frame(
-    title: str, subtitle: str, *, width: float, room: float, needed: float | None = None
-) -> Frame:
-    """A figure with a title, and `room` inches of height beneath it.
+def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -> Figure:
+    """The figure with a title, a note and a legend above its axes; it grows by their height.
 
     Args:
-        width: inches of the figure, and what its title is wrapped to.
-        needed: inches that its content takes; the figure is wider or narrower than `width` for
-            it, as far as the title allows.
+        note: what is drawn, and how it is to be read.
+        keys: marks of the legend, such as `key` makes.
     """
-    parts = [
-        (wrapped(text, width - 2 * _MARGIN, size), size, color)
-        for text, size, color in ((title, TITLE, INK), (subtitle, SMALL, FAINT))
-        if text
+    width, body = (float(inches) for inches in figure.get_size_inches())
+    title = title[:1].upper() + title[1:]
+    texts = [
+        (wrapped(title, width, TITLE), TITLE, INK),
+        (wrapped(note, width, SMALL), SMALL, FAINT),
     ]
-    if needed is not None:
-        titles = [widest(text.split("\n"), size) for text, size, _ in parts]
-        width = max(needed, 2 * _MARGIN + max(titles, default=0.0))
-    heights = [line_height(size) * (text.count("\n") + 1) for text, size, _ in parts]
-    height = _MARGIN + sum(heights) + _MARGIN + room
-    figure = ShownFigure(figsize=(width, height), dpi=_SCREEN, facecolor="white")
-    FigureCanvasAgg(figure)
-    frame = Frame(figure, width, height, room)
-    y = height - _MARGIN
-    for (text, size, color), used in zip(parts, heights, strict=True):
-        style = {"size": size, "color": color, "va": "top", "linespacing": 1.15}
-        frame.text(_MARGIN, y, text, **style)
-        y -= used
-    return frame
+    texts = [text for text in texts if text[0]]
+    labels = [str(one.get_label()).split("\n") for one in keys]
+    taken = [max(map(len, lines)) + 7 for lines in labels]
+    room = _fitting(width, SMALL)
+    columns = len(keys) if sum(taken) <= room else max(1, room // max(taken))
+    heights = [_LINE * size / 72 * (text.count("\n") + 1) for text, size, _ in texts]
+    high = max(map(len, labels), default=0) * math.ceil(len(keys) / max(columns, 1))
+    legend = _LINE * SMALL / 72 * high + _MARGIN if keys else 0.0
+    height = body + _MARGIN + sum(heights) + legend
+    figure.set_size_inches(width, height)
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0, 0, 1, body / height))
+    x, y = _MARGIN / width, 1 - _MARGIN / height
+    for (text, size, color), used in zip(texts, heights, strict=True):
+        figure.text(x, y, text, size=size, color=color, va="top", linespacing=1.15)
+        y -= used / height
+    if keys:
+        figure.legend(
+            handles=keys,
+            loc="upper left",
+            bbox_to_anchor=(x, y - _MARGIN / 2 / height),
+            ncols=columns,
+            borderaxespad=0,
+            borderpad=0,
+            labelspacing=0.2,
+            columnspacing=1.2,
+            handlelength=1.8,
+            handletextpad=0.5,
+        )
+    return figure
 
 
-def settle(axes: Axes) -> None:
-    """Make the ticks, and fix those of the y axis, while the style holds.
-
-    They would be made when they are drawn, and as many as fit the font size that holds then.
-    """
-    low, high = sorted(axes.get_ylim())
-    axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
-    axes.get_xticklabels()
-    axes.get_yticklabels()
+def key(label: str, look: Look | None = None, **style: Any) -> Line2D:
+    """A mark of the legend: a marker, or with `linestyle` a line."""
+    defaults: dict[str, Any] = {"linestyle": "None", "markersize": 4.2, "color": FAINT}
+    if look is not None:
+        defaults |= {"color": look.color, "marker": look.marker}
+    return Line2D([], [], label=label, **(defaults | style))
 
 
-def number_ticks(axis: Axis, low: float, high: float, most: int) -> None:
-    """Round numbers within low and high as ticks, about `most` of them, fixed here and now."""
-    from matplotlib.ticker import MaxNLocator
+def wrapped(text: str, width: float, size: float = SMALL) -> str:
+    """`text` with control characters made visible, on lines of about `width` inches at most."""
+    lines = textwrap.wrap(visible(text), _fitting(width, size), break_on_hyphens=False)
+    return "\n".join(lines)
 
-    steps = [1, 2, 2.5, 5, 10] if high - low > 5 else [1, 2, 5, 10]  # 57.5, but not 57.25
-    found = MaxNLocator(max(most, 1), steps=steps).tick_values(low, high)
-    ticks = [float(tick) for tick in found if low <= tick <= high]
-    axis.set_ticks(ticks, labels=[f"{tick:.10g}".replace("-", "\N{MINUS SIGN}") for tick in ticks])
+
+def _fitting(width: float, size: float) -> int:
+    """Characters of mean width that a line of `width` inches has room for."""
+    return max(6, int((width - 2 * _MARGIN) * 72 / (0.52 * size)))
+
+
+def width_for(labels: Iterable[str]) -> float:
+    """One column of a page where row labels are short, else both."""
+    return COLUMN_WIDTH if max(map(len, labels), default=0) <= 18 else FULL_WIDTH
 
 
 def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
     """Limits in percent around shares of [0, 1], with room for marks on the outermost."""
-    shown = [100 * share for share in shares]
+    shown = [100 * min(max(share, 0.0), 1.0) for share in shares]
     low, high = min(shown), max(shown)
     # A point at least is shown, so that what is nothing does not look like much.
     room = max(0.06 * (high - low), (1.0 - (high - low)) / 2)
     return max(low - room, -2.0), min(high + room, 102.0)
 
 
-def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """`places` moved apart to at least `gap`, in their order, within low and high if they fit.
+def between(low: float, high: float, steps: Iterable[float]) -> list[float]:
+    """Ticks of a logarithmic axis: those of rising `steps` in [low, high], and one on each side."""
+    known = list(steps)
+    first = max((i for i, step in enumerate(known) if step <= 0.95 * low), default=0)
+    last = min((i for i, step in enumerate(known) if step >= 1.05 * high), default=len(known) - 1)
+    return known[first : last + 1]
 
-    Places that would overlap share the mean of where they would stand, as few as need to.
+
+def round_numbers(axes: Axes, axis: Literal["x", "y"], most: int) -> None:
+    """About `most` round numbers as the ticks of an axis, "x" or "y"."""
+    axes.locator_params(axis=axis, nbins=max(most, 2), steps=[1, 2, 5, 10])
+
+
+def save_figure(figure: Figure, path: Path | str) -> Path:
+    """Write a figure as PNG (200 dots per inch), PDF or SVG, by the ending of `path`.
+
+    The file appears whole or not at all; folders above it are made. The same figure always gives
+    the same bytes.
+
+    Raises:
+        InputError: another ending.
+        FeatbertError: the file could not be written; nothing is left behind.
     """
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    blocks: list[tuple[float, list[int]]] = []  # centre, members
-    for i in order:
-        blocks.append((places[i], [i]))
-        while len(blocks) > 1 and _touch(blocks[-2], blocks[-1], gap):
-            (_, first), (_, second) = blocks[-2], blocks[-1]
-            members = first + second
-            blocks[-2:] = [(sum(places[m] for m in members) / len(members), members)]
-    moved = [0.0] * len(places)
-    at = low
-    for centre, members in blocks:
-        start = max(at, centre - gap * (len(members) - 1) / 2)
-        for n, member in enumerate(members):
-            moved[member] = start + n * gap
-        at = start + gap * len(members)
-    # What was pushed over the upper end comes back down, the highest first.
-    limit = high
-    for member in reversed([m for _, members in blocks for m in members]):
-        moved[member] = min(moved[member], limit)
-        limit = moved[member] - gap
-    return moved
+    path = Path(path)
+    format = path.suffix.lower().removeprefix(".")
+    if format not in _METADATA:
+        known = [f".{name}" for name in _METADATA]
+        raise InputError(
+            f"unknown figure format {path.name!r}; choose {', '.join(known)}"
+            f"{nearest(path.suffix, known)}"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path, durable=False) as temporary, temporary.open("wb") as file:
+            figure.savefig(file, format=format, dpi=2 * _SCREEN, metadata=_METADATA[format])
+    except OSError as error:
+        raise FeatbertError(f"figure {cannot_write(path, error)}") from error
+    return path
 
 
-def _touch(lower: tuple[float, list[int]], upper: tuple[float, list[int]], gap: float) -> bool:
-    distance = upper[0] - lower[0]
-    return distance < gap * (len(lower[1]) + len(upper[1])) / 2
+def svg_text(figure: Figure) -> str:
+    """A figure as SVG with a transparent ground."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata=_METADATA["svg"])
+    return buffer.getvalue().decode("utf-8")

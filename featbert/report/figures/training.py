@@ -1,204 +1,115 @@
-"""Training epoch by epoch: dev F1 above, training loss beneath, a panel a row."""
+"""Training epoch by epoch: the dev score above, training loss beneath, a panel a row."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.training_curves import RowCurves, SeedCurve, TrainingCurves
-from featbert.errors import InputError
-from featbert.report.figures import style, ticks
-from featbert.report.figures.keys import Key, draw_keys, keys_height
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure, wrapped
+from featbert.report.figures.values import about, dev_scores, score_name, tuning_keys, tuning_look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LEFT, _RIGHT = 0.55, 0.12  # inches, of the axes in their panel
-_F1, _LOSS, _APART = 0.85, 0.5, 0.1  # heights of both axes, and between them
-_BELOW = 0.4  # for epochs and what they are
-_NARROWEST = 1.7  # panel
-_LINES = 3  # of a name, before panels are made wider
-_GAP = 0.08
-_LINE = 1.0
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
+    from featbert.runs.run import Run
+
+_NARROWEST = 1.35  # inches of a panel
+_SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
 
 
-@dataclass(frozen=True)
-class _Scales:
-    """Limits that all panels share, so that they compare: F1 in percent, and loss above 0."""
-
-    f1: tuple[float, float]
-    loss: tuple[float, float]
-
-
-def training_curve(curves: TrainingCurves, *, width: float = style.COLUMN_WIDTH) -> Figure:
-    """A line a seed, a dot at the epoch whose weights were kept; loss on a logarithmic axis.
-
-    All panels have the same scales. A loss that is no number above 0 leaves a gap.
-
-    Args:
-        curves: what `training_curves` gives; rows without an epoch are passed over.
-        width: inches.
-
-    Raises:
-        InputError: no row has an epoch.
-    """
-    rows = [row for row in curves.rows if any(seed.epochs for seed in row.seeds)]
-    if not rows:
-        raise InputError("a run with a training history expected to draw, found none")
-    per_line = _per_line([row.name for row in rows], width)
-    panel = width / per_line
-    lines = [rows[i : i + per_line] for i in range(0, len(rows), per_line)]
-    keys = _keys(rows)
-    with style.styled():
-        inner = panel - _LEFT - _RIGHT
-        heads = [[style.wrapped(r.name, inner, style.TEXT) for r in line] for line in lines]
-        aboves = [max(map(_head_height, line)) for line in heads]
-        tall = _F1 + _APART + _LOSS + _BELOW
-        room = keys_height(keys, width) + sum(above + tall for above in aboves)
-        room += _GAP * (len(lines) - 1)
-        title, subtitle = _titles(curves, rows)
-        frame = style.new_frame(title, subtitle, width=width, room=room)
-        draw_keys(frame, keys, frame.top)
-        scales = _scales(rows)
-        y = frame.top - keys_height(keys, width)
-        for line, texts, above in zip(lines, heads, aboves, strict=True):
-            for i, (row, head) in enumerate(zip(line, texts, strict=True)):
-                x, upper = i * panel + _LEFT, y - above - _F1
-                axes = frame.axes(x, upper, inner, _F1)
-                axes.set_title(head, loc="left", pad=5, size=style.TEXT)
-                _f1(axes, row, scales, inner, first=i == 0)
-                beneath = frame.axes(x, upper - _APART - _LOSS, inner, _LOSS)
-                _loss(beneath, row, scales, inner, first=i == 0)
-            y -= above + tall + _GAP
-    return frame.figure
-
-
-def _per_line(names: Sequence[str], width: float) -> int:
-    """Panels beside each other: as many as leave names on few lines, half as many at least."""
-    most = max(1, min(len(names), int(width / _NARROWEST)))
-    for count in range(most, most // 2, -1):
-        inner = width / count - _LEFT - _RIGHT
-        if all(style.wrapped(n, inner, style.TEXT).count("\n") < _LINES for n in names):
-            return count
-    return max(1, most // 2)
-
-
-def _head_height(head: str) -> float:
-    return style.line_height(style.TEXT) * (head.count("\n") + 1) + 0.08
-
-
-def _scales(rows: Sequence[RowCurves]) -> _Scales:
-    seeds = [seed for row in rows for seed in row.seeds]
-    f1 = [value for seed in seeds for value in seed.dev_f1 if value is not None]
-    losses = [loss for seed in seeds for loss in seed.loss if _drawable(loss)]
-    return _Scales(
-        style.percent_limits(f1 or [0.0, 1.0]),
-        ticks.around(losses or [0.1, 1.0], ticks.plain, room=1.25),
+@figure(
+    "training",
+    caption="A row whose dev score still rises at the end was trained too briefly.",
+    section="training",
+    needs="a run of several epochs",
+    splits="none",
+)
+def training(comparison: Comparison, split: str, width: float | None) -> Figure | None:
+    """A line a seed, a mark at the epoch whose weights were kept; all panels have one scale."""
+    rows = [row for row in comparison.rows if any(len(run.record.history) for run in row.runs)]
+    if all(len(run.record.history) < 2 for row in rows for run in row.runs):
+        return None
+    width = width or (COLUMN_WIDTH if len(rows) <= 2 else FULL_WIDTH)
+    lines = math.ceil(len(rows) / int(width / _NARROWEST))
+    columns = math.ceil(len(rows) / lines)
+    heads = [wrapped(row.name, width / columns - 0.3) for row in rows]
+    above = 0.14 * max(head.count("\n") + 1 for head in heads)
+    drawn = new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
+    grid = drawn.subplots(2 * lines, columns, squeeze=False, height_ratios=[_SCORE, _LOSS] * lines)
+    for axes in grid.flat[:]:
+        axes.set_axis_off()
+    for n, (row, head) in enumerate(zip(rows, heads, strict=True)):
+        line, column = divmod(n, columns)
+        upper, lower = grid[2 * line][column], grid[2 * line + 1][column]
+        _curves(upper, row, [dev_scores(row, run) for run in row.runs], mark=True)
+        _curves(lower, row, [_losses(run) for run in row.runs])
+        upper.set_title(head)
+        upper.tick_params(labelbottom=False)
+        lower.set(yscale="log", xlabel="epoch")
+        if column == 0:
+            upper.set_ylabel(f"{score_name(comparison, 'dev')} (%)")
+            lower.set_ylabel("loss")
+    _share(grid[::2], log=False)
+    _share(grid[1::2], log=True)
+    several = any(len(row.runs) > 1 for row in rows)
+    note = about(
+        comparison,
+        "lines: seeds" if several else "one seed",
+        "mark: the epoch whose weights were kept",
+        "loss: of training, logarithmic",
     )
+    return header(drawn, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
 
 
-def _drawable(loss: float) -> bool:
-    return math.isfinite(loss) and loss > 0
+def _losses(run: Run) -> list[float]:
+    """By epoch; what a logarithmic axis cannot show is no number."""
+    losses = [epoch.train_loss for epoch in run.record.history]
+    return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in losses]
 
 
-def _f1(axes: Axes, row: RowCurves, scales: _Scales, inches: float, *, first: bool) -> None:
-    color, marker = style.APPROACHES[row.tuning]
-    _epochs(axes, row, (inches, "dev F1 (%)" if first else ""))
-    axes.set_ylim(scales.f1)
-    style.number_ticks(axes.yaxis, *scales.f1, most=int(_F1 / 0.2))
-    axes.tick_params(labelbottom=False)
-    for seed in row.seeds:
-        ys = [math.nan if value is None else 100 * value for value in seed.dev_f1]
-        _curve(axes, seed.epochs, ys, color)
-        best = [(x, y) for x, y in zip(seed.epochs, ys, strict=True) if x == seed.best_epoch]
-        axes.scatter(
-            [x for x, _ in best],
-            [y for _, y in best],
-            s=16,
-            color=color,
-            marker=marker,
-            edgecolor="white",
-            linewidth=0.4,
-            zorder=4,
-        )
-    if all(value is None for seed in row.seeds for value in seed.dev_f1):
-        axes.text(
-            0.04,
-            0.5,
-            "no dev score",
-            transform=axes.transAxes,
-            va="center",
-            size=style.SMALL,
-            color=style.FAINT,
-        )
-    axes.get_yticklabels()
-
-
-def _loss(axes: Axes, row: RowCurves, scales: _Scales, inches: float, *, first: bool) -> None:
-    color, _ = style.APPROACHES[row.tuning]
-    axes.set_yscale("log")
-    _epochs(axes, row, (inches, "loss" if first else ""))
-    axes.set_ylim(scales.loss)
-    axes.minorticks_off()
-    shown = ticks.fitting(ticks.plain(*scales.loss), scales.loss, _LOSS, upright=True)
-    axes.set_yticks([tick[0] for tick in shown], [tick[1] for tick in shown])
-    for seed in row.seeds:
-        ys = [loss if _drawable(loss) else math.nan for loss in seed.loss]
-        _curve(axes, seed.epochs, ys, color)
-    axes.set_xlabel("epoch")
-    axes.get_xticklabels()
-    axes.get_yticklabels()
-
-
-def _last(seeds: Iterable[SeedCurve]) -> int:
-    return max((epoch for seed in seeds for epoch in seed.epochs), default=1)
-
-
-def _epoch_ticks(last: int, most: int) -> list[int]:
-    """Whole epochs: all of them, or every second, fifth, tenth, ... up to the last."""
-    steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
-    step = next(step for step in steps if last / step <= most)
-    return list(range(step, last + 1, step))
-
-
-def _epochs(axes: Axes, row: RowCurves, place: tuple[float, str]) -> None:
-    """What both axes of a panel share; their labels stand in one line.
-
-    Args:
-        place: width of the axes in inches, and the label of the y axis.
-    """
-    inches, label = place
-    last = _last(row.seeds)
-    room = 0.06 * max(last - 1, 1)
-    axes.set_xlim(1 - room, last + room)
-    shown = _epoch_ticks(last, max(1, int(inches / 0.25)))
-    axes.set_xticks(shown, [str(epoch) for epoch in shown])
-    axes.set_ylabel(label)
-    axes.yaxis.set_label_coords(-0.4 / inches, 0.5)
+def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bool = False) -> None:
+    """A line a run."""
+    axes.set_axis_on()
     axes.grid(axis="y")
-    axes.set_axisbelow(True)
+    color, marker = tuning_look(row.tuning)
+    for run, ys in zip(row.runs, values, strict=True):
+        epochs = [epoch.epoch for epoch in run.record.history]
+        axes.plot(epochs, ys, color=color, linewidth=1, alpha=0.75)
+        kept = [(x, y) for x, y in zip(epochs, ys, strict=True) if x == run.record.best_epoch]
+        if kept and mark:
+            axes.scatter(
+                *kept[0],
+                s=16,
+                color=color,
+                marker=marker,
+                edgecolor="white",
+                linewidth=0.4,
+                zorder=4,
+            )
+    last = max((epoch.epoch for run in row.runs for epoch in run.record.history), default=1)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+    axes.set_xlim(1 - 0.06 * (last - 1 or 1), last + 0.06 * (last - 1 or 1))
 
 
-def _curve(axes: Axes, xs: Sequence[int], ys: Sequence[float], color: str) -> None:
-    # A line of one epoch would not show.
-    alone = "." if sum(not math.isnan(y) for y in ys) == 1 else "None"
-    axes.plot(xs, ys, color=color, linewidth=_LINE, alpha=0.75, marker=alone, markersize=4)
-
-
-def _titles(curves: TrainingCurves, rows: Sequence[RowCurves]) -> tuple[str, str]:
-    several = any(len(row.seeds) > 1 for row in rows)
-    parts = [curves.title, "lines: seeds" if several else "one seed"]
-    parts += ["mark: the epoch whose weights were kept", "loss: of training, logarithmic"]
-    return "Training by epoch", " · ".join(parts)
-
-
-def _keys(rows: Sequence[RowCurves]) -> list[Key]:
-    return [
-        Key(style.APPROACH_NAMES[approach], color, marker=marker, line="-", width=_LINE)
-        for approach, (color, marker) in style.APPROACHES.items()
-        if any(row.tuning == approach for row in rows)
-    ]
+def _share(panels: Any, *, log: bool) -> None:
+    """One scale for all panels, with numbers at the first of each line."""
+    used = [axes for axes in panels.flat if axes.axison]
+    limits = [axes.get_ylim() for axes in used]
+    low, high = min(low for low, _ in limits), max(high for _, high in limits)
+    for axes in used:
+        axes.set_ylim(low, high)
+        axes.tick_params(labelleft=axes in panels[:, 0])
+        if log:
+            subs = (1, 2, 5) if high < 12 * low else (1,)
+            axes.yaxis.set_major_locator(LogLocator(subs=subs))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.minorticks_off()
+        else:
+            axes.yaxis.set_major_locator(MaxNLocator(4))

@@ -1,183 +1,98 @@
-"""F1 by what an entity or its sentence is like: a heat map of rows by buckets."""
+"""Scores by what an entity or its sentence is like: heat maps of rows by buckets."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.analysis.breakdowns import Breakdown
-from featbert.errors import InputError
-from featbert.report.figures import style
-from featbert.report.figures.cells import (
-    BAR_ROOM,
-    BOLD,
-    CELL_HEIGHT,
-    NUMBER,
-    WIDEST_CELL,
-    Scale,
-    color_bar,
-    draw_cell,
+from featbert.analysis.breakdowns import Breakdown, with_breakdowns
+from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import (
+    COLUMN_WIDTH,
+    FULL_WIDTH,
+    SMALL,
+    header,
+    new_figure,
+    wrapped,
 )
+from featbert.report.figures.values import about, score_name
 from featbert.report.units import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LEFT, _GAP = 0.08, 0.08  # of the names, and from them to the cells
-_SHARE = 0.36  # of the width, for names at most
-_BETWEEN = 0.07  # from one name's last line to the next one's first
-_LEAST_BAR = 0.9  # inches of the colour scale
-_LINES = 3  # that a column's head takes before it is set upright
-_HEAD = 1.2  # inches that an upright head takes before it is wrapped
-_ASIDE = 0.1  # from cells to the colour scale
-_APART = 0.16  # between blocks of columns
-_COUNT = "n = "
+    from featbert.analysis.compare import Comparison
+
+_NARROWEST = 0.5  # inches of a cell
+_UPRIGHT = 9  # characters of a head that has no room across its cell
+_SHARE = 0.36  # of the width, for names of rows
 
 
-@dataclass(frozen=True)
-class _Heads:
-    """Heads of the columns: wrapped texts, whether they are upright, and how high they are."""
-
-    texts: tuple[str, ...]
-    upright: bool
-    height: float
+def _read_types(comparison: Comparison, split: str) -> Comparison:
+    if any(breakdown.split == split for breakdown in comparison.breakdowns):
+        return comparison
+    of_split = dataclasses.replace(comparison, splits=(split,), breakdowns=())
+    return with_breakdowns(of_split, ["type"])
 
 
-def type_heatmap(
-    breakdown: Breakdown, *, about: str = "", width: float = style.COLUMN_WIDTH
-) -> Figure:
-    """Mean F1 in percent of each row in each bucket; heads count gold entities.
+@figure(
+    "types",
+    caption="The darker, the better; on a dark page, the lighter.",
+    section="where",
+    needs="predictions of its rows; see the notes of the comparison",
+    prepare=_read_types,
+)
+def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
+    """One by each facet that scores were parted by; rows of several texts have one each."""
+    found: dict[str, Figure] = {}
+    for breakdown in comparison.breakdowns:
+        if breakdown.split == split and breakdown.gold and breakdown.rows:
+            base = "" if breakdown.facet == "type" else breakdown.facet
+            number = 1 + sum(name.partition("-")[0] == base for name in found)
+            name = base if number == 1 else f"{base}-{number}".strip("-")
+            found[name] = _draw(comparison, breakdown, width)
+    return found
 
-    The best of each bucket is bold. Buckets that do not fit beside each other are continued
-    beneath, in blocks of like width.
 
-    Args:
-        breakdown: by any facet.
-        about: what the rows are of, such as corpus and encoder.
-        width: inches at most.
-
-    Raises:
-        InputError: no bucket, or no row.
-    """
-    buckets = list(breakdown.gold)
-    names = list(breakdown.rows)
-    if not buckets or not names:
-        raise InputError(
-            f"scores by {breakdown.meaning} on {breakdown.split} expected to draw, found none"
+def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> Figure:
+    buckets, rows = list(breakdown.gold), list(breakdown.rows)
+    width = width or (COLUMN_WIDTH if len(buckets) <= 4 else FULL_WIDTH)
+    names = [wrapped(name, _SHARE * width) for name in rows]
+    column = 0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.3
+    blocks = math.ceil(len(buckets) / max(1, int((width - column) / _NARROWEST)))
+    each = math.ceil(len(buckets) / blocks)
+    cells = {b: [breakdown.rows[row][b].mean for row in rows] for b in buckets}
+    height = max(CELL, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
+    upright = max(len(word) for b in buckets for word in b.split()) > _UPRIGHT
+    head = 0.055 * max(map(len, buckets)) + 0.2 if upright else 0.45
+    drawn = new_figure(width, blocks * (len(rows) * height + head))
+    for n, axes in enumerate(drawn.subplots(blocks, 1, squeeze=False).flat):
+        block = buckets[n * each : (n + 1) * each]
+        draw_cells(
+            axes,
+            [[cells[b][i] for b in block] for i in range(len(rows))],
+            scale_of(list(cells.values())),
+            bold=[
+                [cells[b][i] == max(cells[b]) > min(cells[b]) for b in block]
+                for i in range(len(rows))
+            ],
         )
-    means = {b: [breakdown.rows[name][b].mean for name in names] for b in buckets}
-    with style.styled():
-        room = width * _SHARE - _LEFT - _GAP
-        texts = [style.wrapped(name, room, style.SMALL) for name in names]
-        column = style.widest([line for t in texts for line in t.split("\n")], style.SMALL)
-        line = style.line_height(style.SMALL)
-        heights = [max(CELL_HEIGHT, line * (t.count("\n") + 1) + _BETWEEN) for t in texts]
-        left = _LEFT + column + _GAP
-        cell, blocks = _blocks(buckets, width - left - _ASIDE - BAR_ROOM)
-        heads = [_heads(breakdown, block, cell) for block in blocks]
-        total = sum(h.height + sum(heights) for h in heads) + _APART * (len(heads) - 1) + 0.08
-        total = max(total, _LEAST_BAR + 0.16)
-        beside = left + cell * max(map(len, blocks)) + _ASIDE
-        title, subtitle = _titles(breakdown, about, heads)
-        frame = style.new_frame(title, subtitle, width=width, needed=beside + BAR_ROOM, room=total)
-        scale = Scale.around([mean for column_means in means.values() for mean in column_means])
-        y = frame.top
-        for block, head in zip(blocks, heads, strict=True):
-            bottom = y - head.height - sum(heights)
-            size = (cell * len(block), sum(heights))
-            columns = [means[bucket] for bucket in block]
-            _block(frame, (left, bottom), size, columns, scale, heights, head)
-            for text, middle in zip(texts, _middles(heights), strict=True):
-                place = (_LEFT, y - head.height - middle)
-                frame.text(*place, text, va="center", size=style.SMALL, linespacing=1.15)
-            y = bottom - _APART
-        # Beside one row it begins beside the heads.
-        tall = min(max(sum(heights), _LEAST_BAR), 2.2)
-        top = max(frame.top - heads[0].height, tall + 0.1)
-        color_bar(frame.axes(beside, top - tall, 0.1, tall), scale, tall)
-    return frame.figure
-
-
-def _blocks(buckets: Sequence[str], available: float) -> tuple[float, list[Sequence[str]]]:
-    """Width of a cell, and buckets in blocks that fit beside the names."""
-    least = style.text_width(NUMBER, style.TEXT) * BOLD + 0.04
-    most = max(1, int(available / least))
-    count = math.ceil(len(buckets) / most)
-    each = math.ceil(len(buckets) / count)
-    cell = max(least, min(available / each, WIDEST_CELL))
-    return cell, [buckets[i : i + each] for i in range(0, len(buckets), each)]
-
-
-def _heads(breakdown: Breakdown, block: Sequence[str], cell: float) -> _Heads:
-    counts = [f"{_COUNT}{breakdown.gold[bucket]:,}" for bucket in block]
-    if style.widest(counts, style.SMALL) > cell - 0.04:
-        counts = [count.removeprefix(_COUNT) for count in counts]
-    line = style.line_height(style.SMALL)
-    words = [word for bucket in block for word in visible(bucket).split(" ")]
-    if style.widest([*words, *counts], style.SMALL) <= cell - 0.04:
-        names = [style.wrapped(bucket, cell - 0.04, style.SMALL) for bucket in block]
-        lines = max(name.count("\n") + 1 for name in names)
-        if lines <= _LINES:
-            texts = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
-            return _Heads(tuple(texts), False, line * (lines + 1) + 0.06)
-    # Upright, a head has as many lines as are as high as a cell is wide, one of them the count.
-    room, most = _HEAD, max(1, int(cell / line) - 1)
-    names = [style.wrapped(bucket, room, style.SMALL) for bucket in block]
-    while max(name.count("\n") + 1 for name in names) > most:
-        room *= 1.25
-        names = [style.wrapped(bucket, room, style.SMALL) for bucket in block]
-    texts = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
-    longest = style.widest([part for text in texts for part in text.split("\n")], style.SMALL)
-    return _Heads(tuple(texts), True, longest + 0.1)
-
-
-def _middles(heights: Sequence[float]) -> list[float]:
-    """Inches from the upper edge to the middle of each row."""
-    return [sum(heights[:i]) + height / 2 for i, height in enumerate(heights)]
-
-
-def _block(
-    frame: style.Frame,
-    corner: tuple[float, float],
-    size: tuple[float, float],
-    columns: Sequence[Sequence[float]],
-    scale: Scale,
-    heights: Sequence[float],
-    heads: _Heads,
-) -> None:
-    """The cells of one block of columns, with their heads."""
-    axes = frame.axes(*corner, *size)
-    axes.set(xlim=(0, len(columns)), ylim=(size[1], 0))
-    axes.set_axis_off()
-    for j, column in enumerate(columns):
-        best = max(column)
-        for i, (mean, middle) in enumerate(zip(column, _middles(heights), strict=True)):
-            upper = middle - heights[i] / 2
-            bold = mean == best > min(column)
-            draw_cell(axes, (j, upper), (1, heights[i]), mean, scale, bold=bold)
-        x = corner[0] + size[0] * (j + 0.5) / len(columns)
-        frame.text(
-            x,
-            corner[1] + size[1] + 0.04,
-            heads.texts[j],
-            ha="center",
-            va="bottom",
-            rotation=90 if heads.upright else 0,
-            multialignment="left" if heads.upright else "center",
-            linespacing=1.15,
-            size=style.SMALL,
-        )
-
-
-def _titles(breakdown: Breakdown, about: str, heads: Sequence[_Heads]) -> tuple[str, str]:
-    title = f"{breakdown.split.capitalize()} F1 by {breakdown.meaning}"
-    seeds = max(f1.n for row in breakdown.rows.values() for f1 in row.values())
-    counts = "n" if all(_COUNT in head.texts[0] for head in heads) else "beneath a name"
-    parts = [about] if about else []
-    parts.append("mean over seeds" if seeds > 1 else "one seed")
-    parts.append(f"{counts}: gold entities")
-    if len(breakdown.rows) > 1:
-        parts.append("bold: the best of a column")
-    return title, " · ".join(parts)
+        axes.set_xlim(0, each)
+        heads = [
+            f"{visible(b) if upright else wrapped(b, 0.7)}\n{breakdown.gold[b]:,}" for b in block
+        ]
+        places = [j + 0.5 for j in range(len(block))]
+        axes.set_xticks(places, heads, rotation=90 if upright else 0, linespacing=1.15)
+        axes.tick_params(axis="x", top=False, labeltop=True, bottom=False, labelbottom=False)
+        axes.set_yticks([i + 0.5 for i in range(len(rows))], names, size=SMALL)
+    seeds = max(found.n for row in breakdown.rows.values() for found in row.values())
+    title = f"{score_name(comparison, breakdown.split)} by {breakdown.meaning}"
+    note = about(
+        comparison,
+        "mean over seeds" if seeds > 1 else "one seed",
+        "in percent, below a name: gold entities",
+        "bold: the best of a column" if len(rows) > 1 else "",
+    )
+    return header(drawn, title, note)

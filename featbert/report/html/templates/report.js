@@ -62,7 +62,7 @@
         const same = this.text.rows.findIndex((row) => row.name === before);
         control.value = String(same < 0 ? this.text[side] : same);
       }
-      this.parts.told.textContent = this.text.told;
+      this.parts.about.textContent = this.text.about;
       this.filter();
     }
 

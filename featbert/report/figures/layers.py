@@ -1,0 +1,69 @@
+"""The score of taggers that read one hidden state each, by that state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from featbert.report.figures.lines import (
+    HEIGHT,
+    draw_lines,
+    layer_ticks,
+    line_keys,
+    lines_of,
+    spread_note,
+)
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import COLUMN_WIDTH, header, new_figure
+from featbert.report.figures.values import about, line_names, num_layers, score, score_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
+
+
+@figure(
+    "layers",
+    caption="One tagger for each hidden state of the frozen encoder.",
+    section="layers",
+    needs="three single layers next to each other; train with --layers layer:1, layer:2, ...",
+)
+def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
+    """Drawn where three layers are next to each other: a line across gaps would claim too much."""
+    rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
+    rows = [row for row in rows if score(row, split)]
+    if _longest({_layer(row) for row in rows}) < 3:
+        return None
+    names = line_names(rows, (), "features")
+    # `last` and `layer:12` may be the same state: the row with more seeds counts.
+    best: dict[tuple[str, int], Row] = {}
+    for name, row in zip(names, rows, strict=True):
+        known = best.get((name, _layer(row)))
+        if known is None or len(row.runs) > len(known.runs):
+            best[name, _layer(row)] = row
+    found = [(name, row, n, score(row, split)) for (name, n), row in best.items()]
+    lines = lines_of((name, row.tuning, n, one) for name, row, n, one in found if one)
+    drawn = new_figure(width or COLUMN_WIDTH, HEIGHT)
+    axes = drawn.subplots()
+    draw_lines(axes, lines)
+    deepest = max(num_layers(row) for row in rows)
+    layer_ticks(axes, range(deepest + 1))
+    axes.set(xlim=(-0.5, deepest + 0.5), xlabel="layer (emb.: the embeddings)")
+    axes.set_ylabel(f"{score_name(comparison, split)} (%)")
+    title = f"{score_name(comparison, split)} by single layer of frozen features"
+    return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
+
+
+def _layer(row: Row) -> int:
+    return (row.layer_indices or (0,))[0]
+
+
+def _longest(layers: Collection[int]) -> int:
+    """Length of the longest run of layers that follow one another."""
+    longest = run = 0
+    for layer in range(max(layers, default=-1) + 1):
+        run = run + 1 if layer in layers else 0
+        longest = max(longest, run)
+    return longest

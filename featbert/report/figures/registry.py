@@ -1,0 +1,170 @@
+"""The figures that there are: by name, with what a reader and the report need to know of each.
+
+A figure is a function in a module of this folder which has the figure's name:
+
+    @figure("lengths", caption="Longer sentences are harder.", section="where",
+            needs="predictions of two rows")
+    def lengths(comparison, split, width):
+        ...
+        return header(drawn, "Entity F1 by sentence length", about(comparison))
+
+Its name in `NAMES` makes it known to `Comparison.plot`, to `--figures` and `--figure`, to the
+report and to shell completion. Nothing is imported before a figure is drawn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from featbert.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from featbert.analysis.compare import Comparison
+
+# One line a figure, in the order of the report.
+NAMES = (
+    "seeds",
+    "pareto",
+    "learning",
+    "layers",
+    "freezing",
+    "mix",
+    "types",
+    "published",
+    "training",
+    "transfer",
+)
+
+
+Draw = Callable[[Any, str, float | None], Any]
+_KINDS: dict[str, Kind] = {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure.
+
+    Attributes:
+        caption: how to read it, in a sentence.
+        section: of the report, where it is shown.
+        needs: what a comparison must have for it.
+        splits: whether there is one for each evaluated split, one for the last of them, or one
+            that has nothing to do with splits.
+        of: what it is drawn from: one comparison, or the matrices of several.
+        prepare: what `Comparison.plot` adds to a comparison first.
+        draw: given a comparison (or matrices), a split, and a width in inches or None, it returns
+            the figure, several by name, or None where there is nothing to show.
+    """
+
+    name: str
+    caption: str
+    section: str
+    needs: str
+    splits: Literal["each", "last", "none"]
+    of: Literal["comparison", "transfer"]
+    prepare: Callable[[Comparison, str], Comparison] | None
+    draw: Draw
+
+    def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
+        """Figures by full name, such as `types-length-dev`; none where there is nothing to show."""
+        from featbert.report.figures.style import styled
+
+        with styled():
+            drawn = self.draw(subject, split, width)
+        by_name = drawn if isinstance(drawn, Mapping) else {} if drawn is None else {"": drawn}
+        ending = "" if self.splits == "none" else split
+        return {
+            "-".join(part for part in (self.name, name, ending) if part): figure
+            for name, figure in by_name.items()
+        }
+
+
+def figure(
+    name: str,
+    *,
+    caption: str,
+    section: str = "scores",
+    needs: str,
+    splits: Literal["each", "last", "none"] = "each",
+    of: Literal["comparison", "transfer"] = "comparison",
+    prepare: Callable[[Comparison, str], Comparison] | None = None,
+) -> Callable[[Draw], Draw]:
+    """Declares a function that draws; see `Kind` for what it is given and returns."""
+
+    def declare(draw: Draw) -> Draw:
+        _KINDS[name] = Kind(name, caption, section, needs, splits, of, prepare, draw)
+        return draw
+
+    return declare
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    if name not in NAMES:
+        raise InputError(
+            f"unknown figure {name!r}; choose {', '.join(NAMES)}{nearest(name, NAMES)}"
+        )
+    importlib.import_module(f"featbert.report.figures.{name}")
+    return _KINDS[name]
+
+
+def plot(
+    comparison: Comparison, name: str, *, split: str | None = None, width: float | None = None
+) -> Figure:
+    """See `Comparison.plot`."""
+    base = next((known for known in NAMES if name.startswith(f"{known}-")), name)
+    kind = kind_of(base)
+    split = comparison.splits[0] if split is None else split
+    if split not in comparison.splits:
+        known = ", ".join(comparison.splits)
+        raise InputError(
+            f"no scores of {split!r}; choose {known}{nearest(split, comparison.splits)}"
+        )
+    subject = kind.prepare(comparison, split) if kind.prepare else comparison
+    found = kind.figures(subject, split, width)
+    wanted = name if kind.splits == "none" else f"{name}-{split}"
+    if not found:
+        raise InputError(f"nothing to draw for {name!r} on {split}: it needs {kind.needs}")
+    if wanted not in found and (name != base or len(found) > 1):
+        names = [full.removesuffix(f"-{split}") for full in found]
+        raise InputError(f"{name!r} has several figures here; choose {', '.join(names)}")
+    return found.get(wanted) or next(iter(found.values()))
+
+
+def comparison_figures(
+    comparison: Comparison, only: Collection[str] = ()
+) -> Iterator[tuple[Kind, str, Figure]]:
+    """Kind, full name and figure of all that a comparison has something to show in.
+
+    Args:
+        only: names of kinds; all of them by default.
+    """
+    for kind in _kinds("comparison", only):
+        splits = comparison.splits if kind.splits == "each" else comparison.splits[-1:]
+        for split in splits:
+            for name, drawn in kind.figures(comparison, split).items():
+                yield kind, name, drawn
+
+
+def transfer_figures(
+    matrices: Sequence[Any], published: Sequence[Any] = (), only: Collection[str] = ()
+) -> Iterator[tuple[Kind, str, Figure]]:
+    """The same of transfer matrices, and of published ones."""
+    if matrices:
+        for kind in _kinds("transfer", only):
+            for name, drawn in kind.figures({"": matrices, "published": published}, "").items():
+                yield kind, name, drawn
+
+
+def _kinds(of: str, only: Collection[str]) -> Iterable[Kind]:
+    kinds = [kind_of(name) for name in NAMES if not only or name in only]
+    return [kind for kind in kinds if kind.of == of]

@@ -1,0 +1,103 @@
+"""Transfer matrices as heat maps, side by side on one colour scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import FULL_WIDTH, TEXT, header, new_figure, wrapped
+from featbert.report.figures.values import measure
+from featbert.report.units import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDEST = 3.4  # inches of a panel
+_CELL = 0.46  # inches of a cell's width, at least
+
+
+class Grid(Protocol):
+    """What a heat map shows: a reproduced or a published matrix."""
+
+    @property
+    def label(self) -> str:
+        """What stands above its panel."""
+
+    @property
+    def split(self) -> str:
+        """Which split of the corpora it is on."""
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Labels of the rows."""
+
+    @property
+    def evaluated_on(self) -> tuple[str, ...]:
+        """Labels of the columns."""
+
+    @property
+    def means(self) -> tuple[tuple[float | None, ...], ...]:
+        """(rows, columns) scores in [0, 1]."""
+
+    @property
+    def own(self) -> tuple[tuple[bool, ...], ...]:
+        """(rows, columns) whether a cell's data is what its row was trained on."""
+
+
+@figure(
+    "transfer",
+    caption="Rows: trained on; columns: evaluated on. Framed: the language trained on.",
+    section="transfer",
+    needs="runs that were scored on another corpus",
+    splits="none",
+    of="transfer",
+)
+def transfer(
+    grids: Mapping[str, Sequence[Any]], split: str, width: float | None
+) -> dict[str, Figure]:
+    """One figure for our matrices, one for published ones."""
+    shown = {
+        name: [g for g in own if any(mean is not None for row in g.means for mean in row)]
+        for name, own in grids.items()
+    }
+    (first, *_) = (row.trained for grid in grids[""] for row in grid.rows)
+    title = f"{measure(first).name} (%) by language trained on and evaluated on"
+    return {name: _draw(own, title, width or FULL_WIDTH) for name, own in shown.items() if own}
+
+
+def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
+    beside = 0.065 * max(len(label) for g in grids for label in g.trained_on) + 0.2
+    widest = beside + _CELL * max(len(g.evaluated_on) for g in grids)
+    lines = math.ceil(len(grids) / max(1, int(width / max(widest, 1.6))))
+    columns = math.ceil(len(grids) / lines)
+    width = max(widest, min(width, columns * _WIDEST))
+    titles = [wrapped(g.label, width / columns - beside, 1.1 * TEXT) for g in grids]
+    upright = max(len(label) for g in grids for label in g.evaluated_on) > 8
+    above = 0.14 * max(title.count("\n") + 1 for title in titles) + 0.1
+    below = 0.06 * max(len(label) for g in grids for label in g.evaluated_on) if upright else 0.15
+    height = CELL * max(len(g.trained_on) for g in grids) + above + below + 0.2
+    drawn = new_figure(width, lines * height + 0.2)
+    scale = scale_of([row for grid in grids for row in grid.means])
+    panels = drawn.subplots(lines, columns, squeeze=False)
+    for axes, grid, title in zip(panels.flat, grids, titles, strict=False):
+        _panel(axes, grid, scale, upright=upright)
+        axes.set_title(title, weight="bold")
+    for axes in panels.flat[len(grids) :]:
+        axes.set_axis_off()
+    splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
+    drawn.supxlabel(f"evaluated on ({splits})", size="medium")
+    drawn.supylabel("trained on", size="medium")
+    about = dict.fromkeys(getattr(grid, "encoding", "") for grid in grids)
+    note = " · ".join([*filter(None, about), "framed: the language trained on"])
+    return header(drawn, title, note)
+
+
+def _panel(axes: Axes, grid: Grid, scale: tuple[float, float], *, upright: bool) -> None:
+    draw_cells(axes, grid.means, scale, framed=grid.own)
+    columns = [visible(label) for label in grid.evaluated_on]
+    axes.set_xticks([j + 0.5 for j in range(len(columns))], columns, rotation=90 if upright else 0)
+    axes.set_yticks([i + 0.5 for i in range(len(grid.trained_on))], map(visible, grid.trained_on))

@@ -1,0 +1,120 @@
+"""What figures read from comparisons and rows: the one place that knows where it is kept."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from featbert.analysis.curves import title_of
+from featbert.analysis.labels import TAGGER, tagger_of
+from featbert.encoders.tunings import TUNINGS
+from featbert.report.figures.style import Look, key, looks
+from featbert.tasks.base import get_task
+
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D
+
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row, Statistic
+    from featbert.runs.run import Run
+    from featbert.tasks.base import Measure
+
+
+def about(comparison: Comparison, *more: str) -> str:
+    """Corpus, encoder and context, and what else is to be noted."""
+    return " · ".join(part for part in (title_of(comparison), *more) if part)
+
+
+def measure(row: Row) -> Measure:
+    """What chooses the epoch and heads every axis."""
+    return get_task(row.runs[0].record.task).measure
+
+
+def score_name(comparison: Comparison, split: str) -> str:
+    """What is on an axis: `dev entity F1`."""
+    return f"{split} {measure(comparison.rows[0]).name}"
+
+
+def score(row: Row, split: str) -> Statistic | None:
+    """The measure over seeds, in [0, 1]; None where the row was not scored."""
+    return row.splits[split].f1 if split in row.splits else None
+
+
+def reads_features(row: Row) -> bool:
+    """Whether the encoder of its runs stayed as it was."""
+    return row.tuning in TUNINGS and TUNINGS[row.tuning].frozen
+
+
+def tuning_title(name: str) -> str:
+    """A way to tune, for people."""
+    return TUNINGS[name].title if name in TUNINGS else name
+
+
+def tuning_look(name: str) -> Look:
+    """The same colour and marker in every figure; ways that are not known follow the known."""
+    return dict(zip(dict.fromkeys([*TUNINGS, name]), looks(), strict=False))[name]
+
+
+def line_looks(tunings: Iterable[str]) -> list[Look]:
+    """The first line of each way to tune has its look; others have looks that no way has."""
+    lines = list(tunings)
+    firsts = {name: tuning_look(name) for name in lines}
+    taken = {tuning_look(name) for name in [*TUNINGS, *lines]}
+    others = itertools.filterfalse(taken.__contains__, looks())
+    return [firsts.pop(name) if name in firsts else next(others) for name in lines]
+
+
+def tuning_keys(names: Iterable[str]) -> list[Line2D]:
+    """Marks of a legend."""
+    return [key(tuning_title(name), tuning_look(name)) for name in dict.fromkeys(names)]
+
+
+def num_layers(row: Row) -> int:
+    """Transformer layers of the row's encoder."""
+    return row.runs[0].record.signature.encoder_layers
+
+
+def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
+    """What tells each row's line from others: what it varies, and settings beside `without`."""
+    names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
+    values = [{name: _shown(row, name) for name in names} for row in rows]
+    return [
+        " · ".join(
+            [
+                ", ".join(v if n == TAGGER else f"{n}={v}" for n, v in own.items()) or base,
+                *row.varied.values(),
+            ]
+        )
+        for row, own in zip(rows, values, strict=True)
+    ]
+
+
+def _shown(row: Row, name: str) -> str:
+    """A setting as labels show it; rows without namesakes have none in their label."""
+    if name == TAGGER:
+        return tagger_of(row.settings)
+    if name in row.differing or name not in row.settings:
+        return row.differing.get(name, "unset")
+    value = row.settings[name]
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def baseline_mean(row: Row, split: str) -> float | None:
+    """Mean score of the row that this one is compared with, which may be itself."""
+    own = score(row, split)
+    if own is None:
+        return None
+    if row.is_baseline:
+        return own.mean
+    less = (row.difference or {}).get(split)
+    return None if less is None else own.mean - less
+
+
+def dev_scores(row: Row, run: Run) -> list[float]:
+    """The measure on dev by epoch, in percent; no number where dev was not scored."""
+    key = measure(row).key
+    scores = [None if epoch.dev is None else epoch.dev.get(key) for epoch in run.record.history]
+    return [math.nan if one is None else 100 * one for one in scores]

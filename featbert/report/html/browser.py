@@ -1,0 +1,100 @@
+"""The data of the error browser: sentences with mistakes, as JSON that a page can hold.
+
+    {"types": ["LOC", ...], "texts": [{"name", "about", "a", "b",
+     "rows": [{"name", "run", "seed"}], "sentences": [[number, [word, ...], gold, [found, ...]]]}]}
+
+An entity is [first word, word after the last one, place in types]; `found` is 0 where a row has
+the gold entities, and its own entities where it does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from featbert.analysis.disagreements import JudgedText, Span
+from featbert.report.units import visible
+from featbert.text import counted
+
+# Joiners belong to the spelling of some languages; other format characters could reorder a page.
+_JOINERS = "\u200c\u200d"
+
+
+def browser_json(texts: Sequence[JudgedText], best: str | None, baseline: str | None) -> str:
+    """JSON without a character that could end the element which holds it.
+
+    Args:
+        best, baseline: names of the rows that are compared at first.
+    """
+    types = _types(texts)
+    places = {kind: place for place, kind in enumerate(types)}
+    several = len({text.corpus for text in texts}) > 1
+    data = {
+        "types": [visible(kind) for kind in types],
+        "texts": [_text(text, places, best, baseline, several=several) for text in texts],
+    }
+    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        written = written.replace(character, f"\\u{ord(character):04x}")
+    return written
+
+
+def _text(
+    text: JudgedText,
+    places: Mapping[str, int],
+    best: str | None,
+    baseline: str | None,
+    *,
+    several: bool,
+) -> dict[str, Any]:
+    names = [answer.row for answer in text.answers]
+    return {
+        "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
+        "about": _about(text),
+        "a": names.index(best) if best in names else 0,
+        "b": names.index(baseline) if baseline in names else len(names) - 1,
+        "rows": [
+            {"name": visible(a.row), "run": visible(a.run), "seed": a.seed} for a in text.answers
+        ],
+        "sentences": [
+            [
+                sentence.number,
+                [shown_word(word) for word in sentence.words],
+                _spans(sentence.gold, places),
+                [0 if one is None else _spans(one, places) for one in sentence.found],
+            ]
+            for sentence in text.sentences
+        ],
+    }
+
+
+def shown_word(word: str) -> str:
+    """A word with what would control the page written out; joiners stay."""
+    return "".join(c if c in _JOINERS else visible(c) for c in word)
+
+
+def _types(texts: Sequence[JudgedText]) -> list[str]:
+    """Types, the most frequent in gold first."""
+    sentences = [sentence for text in texts for sentence in text.sentences]
+    counts = Counter(kind for sentence in sentences for _, _, kind in sentence.gold)
+    for sentence in sentences:
+        counts.update({kind: 0 for found in sentence.found for _, _, kind in found or ()})
+    return sorted(counts, key=lambda kind: (-counts[kind], kind))
+
+
+def _spans(spans: Sequence[Span], places: Mapping[str, int]) -> list[list[int]]:
+    return [[first, stop, places[kind]] for first, stop, kind in spans]
+
+
+def _about(text: JudgedText) -> str:
+    """What the browser holds of a text."""
+    seeds = sorted({answer.seed for answer in text.answers})
+    about = (
+        f"{text.with_mistakes:,} of {counted(text.size, 'sentence')} have a mistake of some row; "
+        f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    )
+    if len(text.sentences) < text.with_mistakes:
+        about += f"; the first {len(text.sentences):,} of these are here"
+    return about
