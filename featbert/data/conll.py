@@ -283,12 +283,18 @@ def write_conll(
         columns: further columns, each S rows of one tag a word, such as the predictions.
 
     Raises:
-        InputError: a column does not have the words of the sentences, a word or tag cannot be
-            written to a column file, or only some sentences have tags.
+        InputError: a word or tag cannot be written to a column file, a sentence has another number
+            of tags than words, or only some sentences have tags.
+        ValueError: a column has another number of sentences.
         MissingError: the folder of `target` does not exist.
     """
-    rows = _rows(sentences, columns)
+    rows = [
+        _row(number, sentence, tags)
+        for number, (sentence, *tags) in enumerate(zip(sentences, *columns, strict=True), start=1)
+    ]
     width = len(rows[0]) if rows else 0
+    if any(len(row) != width for row in rows):
+        raise InputError("some sentences have tags and others have none")
     separator = "\t" if any(" " in cell for r in rows for cells in r for cell in cells) else " "
     if separator == "\t" and width == 1:
         raise InputError("words that hold spaces cannot be written to a column file without tags")
@@ -305,31 +311,19 @@ def write_conll(
             stream.write("\n")
 
 
-def _rows(
-    sentences: Sequence[Sentence], columns: Sequence[Sequence[Sequence[str]]]
-) -> list[list[Sequence[str]]]:
-    """By sentence its columns, each (T,), checked."""
-    for column in columns:
-        if len(column) != len(sentences):
-            raise InputError(
-                f"a column has {counted(len(column), 'sentence')}, the text has {len(sentences)}"
-            )
-    rows: list[list[Sequence[str]]] = []
-    for i, sentence in enumerate(sentences):
-        tags = () if sentence.tags is None else (sentence.tags,)
-        row = [sentence.words, *tags, *(column[i] for column in columns)]
-        where = f"sentence {i + 1} ({excerpt(' '.join(sentence.words))})"
-        if len(row) != len(rows[0] if rows else row):
-            raise InputError(f"{where} differs from the first one: only one of them has tags")
-        for k, cells in enumerate(row):
-            if len(cells) != len(sentence):
-                raise InputError(f"{len(cells)} tags for {len(sentence)} words of {where}")
-            for cell in cells:
-                fault = word_fault(cell)
-                if fault or (k and cell != cell.strip(" ")):
-                    raise InputError(
-                        f"{'tag' if k else 'word'} {excerpt(cell)} of {where} cannot be written: "
-                        f"it {fault or 'begins or ends with a space'}"
-                    )
-        rows.append(row)
-    return rows
+def _row(number: int, sentence: Sentence, columns: list[Sequence[str]]) -> list[Sequence[str]]:
+    """All columns of a sentence, each (T,), checked."""
+    tags = [] if sentence.tags is None else [sentence.tags]
+    row = [sentence.words, *tags, *columns]
+    where = f"sentence {number} ({excerpt(' '.join(sentence.words))})"
+    for k, cells in enumerate(row):
+        if len(cells) != len(sentence):
+            raise InputError(f"{len(cells)} tags for {len(sentence)} words of {where}")
+        for cell in cells:
+            fault = word_fault(cell)
+            if fault or (k and cell != cell.strip(" ")):
+                raise InputError(
+                    f"{'tag' if k else 'word'} {excerpt(cell)} of {where} cannot be written: it "
+                    f"{fault or 'begins or ends with a space'}"
+                )
+    return row

@@ -159,16 +159,16 @@ class Corpus:
     def tag_set(self) -> tuple[str, ...]:
         """Tags of all splits: "O" first, BIO tags by type with B- before I-, labels by name."""
         seen = {t for split in self.splits.values() for s in split for t in s.tags or ()}
-        if self.targets == "labels":
-            return tuple(sorted(seen))
-        return tuple(sorted(seen, key=lambda t: (t != "O", t[2:], t[:1])))
+        return tuple(sorted(seen, key=_by_type))
 
     @property
     def entity_types(self) -> tuple[str, ...]:
-        """Entity types of all splits, sorted: ("LOC", "MISC", "ORG", "PER"); none of labels."""
-        if self.targets == "labels":
-            return ()
-        return tuple(sorted({t[2:] for t in self.tag_set if t != "O"}))
+        """Types of the BIO tags of all splits, sorted: ("LOC", "MISC", "ORG", "PER")."""
+        return tuple(sorted({t[2:] for t in self.tag_set if t[:2] in ("B-", "I-")}))
+
+
+def _by_type(tag: str) -> tuple[bool, str, str]:
+    return (tag != "O", tag[2:], tag[:1]) if tag[:2] in ("B-", "I-") else (tag != "O", tag, "")
 
 
 def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None]]) -> str:

@@ -21,13 +21,16 @@ from featbert.io import explaining, replacing
 
 BOM = "\ufeff"
 DOCSTART = "-DOCSTART-"
+JSON_EXTENSIONS = ("jsonl", "ndjson")
+COLUMN_EXTENSIONS = (
+    *("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols", "ner", "iob", "iob1", "iob2"),
+    *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
+)
 CHUNK_BYTES = 1 << 16
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Codecs that Python keeps among its encodings; no file is written in them.
-_NOT_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +126,13 @@ def codec_name(encoding: str) -> str:
     """Python's name of a text encoding ("UTF8" -> "utf-8"); InputError for an unknown one."""
     try:
         "".encode(encoding)  # unlike codecs.lookup this refuses byte-to-byte codecs such as "hex"
-        name = codecs.lookup(encoding).name
+        return codecs.lookup(encoding).name
     except (LookupError, ValueError):
-        name = ""
-    if name in ("", *_NOT_OF_FILES):
         usual = sorted({known.replace("_", "-") for known in aliases.values()})
         raise InputError(
             f"encoding {encoding!r} is not known{nearest(encoding, usual)}; use a name such as "
             "utf-8, latin-1, cp1252 or utf-16"
-        )
-    return name
+        ) from None
 
 
 def read_file(path: Path, encoding: str = "utf-8") -> list[str]:

@@ -30,7 +30,7 @@ from typing import Any
 from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, excerpt
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, Row
 from featbert.errors import InputError, MissingError, nearest
-from featbert.progress import stage
+from featbert.progress import stage, track
 
 PREFIX = "hf:"
 # The branch to which the Hub converts every dataset; a folder a configuration.
@@ -38,7 +38,6 @@ CONVERTED = "refs/convert/parquet"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 _SAVED = ("dataset_dict.json", "state.json")  # of a folder that `save_to_disk` wrote
 _STRINGS = ("string", "large_string", "string_view")
-_BATCH = 1000
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class HubName:
 
     @property
     def source(self) -> str:
-        """The same as text, wherever it is read again."""
+        """The name by which it is read again."""
         return f"{PREFIX}{self.name}" + (f":{self.config}" if self.config else "")
 
     @property
@@ -191,21 +190,22 @@ def read_rows(
         InputError: columns that cannot be chosen or read, or a row that is not a sentence.
     """
     features = dataset.features
-    texts = {name for name in features if _is_text(_elements(features[name]))}
+    elements = {name: getattr(feature, "feature", None) for name, feature in features.items()}
+    texts = {name for name, element in elements.items() if _is_text(element)}
     tokens = _choose("token", token_column, WORD_KEYS, features, path, texts)
     tags, names = None, None
     if tag_keys is not None:
-        named = {name for name in features if _names(features[name]) is not None}
+        named = {name for name, element in elements.items() if hasattr(element, "names")}
         tags = _choose("tag", tag_column, tag_keys, features, path, (texts | named) - {tokens})
-        names = _names(features[tags])
-    marks = [name for name in DOCUMENT_KEYS if _is_key(features.get(name))][:1]
-    columns = [tokens, *([tags] if tags else []), *marks]
+        names = getattr(elements[tags], "names", None)
+    marks = [name for name in DOCUMENT_KEYS if name in features and _is_key(features[name])]
+    columns = [tokens, *([tags] if tags else []), *marks[:1]]
 
     sentences: list[RawSentence] = []
     documents = Documents()
     empty = 0
-    for number, values in enumerate(_rows(dataset, columns, path), start=1):
-        row = Row(values, f"row {number} of {path}")
+    rows = dataset.select_columns(columns).with_format(None)
+    for number, values in enumerate(track(rows, f"reading {path}", "rows"), start=1):
         if tags is not None and names is not None and isinstance(values[tags], list):
             values[tags] = [
                 names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
@@ -216,18 +216,10 @@ def read_rows(
         elif values[tokens] == [] and (tags is None or values[tags] == []):
             empty += 1
         else:
-            tag_key = None if tags is None else (tags,)
-            sentences.append(row.sentence((tokens,), tag_key, documents, number))
+            row = Row(values, f"row {number} of {path}")
+            keys = None if tags is None else (tags,)
+            sentences.append(row.sentence((tokens,), keys, documents, number))
     return RawFile(path, tuple(sentences), empty_rows=empty, unit="row")
-
-
-def _rows(dataset: Any, columns: list[str], path: Path) -> Iterator[dict[str, Any]]:
-    chosen = dataset.select_columns(columns).with_format(None)
-    with stage(f"reading {path}", "rows", len(dataset)) as advance:
-        for batch in chosen.iter(batch_size=_BATCH):
-            for values in zip(*(batch[name] for name in columns), strict=True):
-                yield dict(zip(columns, values, strict=True))
-            advance(len(batch[columns[0]]))
 
 
 def _choose(
@@ -262,21 +254,9 @@ def _choose(
     )
 
 
-def _elements(feature: Any) -> Any:
-    """Type of the elements of a list column; None for other columns."""
-    return feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
-
-
 def _is_text(feature: Any) -> bool:
     return getattr(feature, "dtype", None) in _STRINGS
 
 
-def _names(feature: Any) -> tuple[str, ...] | None:
-    """Names of the tags of a list column, where they are numbers with names."""
-    names = getattr(_elements(feature), "names", None)
-    return tuple(names) if isinstance(names, list) else None
-
-
 def _is_key(feature: Any) -> bool:
-    dtype = str(getattr(feature, "dtype", ""))
-    return _elements(feature) is None and (dtype in _STRINGS or "int" in dtype)
+    return _is_text(feature) or "int" in str(getattr(feature, "dtype", ""))

@@ -20,22 +20,16 @@ from pathlib import Path
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Sentence, Split
-from featbert.data.files import RawFile, excerpt
+from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, RawFile, excerpt
 from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
 from featbert.data.jsonl import read_jsonl
 from featbert.data.tags import TARGETS, TagError, Targets
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import track
 from featbert.text import counted
 
 SAMPLE = "sample"
-JSON_EXTENSIONS = ("jsonl", "ndjson")
-_EXTENSIONS = {
-    *JSON_EXTENSIONS,
-    *("conll", "conll03", "conllu", "conllx", "txt", "tsv", "col", "cols", "data", "ner"),
-    *("iob", "iob1", "iob2", "bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
-    *("annotated", "gold"),
-}
+_EXTENSIONS = {*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development"), "dev"),
@@ -53,7 +47,7 @@ _MOST_NAMES = 12
 def load_corpus(
     path: str | Path | None = None,
     *,
-    targets: str | None = "entities",
+    targets: str | Targets | None = "entities",
     language: str | None = None,
     encoding: str = "utf-8",
     token_column: int | str | None = None,
@@ -69,7 +63,7 @@ def load_corpus(
             others column files. "hf:NAME" is a dataset of the Hugging Face Hub or a folder with
             one (`hub`).
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
-            word, such as parts of speech; None reads words alone.
+            word, such as parts of speech; None reads words alone. Or how to read others.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
@@ -84,12 +78,12 @@ def load_corpus(
         MissingError: no such path or dataset, or a package that it needs is not installed.
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
-    if targets is not None and targets not in TARGETS:
+    if isinstance(targets, str) and targets not in TARGETS:
         raise InputError(
             f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
             f"{', '.join(TARGETS)}"
         )
-    kind = None if targets is None else TARGETS[targets]
+    kind = TARGETS[targets] if isinstance(targets, str) else targets
     if kind is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
     if str(path).startswith(PREFIX):
@@ -112,7 +106,7 @@ def load_corpus(
         raw = _read_files(_files(place), kind, encoding, token_column, tag_column)
         (name, found), source = _name(place), str(place)
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
-    return Corpus(name, splits, language or found, source, targets)
+    return Corpus(name, splits, language or found, source, None if kind is None else kind.name)
 
 
 def _read_files(
@@ -234,15 +228,9 @@ def _files(place: Path) -> dict[str, Path]:
     if place.exists():
         named = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
         return {named[0] if len(named) == 1 else "test": place}
-    known = place  # the nearest folder above that exists
-    while not known.parent.exists():
-        known = known.parent
-    missing, parent = known.name, known.parent
-    if not parent.is_dir():
-        raise MissingError(f"{place} does not exist: {parent} is a file, not a folder")
-    names = sorted(p.name for p in parent.iterdir())
-    hint = nearest(missing, [*names, SAMPLE] if parent == Path.cwd() else names)
-    raise MissingError(f"{place} does not exist: {parent} has no {missing!r}{hint}")
+    while not place.parent.exists():  # the part of the path that is missing
+        place = place.parent
+    raise MissingError(f"{place} does not exist{nearest_path(place)}")
 
 
 def _name(place: Path) -> tuple[str, str | None]:
@@ -270,7 +258,7 @@ def splits_named(name: str) -> tuple[str, ...]:
     for an ambiguous name ("train-dev.conll").
     """
     bare = stem(name)
-    if name.startswith(".") or bare.lower() in _NO_DATA:
+    if name.startswith("."):
         return ()
     # Without a data extension the last part must be the split itself: eng.train, not train.py.
     part = bare if bare != name else bare.rsplit(".", 1)[-1]
@@ -278,9 +266,7 @@ def splits_named(name: str) -> tuple[str, ...]:
     found = {_SPLIT_WORDS[p] for p in pieces if p in _SPLIT_WORDS}
     if not found:
         found = {_SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
-    if _NO_DATA & set(pieces):
-        return ()
-    return tuple(s for s in SPLITS if s in found)
+    return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
 
 
 def find_splits(folder: Path) -> dict[str, Path]:

@@ -16,19 +16,13 @@ from pathlib import Path
 from typing import Literal
 
 from featbert.data.conll import Layout, column_sentences
-from featbert.data.files import read_lines
+from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, read_lines
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.words import split_words
 
 Kind = Literal["text", "conll", "jsonl"]
 # Lines of a column file that say how its columns are separated.
 LAYOUT_LINES = 1000
-_SUFFIXES: dict[str, Kind] = {
-    **dict.fromkeys(("jsonl", "ndjson", "json"), "jsonl"),
-    **dict.fromkeys(("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols"), "conll"),
-    **dict.fromkeys(("ner", "iob", "iob1", "iob2", "bio", "io", "bioes", "iobes"), "conll"),
-    **dict.fromkeys(("bilou", "tags", "tagged"), "conll"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,10 @@ class Piece:
 
 def kind_of(name: str) -> Kind:
     """What a file holds by its suffix (`.jsonl`, `.conll`, `.tsv`, ...): raw text by default."""
-    return _SUFFIXES.get(Path(name).suffix.lower().lstrip("."), "text")
+    extension = Path(name).suffix.lower().lstrip(".")
+    if extension in (*JSON_EXTENSIONS, "json"):
+        return "jsonl"
+    return "conll" if extension in COLUMN_EXTENSIONS else "text"
 
 
 def read_pieces(

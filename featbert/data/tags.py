@@ -182,7 +182,7 @@ def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
 
 
 def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...]:
-    """Tags (length,) of entities that do not overlap and stand in order."""
+    """Tags (length,) of entities in order that do not overlap."""
     tags = ["O"] * length
     before = Span("", 0, 0)
     for entity in entities:
@@ -201,6 +201,8 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
 class Targets:
     """What a column of raw labels holds, and how it becomes the tags of a corpus.
 
+    A task with targets of its own hands one to `load_corpus`.
+
     Attributes:
         keys: its usual names in JSONL and in datasets, the first one that exists.
         conllu: its column in CoNLL-U, if there is one.
@@ -209,6 +211,7 @@ class Targets:
             a sentence into tags (T,) and the number of repaired ones. May raise TagError.
     """
 
+    name: str
     keys: tuple[str, ...]
     conllu: str | None
     interpret: Callable[[Iterable[Sequence[str]], str], tuple[str, Convert]]
@@ -229,7 +232,8 @@ def _labels(sentences: Iterable[Sequence[str]], scheme: str) -> tuple[str, Conve
 
 
 ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
+LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels")
 TARGETS = {
-    "entities": Targets(ENTITY_KEYS, None, _entities),
-    "labels": Targets(("upos", "pos_tags", "pos", "tags", "labels"), "upos", _labels),
+    "entities": Targets("entities", ENTITY_KEYS, None, _entities),
+    "labels": Targets("labels", LABEL_KEYS, "upos", _labels),
 }
