@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "defaults"
 IMPORTED = """
 import sys
-from featbert.cli import main
+from featbert.cli.main import main
 try:
     main()
 finally:

@@ -49,7 +49,7 @@ def table(how: str) -> str:
 
 def command_output(words: Sequence[str]) -> str:
     """What a featbert command prints with `--format markdown`, run in the project's folder."""
-    from featbert.cli import app
+    from featbert.cli.main import app
 
     printed = io.StringIO()
     before = Path.cwd()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
+import sys
 
 
 def main() -> None:
     """Entry point of the `featbert` command."""
-    # Until the commands are there a Ctrl-C just ends the process, without a traceback.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from featbert.cli import main as command
+    try:
+        from featbert.cli.main import main as command
 
-    command()
+        command()
+    except KeyboardInterrupt:  # while modules are imported, before a command has begun
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Counts, shares and runs in words."""
+"""Numbers, names and runs as text that is safe to print."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,31 +14,47 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def in_percent(share: float) -> str:
-    """0.125 -> 12.5%: a share that somebody chose, with the digits that it was given."""
+    """0.125 -> 12.5%, with the digits of the number."""
     return f"{100 * share:g}%"
 
 
 def called(layers: str | None, settings: Mapping[str, Any]) -> str:
-    """A run without its seed: its layers or fine-tuning, and how much of train it learned from."""
+    """Name of a run without its seed: its layers or fine-tuning, and its share of train."""
     share = settings.get("train_share", 1)
     return (layers or "fine-tuning") + ("" if share == 1 else f"  {in_percent(share)} of train")
 
 
 def unusual(counts: Mapping[str, int]) -> str:
-    """What was unusual in a text, of counts by name: "3 repaired tags, 1 unknown word", or ""."""
+    """Counts by name as text: "3 repaired tags, 1 unknown word"; "" where all are 0."""
     return ", ".join(
         counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
     )
 
 
 def named_sentence(number: int, split: str, words: Sequence[str]) -> str:
-    """2, "train", ["EU", "rejects"] -> sentence 3 of train ('EU rejects'): its beginning."""
+    """2, "train", ["EU", "rejects"] -> sentence 3 of train ('EU rejects')"""
     return f"sentence {number + 1} of {split} ({' '.join(words)[:60]!r})"
 
 
-def on_one_line(text: str) -> str:
-    """`text` with what ends a line, or cannot be printed, written out: `\\n`, `\\x1b`."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+def printable(text: str, keep: str = "") -> str:
+    """`text` on one line with control and format characters written out: `\\n`, `\\x1b`.
+
+    Args:
+        keep: characters that stay as they are, such as "\\n".
+    """
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
+
+
+def json_text(data: Any) -> str:
+    """Plain data as JSON, with non-ASCII letters as they are and control characters escaped.
+
+    JSON itself escapes only control characters below U+0020.
+    """
+    text = json.dumps(data, indent=1, ensure_ascii=False, default=str)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+on_one_line = printable
 
 
 def natural(text: str) -> list[tuple[int, str]]:

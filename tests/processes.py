@@ -20,7 +20,7 @@ HEAVY = (
 )
 _MARK = "loaded:"
 _TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"
-_COMMAND = f"from featbert.cli import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"
+_COMMAND = f"from featbert.cli.main import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from featbert.cli import app
+from featbert.cli.main import app
 from tests.processes import Ended
 
 WORDS = [

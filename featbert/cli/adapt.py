@@ -12,7 +12,7 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.text import printable
 from featbert.text import unusual
 

@@ -11,7 +11,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.text import json_lines, printable_lines
 from featbert.text import counted
 

@@ -10,7 +10,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.text import count, printable
 from featbert.errors import nearest
 from featbert.report.units import size

@@ -10,7 +10,7 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.settings_options import setting
 from featbert.cli.text import run_line
 from featbert.errors import InputError

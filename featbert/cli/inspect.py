@@ -1,8 +1,9 @@
-"""featbert inspect"""
+"""featbert inspect, verify and probe: what a feature store holds and whether it is good"""
 
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,19 +11,20 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.text import count, grid, json_lines, printable_lines
+from featbert.cli.main import Command, app
+from featbert.cli.text import grid
+from featbert.errors import FeatbertError, InputError
+from featbert.progress import stage
 from featbert.report.units import duration, size
-from featbert.text import counted, unusual
+from featbert.text import counted, json_text, printable, unusual
 
 if TYPE_CHECKING:
-    from featbert.features.store.manifest import StoredSplit
+    from featbert.features.store.reader import FeatureStore
+
+EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
 
-@app.command(
-    cls=Watched,
-    epilog="Example: featbert inspect cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5",
-)
+@app.command(cls=Command, epilog=f"Example: featbert inspect {EXAMPLE}")
 def inspect(
     store: Annotated[
         Path,
@@ -36,43 +38,173 @@ def inspect(
     ] = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Show what a feature store holds: manifest, layers, sizes."""
-    from featbert.features.store.reader import FeatureStore, StoreError
+    """Show what a feature store holds: text, encoder, layers, sizes."""
+    from featbert.features.store.reader import FeatureStore
 
     opened = FeatureStore(store)
     m = opened.manifest
     if verify and (damage := opened.verify()):
-        raise StoreError(f"an intact store expected, {store} is damaged in {'; '.join(damage)}")
+        raise InputError(f"{store} is damaged in {'; '.join(damage)}; delete and extract again")
     if format == "json":
         manifest = dataclasses.asdict(m) | {"path": str(store), "file_bytes": opened.file_bytes}
-        typer.echo(json_lines(manifest))
+        typer.echo(json_text(manifest))
         return
-    rows = [
-        ("corpus", [f"{m.corpus} ({m.source})"]),
-        ("encoder", [f"{m.model}{', uncased' if m.uncased else ''}"]),
-        ("weights", [m.encoder_weights[:16]]),
-        ("layers", [f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)"]),
-        ("vectors", [f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} wordpiece, {m.context}"]),
-        ("computed", [f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}"]),
-        (
-            "took",
-            [f"{duration(m.seconds)}, {count(round(m.words / max(m.seconds, 1e-9)))} words/s"],
+    speed = round(m.words / max(m.seconds, 1e-9))
+    rows = {
+        "corpus": f"{m.corpus} ({m.source})",
+        "encoder": f"{m.model}{', uncased' if m.uncased else ''}",
+        "weights": m.encoder_weights[:16],
+        "layers": f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)",
+        "vectors": f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} subword, {m.context}",
+        "computed": f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}",
+        "took": f"{duration(m.seconds)}, {speed:,} words/s",
+        "size": size(opened.file_bytes),
+    }
+    for name, split in m.splits.items():
+        sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
+        rows[name] = ", ".join([*sizes, *filter(None, [unusual(split.counts)])])
+    if verify:
+        rows["verified"] = "every block matches its checksum"
+    typer.echo(printable(str(store)))
+    typer.echo(grid(["", ""], [(name, [text]) for name, text in rows.items()], justify="left"))
+
+
+@app.command(cls=Command, epilog=f"Example: featbert verify {EXAMPLE}")
+def verify(
+    stores: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="STORE...", help="Feature stores (.h5).", autocompletion=completion.stores
         ),
-        ("size", [size(opened.file_bytes)]),
-        *(
-            (
-                name,
-                [_size_of(split)],
-            )
-            for name, split in m.splits.items()
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="CORPUS",
+            help="Also check that they are of this text.",
+            autocompletion=completion.corpora,
         ),
-        *([("verified", ["every block matches its checksum"])] if verify else []),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="ENCODER",
+            help="Also check that they are of this encoder.",
+            autocompletion=completion.models,
+        ),
+    ] = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare every block of feature stores with its checksum.
+
+    Reads each store once and names what is damaged; the exit code is 1 if anything is.
+    """
+    from featbert.encoders.source import find_encoder
+    from featbert.features.store.reader import FeatureStore
+    from featbert.features.verification import encoder_differences
+
+    source = None if model is None else find_encoder(model)
+    wrong = 0
+    for path in stores:
+        try:
+            store = FeatureStore(path)
+            found = [f"damaged: {line}" for line in store.verify()]
+        except FeatbertError as error:
+            if len(stores) == 1:
+                raise
+            found = [str(error)]
+        else:
+            foreign = _other_text(store, data)
+            if source is not None:
+                foreign += encoder_differences(store.manifest, source)
+            found += [f"foreign: {line}" for line in foreign]
+        wrong += bool(found)
+        if not found:
+            m = store.manifest
+            sizes = counted(len(m.layers), "layer"), counted(m.words, "word"), size(m.data_bytes)
+            found = [f"intact: {', '.join(sizes)}"]
+        for line in found:
+            typer.echo(printable(f"{path}: {line}"))
+    if wrong:
+        raise InputError(
+            f"{wrong} of {len(stores)} stores cannot be used; delete what is damaged and extract "
+            "again"
+        )
+
+
+def _other_text(store: FeatureStore, data: str | None) -> list[str]:
+    """What differs between the text of a store and a corpus."""
+    if data is None:
+        return []
+    from featbert.data.load import load_corpus
+    from featbert.features.verification import text_differences
+
+    corpus = load_corpus(data, **store.manifest.reading)
+    return list(text_differences(store.manifest, corpus))
+
+
+@app.command(cls=Command, epilog="Example: featbert probe --layers last --layers layer:3")
+def probe(
+    features: o.Features = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layers",
+            metavar="LAYER",
+            help="Single layer: last, layer:3, ...; may be given several times.  [default: all]",
+            autocompletion=completion.layers,
+        ),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Also print the word-level classification report.")
+    ] = False,
+    cache_dir: o.CacheDir = Path("cache"),
+    quiet: o.Quiet = False,
+) -> None:
+    """Check features quickly: logistic regression on single layers.
+
+    A linear model on each word's vector, in seconds, scored on dev. It shows what one layer
+    holds; it is not a tagger to compare with.
+    """
+    from featbert.data.load import load_corpus
+    from featbert.encoders.layers import parse_layers
+    from featbert.runs.identity import check_same_text, check_trainable
+    from featbert.tasks.entities import TASK, word_report
+    from featbert.training.probe import fit_probe
+
+    store = o.choose_store(features, cache_dir)
+    m = store.manifest
+    wanted = [
+        parse_layers(spec, m.num_layers)
+        for spec in layers or [f"layer:{layer}" for layer in m.layers]
     ]
-    table = grid(["", ""], rows, justify="left")
-    typer.echo(printable_lines(f"{store}\n" + table.lstrip("\n")), nl=False)
-
-
-def _size_of(split: StoredSplit) -> str:
-    """Sentences and words of a split, and what was unusual in it."""
-    sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
-    return ", ".join([*sizes, *filter(None, [unusual(split.counts)])])
+    for combination in wanted:
+        if combination.mode != "single":
+            raise InputError(
+                f"{combination.name!r} is not a single layer; featbert train reads combinations"
+            )
+        store.require(combination.indices)
+    corpus = load_corpus(m.source, **m.reading)
+    check_trainable(corpus)
+    check_same_text(m, store.path, corpus)
+    gold = corpus["dev"].tags
+    train_tags = [tag for row in corpus["train"].tags for tag in row]
+    offsets = store.offsets("dev")
+    with stage("probing", "layers", len(wanted)) as advance:
+        for combination in wanted:
+            found = fit_probe(
+                store.read("train", combination.indices)[0],
+                train_tags,
+                store.read("dev", combination.indices)[0],
+            )
+            predicted = [found[a:b] for a, b in pairwise(offsets)]
+            scores = TASK.score(gold, predicted).values
+            typer.echo(
+                f"{combination.name}  dev F1 {100 * scores['f1']:.2f}  "
+                f"word accuracy {100 * scores['word_accuracy']:.2f}"
+            )
+            if report:
+                typer.echo(printable(word_report(gold, predicted), keep="\n"))
+            advance()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from featbert.cli import completion
-from featbert.errors import InputError
+from featbert.errors import InputError, MissingError, nearest_path
+from featbert.text import printable
+
+if TYPE_CHECKING:
+    from featbert.features.store.reader import FeatureStore
 
 # As many digits as --seeds reads.
 LARGEST_SEED = 999_999_999
@@ -30,6 +35,15 @@ Model = Annotated[
         metavar="ENCODER",
         help="Encoder: folder, Hub id or installed package.",
         autocompletion=completion.models,
+    ),
+]
+Features = Annotated[
+    Path | None,
+    typer.Option(
+        "--features",
+        metavar="STORE",
+        help="Feature store.  [default: the only one in --cache-dir]",
+        autocompletion=completion.stores,
     ),
 ]
 CacheDir = Annotated[
@@ -224,3 +238,33 @@ def reading_options(
         "tag_column": (column(tag_column), None),
     }
     return {name: value for name, (value, default) in given.items() if value != default}
+
+
+def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
+    """The named store, else the only one in the cache, else the one that the user picks.
+
+    Raises:
+        MissingError: there is no store.
+        InputError: there are several and no terminal to ask at.
+    """
+    from featbert.features.store.reader import FeatureStore
+
+    if features is not None:
+        return FeatureStore(features)
+    found = sorted(cache_dir.glob("*.h5"))
+    if not found:
+        near = "" if cache_dir.exists() else nearest_path(cache_dir)
+        raise MissingError(f"no feature store in {cache_dir}{near}; run featbert extract first")
+    if len(found) == 1:
+        return FeatureStore(found[0])
+    names = "; ".join(str(path) for path in found)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            f"{len(found)} feature stores in {cache_dir}; name one with --features: {names}"
+        )
+    for number, path in enumerate(found, 1):
+        typer.echo(printable(f"{number}  {path.name}"), err=True)
+    picked = typer.prompt("Which store (number)", type=int, err=True)
+    if not 1 <= picked <= len(found):
+        raise InputError(f"{picked} is not a number from 1 to {len(found)}")
+    return FeatureStore(found[picked - 1])

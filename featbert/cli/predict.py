@@ -14,9 +14,9 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app, stop
+from featbert.cli.app import Watched, app
 from featbert.cli.evaluate import RunModel, RunName
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.text import harmless_to_terminals
 from featbert.errors import InputError, MissingError, nearest
 from featbert.text import counted
@@ -120,10 +120,10 @@ def predict(
                 on_bytes=on_bytes,
             )
             _write(written(tally(predict_stream(tagger, pieces)), format), out)
-        except KeyboardInterrupt as error:
+        except KeyboardInterrupt:
             stack.close()
-            told = f"; {out} was not written, the same command starts again" if out else ""
-            stop(error, f"{counted(tally.sentences, 'sentence')} tagged{told}")
+            meter.say(f"{counted(tally.sentences, 'sentence')} tagged")
+            raise
     meter.say(
         f"{counted(tally.sentences, 'sentence')}, {counted(tally.words, 'word')}, "
         f"{counted(tally.entities, 'entity', 'entities')}" + (f": {out}" if out else "")
@@ -179,10 +179,7 @@ def _bytes_of(total: int, show: Callable[[int, int], None]) -> Callable[[int], N
 
 
 def _write(rows: Iterable[str], out: Path | None) -> None:
-    """To a file, or as UTF-8 to standard output, each row as it comes.
-
-    Where the reader of standard output has gone, as `head` does, writing ends without a word.
-    """
+    """To a file, or as UTF-8 to standard output, each row as it comes."""
     from featbert.data.files import writing
 
     if out is not None:
@@ -192,11 +189,6 @@ def _write(rows: Iterable[str], out: Path | None) -> None:
     sys.stdout.flush()
     # Data is written as it is, but a terminal would obey what is in it.
     as_shown = harmless_to_terminals if sys.stdout.isatty() else str
-    try:
-        for row in rows:
-            sys.stdout.buffer.write(as_shown(row).encode())
-            sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Python flushes at its end, and would tell of the pipe then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit from None
+    for row in rows:
+        sys.stdout.buffer.write(as_shown(row).encode())
+        sys.stdout.buffer.flush()

@@ -11,7 +11,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
 from featbert.cli.text import count, printable, run_line

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from featbert.text import called
+from featbert.text import called, json_text, printable
+
+__all__ = [
+    "count",
+    "grid",
+    "harmless_to_terminals",
+    "json_lines",
+    "printable",
+    "printable_lines",
+    "run_line",
+    "share",
+    "shortened",
+]
 
 if TYPE_CHECKING:
     from featbert.runs.run import Run
@@ -24,35 +34,17 @@ def share(n: int, of_all: float) -> str:
     return f"{n:,} ({100 * of_all:.1f}%)"
 
 
-def printable(text: str) -> str:
-    """One line without terminal control characters: they are shown, not sent."""
-    line = " ".join(text.split("\n"))
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line)
-
-
 def printable_lines(text: str) -> str:
-    """The same for several lines."""
-    return "\n".join(printable(line) for line in text.split("\n"))
+    """`text` of several lines with control characters written out."""
+    return printable(text, keep="\n")
 
 
 def harmless_to_terminals(text: str) -> str:
-    """`text` whose control characters, all but tab and line feed, are shown and not sent.
-
-    Unlike `printable` it leaves format characters alone, which belong to words of some scripts.
-    """
-    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)
+    """`text` for a terminal: tabs and the joiners of some scripts stay."""
+    return printable(text, keep="\n\t\u200c\u200d")
 
 
-def json_lines(data: Any) -> str:
-    """Plain data as JSON for a terminal or a file: what cannot be printed is escaped.
-
-    JSON itself escapes control characters below U+0020 alone.
-    """
-    text = json.dumps(data, indent=1, ensure_ascii=False, default=str)
-    return "\n".join(
-        "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
-        for line in text.split("\n")
-    )
+json_lines = json_text
 
 
 def shortened(text: str, width: int = 60) -> str:

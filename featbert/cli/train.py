@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.progress import Meter
+from featbert.cli.meter import Meter
 from featbert.cli.settings_options import setting
-from featbert.cli.text import printable, run_line
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.cli.text import run_line
 from featbert.text import unusual
-
-if TYPE_CHECKING:
-    from featbert.features.store.reader import FeatureStore
 
 
 @app.command(
@@ -27,15 +22,7 @@ if TYPE_CHECKING:
     epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3",
 )
 def train(
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            "--features",
-            metavar="STORE",
-            help="Feature store.  [default: the only one in --cache-dir]",
-            autocompletion=completion.stores,
-        ),
-    ] = None,
+    features: o.Features = None,
     layers: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,7 +106,7 @@ def train(
         lstm_size=hidden_size,
         lstm_layers=layers_lstm,
     )
-    store = choose_store(features, cache_dir)
+    store = o.choose_store(features, cache_dir)
     for name in wanted:
         store.require(parse_layers(name, store.manifest.num_layers).indices)
     given = o.reading_options(language, encoding, scheme, token_column, tag_column)
@@ -158,40 +145,3 @@ def train(
     if found := unusual(run.record.counts):
         meter.say(f"unusual in the corpus: {found}")
     meter.say("featbert compare sets all finished runs side by side")
-
-
-def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
-    """The named store; else the only one in the cache; else the one the user picks.
-
-    Raises:
-        MissingError: no store.
-        InputError: several, and nobody to ask.
-    """
-    from featbert.features.store.reader import FeatureStore
-
-    if features is not None:
-        if features.is_dir():
-            raise InputError(
-                f"a feature store (.h5) expected, {features} is a folder; name the file"
-            )
-        return FeatureStore(features)
-    found = sorted(cache_dir.glob("*.h5"))
-    if not found:
-        raise MissingError(
-            f"a feature store expected in {cache_dir}, found none"
-            f"{'' if cache_dir.exists() else nearest_path(cache_dir)}; run featbert extract first"
-        )
-    if len(found) == 1:
-        return FeatureStore(found[0])
-    listing = "; ".join(str(path) for path in found)
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(
-            f"one feature store expected in {cache_dir}, found {len(found)}: {listing}; "
-            "name one with --features"
-        )
-    for number, path in enumerate(found, 1):
-        typer.echo(printable(f"{number}  {path.name}"), err=True)
-    picked = typer.prompt("Which store", type=int, err=True)
-    if not 1 <= picked <= len(found):
-        raise InputError(f"a number from 1 to {len(found)} expected, found {picked}")
-    return FeatureStore(found[picked - 1])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from featbert.cli.progress import Bar, Meter
+from featbert.cli.meter import Bar, Meter
 from featbert.cli.text import printable, run_line
 from featbert.text import called
 
@@ -88,8 +87,6 @@ class ExperimentWatch:
     def _run(self, job: Job, number: int, total: int) -> Listeners:
         if total > 1 and "all" not in self._bars:
             self._bars["all"] = self._enter("all", self.meter.measure("all of them", "runs"))
-            # Runs are long and unlike: all of them together tell the pace.
-            self._bars["all"].line.window = math.inf
             self._bars["all"].update(0, total)
         watch = self._enter(job.name, self.meter.training(f"{number}/{total} {self.called(job)}"))
         self._bars[job.name] = watch.bar
@@ -117,12 +114,7 @@ class ExperimentWatch:
         if "all" not in self._bars:
             return
         everything = self._bars["all"]
-        parts = (
-            bar.line.done / bar.line.total
-            for name, bar in self._bars.items()
-            if name != "all" and bar.line.total
-        )
-        everything.update(self._ended + sum(parts), everything.line.total)
+        everything.update(self._ended, everything.total)
 
     def _enter(self, name: str, context: AbstractContextManager[T]) -> T:
         self._open[name] = ExitStack()

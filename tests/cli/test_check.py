@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from featbert.data import check as check_module
-from featbert.report.units import size
 from tests.workspace import Workspace
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
@@ -65,23 +64,3 @@ def test_a_known_corpus_is_recognised(folder: Path, workspace: Workspace, monkey
     monkeypatch.setattr(check_module, "_CONLL_2003_ENGLISH", counts)
     done = workspace.call("check", folder)
     assert "recognised by its counts: CoNLL-2003 English" in done.stdout
-
-
-def test_inspect_tells_the_manifest_and_sizes(workspace: Workspace) -> None:
-    assert workspace.extract("--store-dtype", "float32").exit_code == 0
-    (store,) = workspace.cache.glob("*.h5")
-    told = json.loads(workspace.call("inspect", store, "--format", "json").stdout)
-    assert told["file_bytes"] == store.stat().st_size
-    words = sum(split["words"] for split in told["splits"].values())
-    vectors = words * len(told["layers"]) * told["hidden_size"] * 4
-    assert vectors < told["file_bytes"] < vectors + (1 << 20)
-    rows = rows_of(workspace.call("inspect", store).stdout)
-    assert rows["size"] == [size(store.stat().st_size)]
-    assert rows["vectors"] == ["16 numbers, float32, first wordpiece, sentence"]
-    train = told["splits"]["train"]
-    unknown = train["counts"]["unknown_words"]
-    assert unknown > 1
-    assert rows["train"] == [
-        f"{train['sentences']} sentences, {train['words']} words, {unknown} unknown words"
-    ]
-    assert rows["corpus"] == [f"tiny ({workspace.corpus})"]

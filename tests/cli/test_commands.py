@@ -13,8 +13,7 @@ import pytest
 
 from featbert.features.store.reader import FeatureStore
 from featbert.runs.run import find_runs
-from tests.processes import fresh_command, sent
-from tests.tiny_encoders import write_encoder
+from tests.processes import sent
 from tests.workspace import WORDS, Workspace, error_of
 
 
@@ -160,16 +159,6 @@ def test_changed_tags_keep_the_store_and_make_other_runs(workspace: Workspace) -
     assert len(find_runs(workspace.runs).runs) == 2
 
 
-def test_inspect(finished: Workspace) -> None:
-    store = next(finished.cache.glob("*.h5"))
-    text = finished.call("inspect", store, "--verify").stdout
-    assert "0, 1, 2, 3, 4 of 0 to 4" in text
-    assert "matches its checksum" in text
-    manifest = json.loads(finished.call("inspect", store, "--format", "json").stdout)
-    assert manifest["hidden_size"] == 16
-    assert manifest["splits"]["train"]["sentences"] == 24
-
-
 def test_check(workspace: Workspace) -> None:
     text = workspace.call("check", workspace.corpus).stdout
     assert "longest sentence" in text
@@ -181,81 +170,6 @@ def test_check(workspace: Workspace) -> None:
 
 def test_check_of_the_embedded_sample(workspace: Workspace) -> None:
     assert "632" in workspace.call("check").stdout
-
-
-def test_probe(finished: Workspace) -> None:
-    result = finished.call("probe", "--cache-dir", finished.cache, "--layers", "last", "--report")
-    assert result.exit_code == 0, result.output
-    assert "last  dev F1" in result.stdout
-    assert "precision" in result.stdout
-    assert "single layer expected" in error_of(
-        finished.call("probe", "--cache-dir", finished.cache, "--layers", "concat_last4")
-    )
-
-
-REFUSED = {
-    "layers": ("train", "--layers", "concat_last5"),
-    "layers of the model": ("extract", "--model", "{model}", "--layers", "9"),
-    "seeds": ("train", "--seeds", "1,x"),
-    "corpus": ("extract", "--model", "{model}", "--data", "{folder}/nowhere"),
-    "model": ("extract", "--model", "{folder}/nowhere"),
-    "store": ("train", "--features", "{folder}/no.h5"),
-    "experiment": ("run", "{folder}/no.toml"),
-    "rate": ("finetune", "--learning-rate", "-1"),
-    "documents": ("extract", "--model", "{model}", "--data", "{plain}", "--context", "document"),
-    "documents of an experiment": ("run", "{plain}/documents.toml"),
-    "case to extract": ("extract", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
-    "case to fine-tune": ("finetune", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
-    "tokenizer": ("finetune", "--model", "{damaged}", "--data", "{corpus}"),
-    "layer to freeze": ("finetune", "--model", "{model}", "--data", "{corpus}", "--freeze-to", "9"),
-}
-
-
-def make_places(workspace: Workspace, words: tuple[str, ...]) -> None:
-    """What a refused command names, where it is more than the workspace has."""
-    asked = " ".join(words)
-    if "{plain}" in asked:
-        plain = workspace.folder / "plain"
-        plain.mkdir()
-        for split in ("train", "dev", "test"):
-            (plain / f"{split}.conll").write_text("Jordan B-PER\nsaid O\n", "utf-8")
-        (plain / "documents.toml").write_text(
-            f'data = "{plain}"\nmodel = "{workspace.model}"\ncontext = "document"\n[finetune]\n',
-            "utf-8",
-        )
-    if "{uncased}" in asked:
-        write_encoder(workspace.folder / "uncased", cased=False)
-    if "{damaged}" in asked:
-        shutil.copytree(workspace.model, workspace.folder / "damaged")
-        path = workspace.folder / "damaged" / "tokenizer.json"
-        path.write_text(path.read_text("utf-8")[:200], "utf-8")
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Workspace) -> None:
-    places = {"model": workspace.model, "folder": workspace.folder, "corpus": workspace.corpus}
-    places |= {kind: workspace.folder / kind for kind in ("plain", "uncased", "damaged")}
-    make_places(workspace, REFUSED[name])
-    words = [w.format(**places) for w in REFUSED[name]]
-    ended = fresh_command(*words, cwd=workspace.folder)
-    assert error_of(ended)
-    assert (ended.stdout, ended.light) == ("", True)
-
-
-def test_wrong_usage_exits_with_2(workspace: Workspace) -> None:
-    assert workspace.call("extract", "--no-such-option").exit_code == 2
-    assert workspace.call("train", "--device", "tpu").exit_code == 2
-
-
-def test_debug_shows_the_traceback(workspace: Workspace) -> None:
-    result = workspace.call("--debug", "train", "--layers", "nope")
-    assert result.exit_code == 1
-    assert type(result.exception).__name__ == "LayerError"
-
-
-def test_terminal_control_characters_are_not_sent(workspace: Workspace) -> None:
-    message = error_of(workspace.call("check", f"{workspace.folder}/\x1b[31mred"))
-    assert "\x1b" not in message
 
 
 def test_document_context_without_documents_is_refused(workspace: Workspace) -> None:
@@ -279,13 +193,6 @@ def test_a_file_where_the_runs_folder_should_be_is_one_line(workspace: Workspace
     assert "a folder expected for --runs-dir" in error_of(
         workspace.train("--layers", "last", "--quiet")
     )
-
-
-def test_a_text_file_is_no_store(workspace: Workspace) -> None:
-    gold = workspace.corpus / "train.conll"
-    message = error_of(workspace.call("inspect", gold))
-    assert "is no HDF5 file" in message
-    assert "delete" not in message
 
 
 def test_what_compare_may_vary_is_checked(finished: Workspace) -> None:

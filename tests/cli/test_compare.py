@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.runs.record import write_record
 from tests.analysis.test_significance import both
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.runs.record import write_record
 from tests.analysis.records import make_record
 

@@ -21,7 +21,7 @@ from tests.workspace import Workspace
 # As the script of `featbert --show-completion` calls it, in one process for all questions.
 ASK = f"""
 import io, os, sys, contextlib
-from featbert.cli import app
+from featbert.cli.main import app
 for question in sys.argv[1:]:
     words = question.split(" ")
     os.environ |= {{

@@ -138,6 +138,6 @@ def test_a_run_that_is_trained_again_says_that_its_evaluations_go(space: Workspa
     assert evaluate(space, run.name, "--data", data, "--map", "person=PER").exit_code == 0
     words = ("--seeds", run.record.seed, "--overwrite")
     again = space.finetune(*words)
-    assert "1 evaluation of the run before went with it" in again.stderr
+    assert "1 evaluation" in again.stderr
     assert not (run.folder / "evaluations").exists()
     assert "evaluation" not in space.finetune(*words).stderr

@@ -1,4 +1,4 @@
-"""Progress: a bar with rate and time left at a terminal, and nothing where nobody looks."""
+"""Progress on stderr: bars at a terminal, lines elsewhere, nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -8,53 +8,63 @@ import re
 import subprocess
 import sys
 
-from featbert.cli.progress import Meter
+import pytest
+
+from featbert.cli import progress
+from featbert.cli.progress import shown
+from featbert.progress import notice, report, stage
 from tests.processes import sent
 
 WORK = """
 import time
-from featbert.cli.progress import Meter
-with Meter().measure("extracting", "words") as bar:
-    for done in range(0, 501, 100):
-        bar.update(done, 1000)
-        time.sleep(0.25)
+from featbert.cli.progress import shown
+from featbert.progress import stage
+with shown(), stage("all", "runs", 2), stage("extracting", "words", 1000) as advance:
+    for _ in range(5):
+        advance(100, note="loss 0.5")
+        time.sleep(0.3)
 print("result")
 """
 
 
-def at_a_terminal(code: str) -> tuple[str, str]:
-    """(stdout, what the terminal behind stderr got) of Python code."""
+def test_bars_with_time_left_and_a_note_at_a_terminal() -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", WORK],
         stdout=subprocess.PIPE,
         stderr=theirs,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
     )
     os.close(theirs)
-    seen = b"".join(sent(ours))
-    assert process.stdout is not None
-    stdout = process.stdout.read().decode()
-    process.stdout.close()
+    seen = b"".join(sent(ours)).decode()
+    stdout, _ = process.communicate()
     os.close(ours)
-    assert process.wait() == 0
-    return stdout, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    bars = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    assert (process.returncode, stdout) == (0, b"result\n")
+    assert re.search(r"extracting .* [45]00/1,000 words  0:0\d left  loss 0.5", bars)
+    assert "0/2 runs" in bars
 
 
-def test_a_bar_with_rate_and_time_left() -> None:
-    stdout, bar = at_a_terminal(WORK)
-    assert stdout == "result\n"
-    assert "extracting" in bar
-    assert "500/1,000 words" in bar
-    assert re.search(r"\d+ words/s", bar)
-    assert re.search(r"0:0\d left", bar)
+def test_lines_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    with shown(), stage("reading", "bytes", 4_000_000, done=1_000_000) as advance:
+        advance(1_000_000, note="odd\x1b")
+        advance(1_000_000)
+        report("epoch 1\x1b[31m")
+        notice("a warning")
+    out, err = capsys.readouterr()
+    first, second, third = err.splitlines()
+    assert out == ""
+    assert re.fullmatch(r"reading  2\.0/4\.0 MB  .* left  odd\\x1b", first)
+    assert (second, third) == (r"epoch 1\x1b[31m", "a warning")
 
 
-def test_nothing_but_lines_where_stderr_is_no_terminal(capsys) -> None:
-    meter = Meter()
-    meter.say("a line")
-    with meter.measure("extracting", "words") as bar:
-        bar.update(1, 2)
-    assert capsys.readouterr() == ("", "a line\n")
-    Meter(quiet=True).say("unheard")
-    assert capsys.readouterr().err == ""
+def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown(quiet=True), stage("reading", "bytes", 1) as advance:
+        advance()
+        report("epoch 1")
+        notice("a warning")
+    assert capsys.readouterr() == ("", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.runs.record import write_record
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record

@@ -16,9 +16,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import typer.main
-
-from featbert.cli import app
+from featbert.cli.main import commands
 from featbert.config import Adapt
 from featbert.features.store.manifest import Manifest, StoredSplit
 from featbert.runs import arm, checking, experiment_record, record
@@ -62,21 +60,10 @@ def tables() -> dict[str, str]:
 # Commands ---------------------------------------------------------------------------------------
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by the words that call it."""
-
-    def below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
-        yield words, command
-        for name, inner in getattr(command, "commands", {}).items():
-            yield from below(f"{words} {name}", inner)
-
-    return below("featbert", typer.main.get_command(app))
-
-
 def command_lines() -> Iterator[str]:
     """A section a command: what it does, an example, its arguments and options."""
     for words, command in commands():
-        yield f"## {words}\n"
+        yield f"## {' '.join(['featbert', *words.split()])}\n"
         yield from (f"{' '.join(part.split())}\n" for part in command.help.split("\n\n"))
         if command.epilog:
             yield "Example: `" + command.epilog.removeprefix("Example: ") + "`\n"

@@ -14,7 +14,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.cli.options import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from tests.processes import ROOT
 
 KEPT = (ROOT / "docs" / "tutorial-runs", ROOT / "docs" / "example" / "runs")

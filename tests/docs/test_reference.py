@@ -10,7 +10,7 @@ import h5py
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.errors import FeatbertError
 from featbert.runs.checking import check_experiment
 from featbert.training.settings import DEFAULTS
@@ -51,9 +51,9 @@ def test_the_tables_are_those_that_the_code_makes_now(page: Path):
 def test_every_command_with_every_option_that_its_help_shows():
     assert len(list(commands())) > 12
     for words, _ in commands():
-        shown = CliRunner().invoke(app, [*words.split()[1:], "--help"]).output
+        shown = CliRunner().invoke(app, [*words.split(), "--help"]).output
         options = set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", shown, re.M)) - {"--help"}
-        told = section("commands.md", f"## {words}")
+        told = section("commands.md", f"## {' '.join(['featbert', *words.split()])}")
         assert options, words
         assert {name for name in rows(told) if name.startswith("--")} == options
 

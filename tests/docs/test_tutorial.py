@@ -6,7 +6,7 @@ import shutil
 
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from tests.docs.pages import DOCS, blocks
 
 RUNS = DOCS / "tutorial-runs"

@@ -61,7 +61,7 @@ def _answer(*numbers: int) -> None:
 
 
 def _become(order: dict[str, Any]) -> None:
-    from featbert.cli import main as command
+    from featbert.cli.main import main as command
 
     os.chdir(order["cwd"])
     for number, name in ((0, os.devnull), (1, order["stdout"]), (2, order["stderr"])):

@@ -58,10 +58,7 @@ def check_told(one: Try) -> None:
     assert "Traceback" not in one.stderr
     if one.killed and one.exit_code > 0:
         how = {CODES[s]: h for s, h in zip(SIGNALS[1:], ("terminated", "interrupted"), strict=True)}
-        last = one.stderr.splitlines()[-1]
-        assert last == (
-            f"{how[one.exit_code]}; finished blocks are kept; the same command goes on after them"
-        )
+        assert one.stderr.splitlines()[-1].startswith(f"{how[one.exit_code]}; ")
 
 
 def test_kills_at_random_moments(

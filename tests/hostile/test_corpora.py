@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from tests.workspace import error_of
 

@@ -76,7 +76,7 @@ def test_an_interrupted_experiment_goes_on(
     monkeypatch.setattr(carrying_out, "write_record", interrupted)
     stopped = run(workspace, file)
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.stderr
+    assert "interrupted; " in stopped.stderr
     assert len(find_runs(workspace.runs).runs) == 3
     assert len(find_runs(workspace.runs).unfinished) == 1
     monkeypatch.undo()

@@ -1,0 +1,215 @@
+"""The `featbert` command: its subcommands, exit codes, signals and one-line errors."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+import typer.main
+from typer.core import TyperCommand, TyperGroup
+
+from featbert.cli.progress import shown
+from featbert.errors import FeatbertError, memory_lack, nearest, out_of_memory
+from featbert.text import printable
+
+# Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
+# its command is asked for, which keeps `--help` and the light commands fast.
+COMMANDS = {
+    "extract": ("extract", "Store the hidden states of every word, once."),
+    "train": ("train", "Train a small model on stored features."),
+    "finetune": ("finetune", "Fine-tune the encoder with a head on top."),
+    "adapt": ("adapt", "Train the encoder as a language model on your text first."),
+    "compare": ("compare", "Compare finished runs: quality and cost."),
+    "evaluate": ("evaluate", "Score a finished run on another corpus or split."),
+    "predict": ("predict", "Tag text with a finished run."),
+    "run": ("run", "Run an experiment file: extract, train, compare."),
+    "runs": ("runs", "List, show and delete runs."),
+    "check": ("check", "Check that a corpus is read as you expect."),
+    "inspect": ("inspect", "Show what a feature store holds."),
+    "verify": ("inspect", "Compare feature stores with their checksums."),
+    "probe": ("inspect", "Check features quickly with logistic regression."),
+}
+# Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
+INTERRUPTED, TERMINATED = 130, 143
+WRONG_USAGE = 2
+# What is kept when a command is stopped, and how to go on.
+_RESUMES = "; run the same command again to resume (with --overwrite it starts over)"
+KEPT = {
+    "extract": "finished blocks are kept; run the same command again to resume",
+    "train": "finished runs and epochs are kept" + _RESUMES,
+    "finetune": "finished runs and epochs are kept" + _RESUMES,
+    "adapt": "finished epochs are kept" + _RESUMES,
+    "compare": "finished tests are kept; run the same command again to resume",
+    "evaluate": "finished splits are kept" + _RESUMES,
+    "run": "finished runs, epochs and blocks are kept; run the same command again to resume",
+    "predict": "files of --out are written whole or not at all; run the same command again",
+}
+# What needs less memory.
+SMALLER = {
+    "extract": "give a smaller --token-budget, or fewer --layers",
+    "train": "give a smaller --token-budget or --lstm-size, or a combination of fewer layers",
+    "finetune": "give a smaller --token-budget, or --precision bf16",
+    "adapt": "give a smaller --token-budget or --max-length",
+    "run": "set a smaller token_budget in the file, or give fewer --jobs",
+    "probe": "name fewer --layers",
+}
+# Wrong usage as typer raises it, which has no public name of its own.
+USAGE_ERROR: type[Exception] = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+
+
+class Terminated(SystemExit):
+    """SIGTERM; cleans up as Ctrl-C does."""
+
+
+class Command(TyperCommand):
+    """A command that shows its progress on stderr unless it is --quiet."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with shown(quiet=bool(ctx.params.get("quiet"))):
+            return super().invoke(ctx)
+
+
+class Commands(TyperGroup):
+    """Imports subcommands when they are needed; turns errors into one line and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            importlib.import_module(f"featbert.cli.{COMMANDS[cmd_name][0]}")
+            built = typer.main.get_group(app)
+            self.commands = {**built.commands, **self.commands}
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], COMMANDS)}.")
+        return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            code = super().main(*args, **kwargs | {"standalone_mode": False})
+        except USAGE_ERROR as error:
+            _show_usage_error(error)
+            code = WRONG_USAGE
+        except typer.Abort:  # a question that was answered with no
+            code = 1
+        sys.exit(code)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, Terminated) as error:
+            code = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+            how = "terminated" if code == TERMINATED else "interrupted"
+            # The terminal has written ^C at the cursor.
+            start = "\n" if sys.stderr.isatty() else ""
+            hint = KEPT.get(ctx.invoked_subcommand, "run the same command again")
+            sys.stderr.write(f"{start}{how}; {hint}\n")
+            raise typer.Exit(code) from None
+        except (typer.Exit, typer.Abort, USAGE_ERROR):
+            raise
+        except BrokenPipeError:
+            # The reader of stdout has gone, as `head` does. Python flushes at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
+        except Exception as error:
+            if ctx.params.get("debug"):
+                raise
+            sys.stderr.write(f"error: {printable(_message(error, ctx.invoked_subcommand))}\n")
+            raise typer.Exit(1) from None
+
+
+def _message(error: Exception, command: str | None) -> str:
+    """What went wrong, and where it is known, what to do."""
+    if isinstance(error, FeatbertError):
+        return str(error)
+    if out_of_memory(error):
+        advice = SMALLER.get(command or "", "use --device cpu, or a machine with more memory")
+        return f"{memory_lack(error)}; {advice}"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return f"unexpected {type(error).__name__}: {error}; featbert --debug COMMAND shows where"
+
+
+def _show_usage_error(error: Any) -> None:
+    """One line; bare `featbert` shows its help instead."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    message = error.format_message().rstrip(".").replace("Value error, ", "")
+    path = error.ctx.command_path if error.ctx else "featbert"
+    sys.stderr.write(f"error: {printable(message)}; see {path} --help\n")
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="featbert",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from featbert import __version__
+
+        typer.echo(f"featbert {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: featbert run experiments/quickstart.toml")
+def featbert(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Fine-tune BERT, or train a small model on its frozen features?
+
+    Extract features once, train on them, fine-tune, and compare quality and cost.
+    """
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by the words that call it, the empty string for `featbert` itself."""
+
+    def below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+        yield words, command
+        if isinstance(command, TyperGroup):
+            for name in command.list_commands(None):  # type: ignore[arg-type]
+                yield from below(f"{words} {name}".strip(), command.get_command(None, name))  # type: ignore[arg-type]
+
+    return below("", typer.main.get_command(app))
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated(TERMINATED)
+
+
+def main() -> None:
+    """Runs the command line."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app()
+    finally:
+        gc.freeze()  # at its end Python would collect garbage among a million objects of modules

@@ -1,0 +1,109 @@
+"""featbert inspect, verify and probe: what is damaged or foreign is named, the rest passes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import h5py
+import pytest
+
+from tests.tiny_encoders import write_encoder
+from tests.workspace import Workspace, error_of
+
+
+@pytest.fixture
+def store(finished: Workspace, tmp_path: Path) -> Path:
+    """A copy of a finished store under its name."""
+    (found,) = finished.cache.glob("*.h5")
+    return Path(shutil.copy(found, tmp_path))
+
+
+def flip(path: Path, dataset: str, word: int) -> None:
+    with h5py.File(path, "r") as file:
+        found = file[dataset]
+        at = found.id.get_offset() + word * found.shape[1] * found.dtype.itemsize
+    data = bytearray(path.read_bytes())
+    data[at] ^= 64
+    path.write_bytes(bytes(data))
+
+
+def test_inspect_shows_the_manifest_and_sizes(finished: Workspace, store: Path) -> None:
+    shown = json.loads(finished.call("inspect", store, "--format", "json").stdout)
+    assert shown["file_bytes"] == store.stat().st_size
+    assert (shown["hidden_size"], shown["splits"]["train"]["sentences"]) == (16, 24)
+    text = finished.call("inspect", store, "--verify").stdout
+    assert "0, 1, 2, 3, 4 of 0 to 4" in text
+    flip(store, "dev/layers/02", 3)
+    assert "layer 2" in error_of(finished.call("inspect", store, "--verify"))
+
+
+def test_an_intact_store_of_its_text_and_encoder(finished: Workspace, store: Path) -> None:
+    done = finished.call("verify", store, "--data", finished.corpus, "--model", finished.model)
+    assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    assert str(store) in done.stdout
+
+
+def test_damage_is_named_by_split_layer_and_words(finished: Workspace, store: Path) -> None:
+    flip(store, "train/layers/02", 7)
+    flip(store, "test/layers/04", 0)
+    done = finished.call("verify", store)
+    with h5py.File(store, "r") as file:
+        words = {split: file[split]["layers/00"].shape[0] for split in file}
+    train, test = done.stdout.splitlines()
+    assert train.endswith(f"train, layer 2, words 0 to {words['train'] - 1}")
+    assert test.endswith(f"test, layer 4, words 0 to {words['test'] - 1}")
+    error_of(done)
+
+
+def test_each_store_has_its_line(finished: Workspace, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.h5").write_text("no store", "utf-8")
+    stores = [tmp_path / "text.h5", store, tmp_path / "none.h5"]
+    done = finished.call("verify", *stores)
+    assert [line.split(": ")[0] for line in done.stdout.splitlines()] == [str(s) for s in stores]
+    assert "2 of 3" in error_of(done)
+
+
+def test_another_text_and_another_encoder(finished: Workspace, store: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished.corpus, tmp_path / "corpus")
+    (dev,) = (tmp_path / "corpus").glob("dev*")
+    dev.write_text(dev.read_text("utf-8").replace("Chelsea", "Arsenal", 1), "utf-8")
+    next((tmp_path / "corpus").glob("test*")).unlink()
+    model = write_encoder(tmp_path / "other", layers=4, seed=1)
+    done = finished.call("verify", store, "--data", tmp_path / "corpus", "--model", model)
+    error_of(done)
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["dev", "test", "weights"]
+    missing = finished.call("verify", store, "--data", tmp_path / "nowhere")
+    assert "nowhere" in error_of(missing)
+
+
+def test_a_store_under_the_name_of_another(finished: Workspace, store: Path) -> None:
+    renamed = store.with_name(f"{store.stem[:-8]}00000000.h5")
+    store.rename(renamed)
+    done = finished.call("verify", renamed)
+    error_of(done)
+    assert store.name in done.stdout
+
+
+def test_random_damage_never_shows_a_traceback(finished: Workspace, store: Path) -> None:
+    intact = store.read_bytes()
+    moments = random.Random(5)
+    for _ in range(12):
+        data = bytearray(intact)
+        for _ in range(moments.choice([1, 4, 200])):
+            data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+        store.write_bytes(data[: moments.choice([len(data), moments.randrange(len(data))])])
+        done = finished.call("verify", store)
+        assert done.exit_code == 0 or error_of(done)
+        assert str(store) in (error_of(done) if done.exit_code and not done.stdout else done.stdout)
+
+
+def test_probe_scores_single_layers(finished: Workspace) -> None:
+    words = ("probe", "--cache-dir", finished.cache, "--layers")
+    result = finished.call(*words, "last", "--report")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("last  dev F1 ")
+    assert "precision" in result.stdout
+    assert "concat_last4" in error_of(finished.call(*words, "concat_last4"))

@@ -1,0 +1,254 @@
+"""Exit codes, one-line errors, signals, pipes: how a command ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli.main import app
+from featbert.errors import memory_lack, out_of_memory
+from tests.processes import fresh_command
+from tests.tiny_encoders import write_encoder
+from tests.workspace import Workspace, error_of
+
+COMMAND = [sys.executable, "-m", "featbert"]
+# Seconds; long enough for a busy machine.
+PATIENCE = 90
+
+# Wrong usage and a word that the line must name.
+MISUSED = {
+    "extract --layes 3": "--layers",
+    "extract sample": "sample",
+    "runs show a b": "b",
+    "extrct": "'extract'",
+    "runs shwo": "'show'",
+    "--versoin": "--version",
+    "extract --precision fp": "'bf16'",
+    "compare --format txt": "'markdown'",
+    "train --epochs x": "--epochs",
+    "predict": "RUN",
+    "evaluate RUN": "--data",
+    "compare --report": "--report",
+}
+
+
+@pytest.mark.parametrize("words", MISUSED)
+def test_wrong_usage_is_one_line_and_exit_code_2(words: str) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert MISUSED[words] in done.stderr
+    assert done.stderr.endswith(" --help\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_bare_featbert_shows_its_help() -> None:
+    assert "Commands:" in CliRunner().invoke(app, []).output
+
+
+# Names that are nearly right, and the right one.
+NEAR = {
+    "extract --layers al": "'all'",
+    "check --encoding utf-9": "'utf-8'",
+    "check {folder}/tinny": "'tiny'",
+    "check smaple": "'sample'",
+    "extract --model {folder}/tiyn": "'{folder}/tiny'",
+    "inspect {folder}/store.h4": "'{folder}/store.h5'",
+    "train --layers LAST": "'last'",
+    "train --cache-dir {folder}/tinny": "'{folder}/tiny'",
+    "runs --runs-dir {folder}/rnus": "'{folder}/runs'",
+    "predict RUN --runs-dir {folder}/rnus": "'{folder}/runs'",
+}
+
+
+@pytest.mark.parametrize("words", NEAR)
+def test_a_wrong_name_gets_the_nearest_right_one(
+    words: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workspace.folder
+    (folder / "store.h5").touch()
+    (folder / "runs" / "last-1").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    given = [word.format(folder=folder) for word in words.split()]
+    assert NEAR[words].format(folder=folder) in error_of(workspace.call(*given))
+
+
+# Commands that are refused before torch is loaded, which takes seconds.
+REFUSED = {
+    "layers": ("train", "--layers", "concat_last5"),
+    "layers of the model": ("extract", "--model", "{model}", "--layers", "9"),
+    "seeds": ("train", "--seeds", "1,x"),
+    "corpus": ("extract", "--model", "{model}", "--data", "{folder}/nowhere"),
+    "model": ("extract", "--model", "{folder}/nowhere"),
+    "store": ("train", "--features", "{folder}/no.h5"),
+    "experiment": ("run", "{folder}/no.toml"),
+    "rate": ("finetune", "--learning-rate", "-1"),
+    "documents": ("extract", "--model", "{model}", "--data", "{plain}", "--context", "document"),
+    "documents of an experiment": ("run", "{plain}/documents.toml"),
+    "case": ("finetune", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
+    "tokenizer": ("finetune", "--model", "{damaged}", "--data", "{corpus}"),
+    "layer to freeze": ("finetune", "--model", "{model}", "--data", "{corpus}", "--freeze-to", "9"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mistake_is_one_line_without_torch(name: str, workspace: Workspace) -> None:
+    folder = workspace.folder
+    places = {kind: folder / kind for kind in ("plain", "uncased", "damaged")}
+    if "uncased" in str(REFUSED[name]):
+        write_encoder(places["uncased"], cased=False)
+    if "damaged" in str(REFUSED[name]):
+        shutil.copytree(workspace.model, places["damaged"])
+        path = places["damaged"] / "tokenizer.json"
+        path.write_text(path.read_text("utf-8")[:200], "utf-8")
+    places["plain"].mkdir()
+    for split in ("train", "dev", "test"):
+        (places["plain"] / f"{split}.conll").write_text("Jordan B-PER\nsaid O\n", "utf-8")
+    (places["plain"] / "documents.toml").write_text(
+        f'data = "{places["plain"]}"\nmodel = "{workspace.model}"\ncontext = "document"\n'
+        "[finetune]\n",
+        "utf-8",
+    )
+    places |= {"model": workspace.model, "folder": folder, "corpus": workspace.corpus}
+    ended = fresh_command(*(word.format(**places) for word in REFUSED[name]), cwd=folder)
+    assert error_of(ended)
+    assert (ended.stdout, ended.light) == ("", True)
+    assert not (folder / "cache").exists()
+    assert not (folder / "experiments").exists()
+
+
+def test_light_commands_do_not_load_torch(finished: Workspace, tmp_path: Path) -> None:
+    (store,) = finished.cache.glob("*.h5")
+    for words in (
+        *(["--help"], ["train", "--help"], ["check", finished.corpus], ["inspect", store]),
+        *(["compare", "--runs-dir", finished.runs], ["runs", "--runs-dir", finished.runs]),
+    ):
+        ended = fresh_command(*words, cwd=tmp_path)
+        assert (ended.exit_code, ended.light) == (0, True), words
+
+
+def test_debug_shows_the_traceback(workspace: Workspace) -> None:
+    result = workspace.call("--debug", "train", "--layers", "nope")
+    assert result.exit_code == 1
+    assert not isinstance(result.exception, SystemExit)
+
+
+def test_control_characters_are_not_sent_to_the_terminal(workspace: Workspace) -> None:
+    assert "\x1b" not in error_of(workspace.call("check", f"{workspace.folder}/\x1b[31mred\nblue"))
+
+
+def test_a_reader_that_stops_early_is_no_error(finished: Workspace) -> None:
+    command = [*COMMAND, "compare", "--runs-dir", str(finished.runs)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None
+    running.stdout.close()  # as `| head` does
+    running.stdout = None
+    assert running.communicate(timeout=PATIENCE)[1] == b""
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch calls it."""
+
+
+GPU = OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total ...")
+CPU = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: "
+    "you tried to allocate 151437312 bytes. Error code 12 (Cannot allocate memory)"
+)
+
+
+@pytest.mark.parametrize(("error", "size"), [(GPU, "2.00 GiB"), (CPU, "151 MB")])
+def test_lack_of_memory_names_the_size_and_an_option(
+    error: Exception, size: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("featbert.features.extraction.run_extraction", lacking)
+    assert out_of_memory(error)
+    assert size in memory_lack(error)
+    message = error_of(workspace.extract("--quiet"))
+    assert size in message
+    assert "--token-budget" in message
+
+
+def test_other_errors_are_no_lack_of_memory() -> None:
+    assert not out_of_memory(RuntimeError("shape mismatch"))
+    assert not out_of_memory(ValueError("out of memory"))
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in listed.read_text("utf-8").split()]
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def _until(holds, what: str) -> None:
+    for _ in range(PATIENCE * 20):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"no {what} within {PATIENCE} seconds")
+
+
+@pytest.mark.skipif(
+    not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="reads /proc"
+)
+def test_ctrl_c_ends_a_command_and_its_workers(workspace: Workspace) -> None:
+    file = workspace.folder / "trial.toml"
+    file.write_text(
+        f'data = "{workspace.corpus}"\nmodel = "{workspace.model}"\nseeds = [1, 2]\n'
+        "[finetune]\nepochs = 500\n",
+        "utf-8",
+    )
+    where = ["--cache-dir", workspace.cache, "--runs-dir", workspace.runs, "--jobs", "2"]
+    running = subprocess.Popen(
+        [*COMMAND, "run", *map(str, [file, *where])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a group of its own, as a terminal's foreground is one
+    )
+    try:
+        _until(lambda: len(_children(running.pid)) >= 2, "two workers")
+        started = _children(running.pid)
+        os.killpg(running.pid, signal.SIGINT)  # what Ctrl-C does
+        stdout, stderr = running.communicate(timeout=PATIENCE)
+    finally:
+        running.kill()
+    assert (running.returncode, stdout) == (130, "")
+    assert stderr.splitlines()[-1].startswith("interrupted; ")
+    assert "Traceback" not in stderr
+    _until(lambda: not any(map(_is_there, started)), "end of the workers")
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path: Path) -> None:
+    pipe = tmp_path / "corpus.conll"
+    os.mkfifo(pipe)  # reading it waits until the test ends
+    running = subprocess.Popen(
+        [*COMMAND, "check", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    writing = os.open(pipe, os.O_WRONLY)  # returns when the command reads
+    try:
+        time.sleep(0.1)
+        running.send_signal(signal.SIGTERM)
+        stdout, stderr = running.communicate(timeout=PATIENCE)
+    finally:
+        os.close(writing)
+        running.kill()
+    assert (running.returncode, stdout, stderr.count("\n")) == (143, "", 1)
+    assert stderr.startswith("terminated; ")
