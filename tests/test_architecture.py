@@ -97,7 +97,9 @@ def test_what_is_loaded_late_is_there_and_stands_after_who_calls_it() -> None:
         assert callable(late(module.value, name.value))
 
 
-@pytest.mark.parametrize("code", ["import featbert", "import featbert.cli", "featbert.compare"])
+@pytest.mark.parametrize(
+    "code", ["import featbert", "import featbert.cli.main", "featbert.compare"]
+)
 def test_what_is_light_stays_light(code: str) -> None:
     assert loaded(f"import featbert\n{code}") == ()
 

@@ -24,7 +24,7 @@ IMPORTS = (
     *("torch", "torch._dynamo", "transformers.models.bert.modeling_bert"),
     *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
     *("seqeval.scheme", "seqeval.metrics.sequence_labeling"),
-    *("featbert.cli", "featbert.cli.compare", "featbert.cli.showing"),
+    *("featbert.cli.main", "featbert.cli.compare", "featbert.cli.showing"),
     *("featbert.analysis.significance", "featbert.analysis.resampling"),
     *("featbert.runs.execution", "featbert.runs.carrying_out"),
     *("featbert.features.extraction", "featbert.encoders.encoder"),
