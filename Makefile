@@ -6,19 +6,20 @@ READY := $(VENV)/.ready
 
 # Options of pip, such as --no-compile.
 PIP_OPTIONS ?=
-# Options of the demo, such as: make demo DEMO="--set seeds=[1,2,3]"
+# Options of the demo, such as: make demo DEMO="--set 'seeds=[1,2,3]'"
 DEMO ?=
 
 # The tests start many processes; compiled bytecode makes them start faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format wheel clean
+.PHONY: help install demo test lint format docs wheel clean
 
 help:
 	@echo "make demo    run the quickstart experiment and print the comparison"
 	@echo "make test    run the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff format the code"
+	@echo "make docs    renew the tables and the example report of the documentation"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove the environment and build outputs"
 
@@ -45,6 +46,9 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(READY)
+	$(BIN)/python -m docs.generate
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

@@ -1,4 +1,4 @@
-"""Renews the tables in the documentation from kept records.
+"""Renews the tables and the example report of the documentation from kept records.
 
     python -m docs.generate
 
@@ -16,17 +16,24 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
+import json
 import re
 import shlex
+import shutil
 import statistics
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from featbert import find_runs
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "experiments/README.md", "benchmarks/README.md", "benchmarks/defaults.md")
+PAGES = (
+    *("README.md", "docs/tutorial.md", "docs/reliability.md", "experiments/README.md"),
+    *("benchmarks/README.md", "benchmarks/defaults.md"),
+)
+REPORT = "docs/example/report.html"
+REPORT_RUNS = ("docs/tutorial-runs", "docs/example/runs")
 _PLACE = re.compile(r"(<!-- table: ([^>]+?) -->\n).*?(<!-- end -->)", re.S)
 Table = list[list[str]]  # rows of cells, the first row is the head
 
@@ -48,17 +55,18 @@ def table(how: str) -> str:
 
 
 def command_output(words: Sequence[str]) -> str:
-    """What a featbert command prints with `--format markdown`, run in the project's folder."""
+    """What a featbert command on a runs directory prints with `--format markdown`.
+
+    It reads a copy, since `--stats` keeps its results with the runs.
+    """
     from featbert.cli.main import app
 
     printed = io.StringIO()
-    before = Path.cwd()
-    os.chdir(ROOT)
-    try:
-        with contextlib.redirect_stdout(printed):
-            app([*words, "--format", "markdown", "--quiet"], standalone_mode=False)
-    finally:
-        os.chdir(before)
+    given = ROOT / words[words.index("--runs-dir") + 1]
+    with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(printed):
+        runs = shutil.copytree(given, Path(made, given.name))
+        asked = [*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"]
+        app(asked, standalone_mode=False)
     return printed.getvalue()
 
 
@@ -96,11 +104,39 @@ def search_for_defaults() -> str:
     return markdown(rows)
 
 
-TABLES: dict[str, Callable[[], str]] = {"the search for defaults": search_for_defaults}
+def tolerances() -> str:
+    """What batches, order and threads change in hidden states, of the kept measurement."""
+    path = ROOT / "benchmarks" / "records" / "tolerance.json"
+    rows = [["changed", "mean", "highest", "float16 numbers that differ"], ["---", *["---:"] * 3]]
+    for name, row in json.loads(path.read_text("utf-8"))["measured"].items():
+        differing = f"{100 * row['float16 numbers that differ']:.2g}%"
+        rows.append([name, f"{row['mean']:.3g}", f"{row['highest']:.3g}", differing])
+    return markdown(rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "the search for defaults": search_for_defaults,
+    "tolerances": tolerances,
+}
+
+
+def write_report() -> None:
+    """Writes the example report from copies of its runs."""
+    from featbert.cli.main import app
+
+    with tempfile.TemporaryDirectory() as made:
+        for kept in REPORT_RUNS:
+            for run in (ROOT / kept).glob("sample--*"):
+                shutil.copytree(run, Path(made, run.name))
+        names = sorted(run.name for run in Path(made).iterdir())
+        words = ["compare", *names, "--runs-dir", made, "--report", str(ROOT / REPORT), "--quiet"]
+        with contextlib.redirect_stdout(io.StringIO()):
+            app(words, standalone_mode=False)
 
 
 def main() -> None:
-    """Renews every page."""
+    """Renews every page, and the example report."""
+    write_report()
     for name in PAGES:
         page = ROOT / name
         page.write_text(renewed(page.read_text("utf-8")), "utf-8")
