@@ -80,8 +80,17 @@ class AdaptEpoch:
 
     @property
     def dev_perplexity(self) -> float:
-        """exp of the mean masked-LM loss on dev, at most the largest number that JSON has."""
+        """exp of the mean masked-LM loss on dev, at most e^700."""
         return math.exp(min(self.dev_mlm, 700.0))
+
+    def __str__(self) -> str:
+        """epoch 1  train MLM 8.7007 NSP 0.6946  dev MLM 7.7981 NSP 0.6940  perplexity 2435.93"""
+        cells = [f"epoch {self.epoch}"]
+        losses = {"train": (self.train_mlm, self.train_nsp), "dev": (self.dev_mlm, self.dev_nsp)}
+        for split, (mlm, nsp) in losses.items():
+            if mlm is not None:
+                cells.append(f"{split} MLM {mlm:.4f}" + ("" if nsp is None else f" NSP {nsp:.4f}"))
+        return "  ".join([*cells, f"perplexity {self.dev_perplexity:.2f}"])
 
 
 @dataclass(frozen=True)

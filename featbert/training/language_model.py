@@ -43,7 +43,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.wordpieces import WordPieces
 from featbert.errors import InputError, out_of_memory
 from featbert.io import write_text
-from featbert.progress import stage
+from featbert.progress import report, stage
 from featbert.training.adapt import (
     MAX_LENGTH,
     AdaptationPlan,
@@ -346,12 +346,19 @@ def train_language_model(
         report_to="none",
     )
     arguments._n_gpu = min(1, arguments.n_gpu)  # the first GPU alone, as elsewhere in featbert
-    callback = _Progress(computation, on_step, on_epoch)
-    trainer = _LanguageModelTrainer(
-        model, arguments, train.collate, train, dev, callbacks=[callback]
-    )
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    with stage(f"adapting {source.name}", "steps", steps, done=_steps(checkpoint)) as advance:
+
+        def count(done: int, total: int) -> None:
+            advance(1)
+            if on_step is not None:
+                on_step(done, total)
+
+        callback = _Progress(computation, count, on_epoch or (lambda _: None))
+        trainer = _LanguageModelTrainer(
+            model, arguments, train.collate, train, dev, callbacks=[callback]
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     return Trained(model.cpu().eval(), history_of(trainer.state), fresh, counts, longest)
 
 
@@ -401,7 +408,12 @@ def last_checkpoint(folder: Path, computation: str) -> Path | None:
     """The latest complete checkpoint of this training in a folder."""
     marks = folder.glob(f"checkpoint-*/{COMPUTATION}")
     found = [mark.parent for mark in marks if mark.read_text("utf-8") == computation]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    return max(found, key=_steps, default=None)
+
+
+def _steps(checkpoint: Path | None) -> int:
+    """checkpoint-120 -> 120"""
+    return int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
 
 
 def history_of(state: Any) -> list[AdaptEpoch]:
@@ -528,24 +540,25 @@ class _Progress(TrainerCallback):
     def __init__(
         self,
         computation: str,
-        on_step: Callable[[int, int], None] | None,
-        on_epoch: Callable[[AdaptEpoch], None] | None,
+        on_step: Callable[[int, int], None],
+        on_epoch: Callable[[AdaptEpoch], None],
     ) -> None:
         self.computation, self.on_step, self.on_epoch = computation, on_step, on_epoch
-        self.reported = 0
         self.evaluated = self.saved = time.monotonic()
         self.took = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._report(state)
+        for row in history_of(state):
+            self.on_epoch(row)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._report(state)
+        row = history_of(state)[-1]
+        report(str(row))
+        self.on_epoch(row)
         self.evaluated = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self.on_step is not None:
-            self.on_step(state.global_step, state.max_steps)
+        self.on_step(state.global_step, state.max_steps)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         due = (time.monotonic() - self.saved) * CHECKPOINT_SHARE >= self.took
@@ -559,10 +572,3 @@ class _Progress(TrainerCallback):
         clear(Path(args.output_dir), keep=latest)
         self.saved = time.monotonic()
         self.took = self.saved - self.evaluated
-
-    def _report(self, state: Any) -> None:
-        history = history_of(state)
-        if self.on_epoch is not None:
-            for row in history[self.reported :]:
-                self.on_epoch(row)
-        self.reported = len(history)
