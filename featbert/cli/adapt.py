@@ -10,10 +10,10 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
-from featbert.cli.meter import Meter
-from featbert.cli.text import printable
+from featbert.cli.progress import load_torch
 from featbert.config import Adapt, validated
-from featbert.text import unusual
+from featbert.progress import report
+from featbert.text import printable, unusual
 
 
 def _setting(name: str, unit: str | None = None, default: str = "") -> Any:
@@ -86,15 +86,14 @@ def adapt(
     reading = o.reading_options(language, encoding, "auto", token_column, None)
     corpus = load_corpus(data, targets=None, **reading)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
-    meter = Meter(quiet=quiet)
-    meter.load_torch()
+    load_torch()
 
     from featbert.encoders.wordpieces import load_wordpieces
 
     if load_wordpieces(source).lowercases:
-        meter.say(f"{source.name} is uncased: words are lowercased before they are read")
+        report(f"{source.name} is uncased: words are lowercased before they are read")
     objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
-    meter.say(f"{source.name} as a language model of {corpus.name}: {objectives}")
+    report(f"{source.name} as a language model of {corpus.name}: {objectives}")
     adapted = adapt_encoder(
         corpus,
         source,
@@ -117,4 +116,4 @@ def adapt(
     typer.echo(printable(f"{adapted.folder}: {state}"))
     given = f"--model {shlex.quote(str(adapted.folder))}"
     given += "" if data == "sample" else f" --data {shlex.quote(data)}"
-    meter.say(f"featbert extract {given} and featbert finetune {given} read it")
+    report(f"featbert extract {given} and featbert finetune {given} read it")
