@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -14,6 +18,9 @@ from featbert.errors import InputError, MissingError, nearest_path
 from featbert.text import printable
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from featbert.config import Section
     from featbert.features.store.reader import FeatureStore
 
 # As many digits as --seeds reads.
@@ -268,3 +275,107 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
     if not 1 <= picked <= len(found):
         raise InputError(f"{picked} is not a number from 1 to {len(found)}")
     return FeatureStore(found[picked - 1])
+
+
+# Completion of generated options; names of registries complete themselves.
+_COMPLETIONS = {
+    "data": completion.corpora,
+    "model": completion.models,
+    "encoding": completion.encodings,
+    "scheme": completion.schemes,
+}
+_METAVARS: dict[type, str] = {int: "INT", float: "NUMBER", str: "TEXT"}
+
+
+def options(
+    *sections: type[Section],
+    defaults: Mapping[str, Any] | None = None,
+    without: Collection[str] = (),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds an option for each field of sections of the configuration.
+
+    The options stand where the command has its parameter `given`, which gets the values that the
+    user gave, by field.
+
+    Args:
+        defaults: what the help shows as default where it is not the field's own.
+        without: fields that the command has no option for.
+    """
+    fields = {
+        name: field
+        for section in sections
+        for name, field in section.model_fields.items()
+        if name not in without
+    }
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            if parameter.name != "given":
+                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                continue
+            for name, field in fields.items():
+                shown = (defaults or {}).get(name, field.default)
+                parameters.append(
+                    inspect.Parameter(
+                        name,
+                        inspect.Parameter.KEYWORD_ONLY,
+                        default=None,
+                        annotation=_option(name, field, shown),
+                    )
+                )
+
+        @functools.wraps(command)
+        def called(**values: Any) -> None:
+            given = {name: values.pop(name) for name in fields}
+            given = {name: _number(v, fields[name]) for name, v in given.items() if v is not None}
+            command(**values, given=given)
+
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return add
+
+
+def _option(name: str, field: FieldInfo, default: Any) -> Any:
+    """The annotation of a field's option: its type, range, help, default and completion."""
+    from featbert.config import CHOICES  # light commands do without pydantic
+
+    kind, least, most = _kind(field.annotation), None, None
+    for bound in field.metadata:
+        least = getattr(bound, "ge", least)
+        most = getattr(bound, "le", most)
+    text = field.description or ""
+    if known := CHOICES.get(name):
+        text = f"{text.rstrip('.')}: {', '.join(known)}."
+    if default is not None:
+        text += f"  [default: {str(default).lower() if kind is bool else default}]"
+    flag = f"--{name.replace('_', '-')}"
+    option = typer.Option(
+        f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
+        help=text,
+        metavar=_METAVARS.get(kind),
+        min=least if kind in (int, float) else None,
+        max=most if kind in (int, float) else None,
+        autocompletion=_COMPLETIONS.get(name) or (_names_of(known) if known else None),
+    )
+    return Annotated[kind | None, option]
+
+
+def _kind(annotation: Any) -> Any:
+    """The type of an option for a field; text where the field takes several types."""
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    return kinds[0] if len(kinds) == 1 else str
+
+
+def _number(value: Any, field: FieldInfo) -> Any:
+    """A number of digits where the field takes numbers besides text."""
+    several = isinstance(value, str) and _kind(field.annotation) is not field.annotation
+    return int(value) if several and value.isascii() and value.isdigit() else value
+
+
+def _names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
