@@ -145,7 +145,8 @@ TokenColumn = Annotated[
     typer.Option(
         "--token-column",
         metavar="COLUMN",
-        help="Column of the words, from 1; by name with hf:.  [default: the first]",
+        help="Column of the words: a number from 1, or its name (CoNLL-U, JSONL, hf:).  "
+        "[default: the first]",
     ),
 ]
 TagColumn = Annotated[
@@ -153,7 +154,8 @@ TagColumn = Annotated[
     typer.Option(
         "--tag-column",
         metavar="COLUMN",
-        help="Column of the tags, from 1; by name with hf:.  [default: the last]",
+        help="Column of the tags: a number from 1, or its name (CoNLL-U, JSONL, hf:).  "
+        "[default: the last]",
     ),
 ]
 LogWith = Annotated[

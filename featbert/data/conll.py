@@ -211,7 +211,7 @@ class Layout:
         if column < 1:
             raise InputError(f"{what} column {column} is not a column; they are counted from 1")
         if line is not None and column > self.columns:
-            self._fail(f"no {what} column {column} in {self._columns()}", line, self.first)
+            self._fail(f"no {what} column {column}, only {self._columns()}", line, self.first)
         return column - 1
 
     def split(self, line: str) -> list[str]:
@@ -232,7 +232,7 @@ class Layout:
     def check(self, line: str, cells: list[str], number: int) -> None:
         """InputError unless the line has the columns of the file, a word and a tag."""
         if len(cells) != self.columns:
-            found = f"{self._columns(len(cells))} instead of {self.columns} as in line {self.first}"
+            found = f"{self._columns(len(cells))} instead of {self.columns} (line {self.first})"
             self._fail(found, line, number)
         if fault := word_fault(cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)

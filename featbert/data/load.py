@@ -205,7 +205,7 @@ def _splits(
                     raise InputError(
                         f"{error}, {file.unit} {line} of {file.path} (word "
                         f"{excerpt(words[error.index])}); give --tag-column if the tags are in "
-                        "another column, or --scheme if it is another"
+                        "another column, --scheme if it is another, or --task labels"
                     ) from None
                 repaired += count
             sentences.append(Sentence(words, found, sentence.document))
