@@ -74,6 +74,7 @@ def compare(
         ),
     ] = None,
     figures: o.Figures = None,
+    figure: o.FigureNames = None,
     report: o.Report = None,
     stats: Annotated[
         bool,
@@ -138,8 +139,7 @@ def compare(
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
     if by:
         check_facets(by)
-    if figures is not None:
-        o.check_folder(figures, "--figures")
+    o.check_figures(figures, figure)
     if report is not None:
         check_report(report)
     notes: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ def compare(
     text = shown(comparisons, format, notes, show=show or (), matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:
-        written = write_figures(figures, comparisons, matrices, beside)
+        written = write_figures(figures, comparisons, matrices, beside, only=figure or ())
         told_figures(figures, written, quiet=quiet)
     if report is not None:
         write_html(

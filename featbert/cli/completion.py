@@ -81,6 +81,13 @@ def corpora(incomplete: str) -> list[str]:
     return _starting(incomplete, ["sample"]) if incomplete else []
 
 
+def figures(incomplete: str) -> list[str]:
+    """Figures of comparisons."""
+    from featbert.report.figures.registry import NAMES
+
+    return _starting(incomplete, NAMES)
+
+
 def published(incomplete: str) -> list[str]:
     """Published tables."""
     from featbert.runs.published import published_tables

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -15,6 +15,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.errors import InputError, MissingError, nearest_path
+from featbert.report.figures.registry import NAMES, check_name
 from featbert.text import printable
 
 if TYPE_CHECKING:
@@ -178,6 +179,16 @@ Figures = Annotated[
     Path | None,
     typer.Option("--figures", metavar="DIR", help="Draw figures to this folder, as PNG and PDF."),
 ]
+FigureNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--figure",
+        metavar="NAME",
+        help=f"Which figure: {', '.join(NAMES)}; may be given several times.  "
+        "[default: all that apply]",
+        autocompletion=completion.figures,
+    ),
+]
 Report = Annotated[
     Path | None,
     typer.Option(
@@ -207,6 +218,16 @@ def check_folder(path: Path, option: str) -> None:
             if not place.is_dir():
                 raise InputError(f"a folder expected for {option}, {place} is a file; name another")
             return
+
+
+def check_figures(folder: Path | None, names: Sequence[str] | None) -> None:
+    """Raises InputError for a folder that cannot be one, and for unknown figures."""
+    if folder is not None:
+        check_folder(folder, "--figures")
+    elif names:
+        raise InputError("--figure has no folder to draw to; add --figures DIR")
+    for name in names or ():
+        check_name(name)
 
 
 def parse_seeds(text: str) -> list[int]:

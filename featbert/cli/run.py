@@ -63,6 +63,7 @@ def run(
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
     figures: o.Figures = None,
+    figure: o.FigureNames = None,
     report: o.Report = None,
     log_with: o.LogWith = None,
     quiet: o.Quiet = False,
@@ -75,8 +76,7 @@ def run(
     o.check_folder(cache_dir, "--cache-dir")
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    if figures is not None:
-        o.check_folder(figures, "--figures")
+    o.check_figures(figures, figure)
     if report is not None:
         check_report(report)
     from featbert.encoders.alignment import check_context
@@ -121,7 +121,7 @@ def run(
     text = shown([comparison], format, show=experiment.show, matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:
-        written = write_figures(figures, [comparison], matrices, beside)
+        written = write_figures(figures, [comparison], matrices, beside, only=figure or ())
         told_figures(figures, written, quiet=quiet)
     if report is not None:
         write_html(

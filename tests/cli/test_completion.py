@@ -11,6 +11,7 @@ import pytest
 
 from featbert.cli import completion
 from featbert.encoders.layers import NAMES
+from featbert.report.figures.registry import NAMES as FIGURES
 from featbert.report.table import SHOWABLE
 from featbert.runs.published import published_tables
 from featbert.runs.run import find_runs
@@ -76,6 +77,7 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
             table.id for table in published_tables() if table.id.startswith("devlin")
         ],
         "featbert compare --by ": list(TASK.facets),
+        "featbert compare --figure ": list(FIGURES),
         "featbert compare --show ": list(SHOWABLE),
         "featbert compare --format ": ["text", "markdown", "latex", "csv", "json"],
         "featbert run ": ["experiments/mine.toml"],

@@ -13,6 +13,7 @@ import matplotlib
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
+from typer.testing import CliRunner
 
 from featbert.analysis.breakdowns import Breakdown
 from featbert.analysis.compare import compare
@@ -21,6 +22,7 @@ from featbert.analysis.rows import Statistic
 from featbert.analysis.seeds import t_interval
 from featbert.analysis.transfer import transfer_matrices
 from featbert.analysis.transfer_published import published_matrices
+from featbert.cli.main import app
 from featbert.errors import FeatbertError, InputError
 from featbert.report.figures import registry, style
 from featbert.report.figures.registry import (
@@ -38,6 +40,7 @@ from featbert.runs.record import Mix
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.analysis.test_significance import both
+from tests.processes import ROOT
 
 DEV = {
     "embeddings": [0.45, 0.46, 0.44],
@@ -483,3 +486,15 @@ def test_a_notebook_shows_twice_the_dots_of_a_screen():
     assert size["width"] == 500
     width, height = struct.unpack(">II", png[16:24])
     assert (width, height) == pytest.approx((2 * size["width"], 2 * size["height"]), abs=2)
+
+
+def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):
+    runs = ["compare", "--quiet", "--runs-dir", str(ROOT / "docs" / "tutorial-runs"), "--figures"]
+    done = CliRunner().invoke(app, [*runs, str(tmp_path / "all")])
+    assert done.exit_code == 0
+    drawn = {"seeds-dev", "seeds-test", "mix", "pareto-test", "training"}
+    endings = (".pdf", ".png")
+    assert {p.name for p in (tmp_path / "all").iterdir()} == {n + e for n in drawn for e in endings}
+    CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"])
+    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
+    assert CliRunner().invoke(app, [*runs, str(tmp_path), "--figure", "mixx"]).exit_code != 0

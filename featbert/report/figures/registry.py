@@ -103,16 +103,20 @@ def figure(
     return declare
 
 
+def check_name(name: str) -> None:
+    """Raises InputError for an unknown name."""
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise InputError(f"unknown figure {name!r}; choose {known}{nearest(name, NAMES)}")
+
+
 def kind_of(name: str) -> Kind:
     """The kind of that name.
 
     Raises:
         InputError: an unknown name.
     """
-    if name not in NAMES:
-        raise InputError(
-            f"unknown figure {name!r}; choose {', '.join(NAMES)}{nearest(name, NAMES)}"
-        )
+    check_name(name)
     importlib.import_module(f"featbert.report.figures.{name}")
     return _KINDS[name]
 
