@@ -177,17 +177,19 @@ def mask_pieces(
         words: (P,) the word of each.
     """
     read, chosen = pieces.copy(), np.zeros(len(pieces), dtype=np.bool_)
-    open_ = np.flatnonzero(~np.isin(pieces, vocabulary.special))
-    if not len(open_):
+    maskable = np.flatnonzero(~np.isin(pieces, vocabulary.special))
+    if not len(maskable):
         return read, chosen
     _, unit, sizes = np.unique(
-        words[open_] if settings.whole_word else open_, return_inverse=True, return_counts=True
+        words[maskable] if settings.whole_word else maskable,
+        return_inverse=True,
+        return_counts=True,
     )
     order = random.permutation(len(sizes))
-    taken = int(np.abs(np.cumsum(sizes[order]) - settings.share * len(open_)).argmin()) + 1
-    chosen[open_] = np.isin(unit, order[:taken])
+    taken = int(np.abs(np.cumsum(sizes[order]) - settings.share * len(maskable)).argmin()) + 1
+    chosen[maskable] = np.isin(unit, order[:taken])
     fate = np.ones(len(pieces))
-    fate[open_] = random.random(len(sizes))[unit]
+    fate[maskable] = random.random(len(sizes))[unit]
     masked = settings.mask_share
     swapped = chosen & (fate >= masked) & (fate < masked + settings.random_share)
     read[chosen & (fate < masked)] = vocabulary.mask
@@ -450,9 +452,9 @@ class _LanguageModelTrainer(Trainer):
     def get_batch_samples(self, *arguments: Any) -> tuple[list[Any], Tensor]:
         """The parts of a batch, and (2,) its masked pieces and labelled pairs."""
         parts, _ = super().get_batch_samples(*arguments)
-        counts = torch.stack([_counts(part) for part in parts]).sum(0)
-        self._counts = self._counts + counts
-        return parts, counts.clamp(min=1).to(self.args.device)
+        counts = torch.stack([_counts(part) for part in parts]).sum(0).to(self.args.device)
+        self._counts = self._counts.to(counts.device) + counts
+        return parts, counts.clamp(min=1)
 
     def compute_loss(
         self,
@@ -479,24 +481,19 @@ class _LanguageModelTrainer(Trainer):
         ):
             for batch in loader:
                 counts = counts + _counts(batch).cpu()
-                found = self._losses(model, self._prepare_inputs(batch))
-                sums = sums.to(found.device) + found
+                sums = sums + self._losses(model, self._prepare_inputs(batch)).cpu()
                 advance(1)
+        if not counts[0]:
+            raise InputError("dev has no wordpiece to mask: the tokenizer knows none of its words")
         now = time.perf_counter()
-        row: dict[str, Any] = {"seconds": now - self.began}
-        for split, (total, n) in {
-            "train": (self._sums, self._counts),
-            "dev": (sums, counts),
-        }.items():
-            for name, loss, of in zip(("mlm", "nsp"), total.tolist(), n.tolist(), strict=True):
-                row[f"{split}_{name}"] = loss / of if of else None
-        epoch = round(self.state.epoch or 0)
-        for loss in row.values():
-            if loss is not None and not math.isfinite(loss):
-                raise NotFiniteError(
-                    f"the loss is {loss} in epoch {epoch}; lower --learning-rate, or use "
-                    "--precision fp32"
-                )
+        row = _means("train", self._sums, self._counts) | _means("dev", sums, counts)
+        wrong = [loss for loss in row.values() if loss is not None and not math.isfinite(loss)]
+        if wrong:
+            raise NotFiniteError(
+                f"the loss is {wrong[0]} in epoch {round(self.state.epoch or 0)}; lower "
+                "--learning-rate, or use --precision fp32"
+            )
+        row["seconds"] = now - self.began
         self._sums = self._counts = torch.zeros(2, dtype=torch.float64)
         self.log(row)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, row)
@@ -522,16 +519,22 @@ class _LanguageModelTrainer(Trainer):
         return output
 
 
+def _means(split: str, sums: Tensor, counts: Tensor) -> dict[str, Any]:
+    """Mean losses by name; None where nothing was counted."""
+    names = (f"{split}_mlm", f"{split}_nsp")
+    losses = zip(names, sums.tolist(), counts.tolist(), strict=True)
+    return {name: total / n if n else None for name, total, n in losses}
+
+
 class NotFiniteError(InputError):
     """Training that diverged; the same command would end so again."""
 
 
 def _counts(batch: dict[str, Tensor]) -> Tensor:
     """(2,) masked pieces and labelled pairs."""
-    pairs = batch.get("next_sentence_label", torch.full((1,), NONE))
-    return torch.stack(
-        [(batch["labels"] != NONE).sum(), (pairs != NONE).sum().to(batch["labels"].device)]
-    )
+    masked = (batch["labels"] != NONE).sum()
+    pairs = batch.get("next_sentence_label")
+    return torch.stack([masked, masked * 0 if pairs is None else (pairs != NONE).sum()])
 
 
 class _Progress(TrainerCallback):

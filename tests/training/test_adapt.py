@@ -252,7 +252,7 @@ def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision):
     """A sentence repeats its word, and its document the sentence."""
     texts = [("fox fox", "lamb lamb")[n // 4 % 2] for n in range(64)]
     corpus = corpus_of(texts, [n // 4 for n in range(64)])
-    settings = quick(epochs=15, learning_rate=5e-3)
+    settings = quick(epochs=15, learning_rate=5e-3, whole_word=precision == "bf16")
     rows, steps = [], []
     done = adapt(
         corpus, str(tiny_bert), settings=settings, models_dir=tmp_path, device="cpu",
@@ -266,16 +266,6 @@ def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision):
     assert {p.dtype for p in load_encoder(find_encoder(str(done.folder))).parameters()} == {
         torch.float32
     }
-
-
-def test_whole_words_and_other_shares_train(corpus, tiny_bert, tmp_path):
-    settings = quick(
-        epochs=5, learning_rate=5e-3, nsp="off", whole_word=True, share=0.4, mask_share=0.0,
-        random_share=0.5,
-    )  # fmt: skip
-    done = adapt(corpus, str(tiny_bert), settings=settings, models_dir=tmp_path)
-    assert {row.dev_nsp for row in done.history} == {None}
-    assert done.history[-1].dev_mlm < done.history[0].dev_mlm
 
 
 @pytest.mark.parametrize("family", FAMILIES)
