@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -16,36 +16,20 @@ from featbert.progress import report
 from featbert.text import printable, unusual
 
 
-def _setting(name: str, unit: str | None = None, default: str = "") -> Any:
-    """The option for a field of `Adapt`; `default` is shown where the field's is None."""
-    field = Adapt.model_fields[name]
-    least = next((m.ge for m in field.metadata if hasattr(m, "ge")), None)
-    shown = "" if field.default is False else f"  [default: {default or field.default}]"
-    return typer.Option(
-        f"--{name.replace('_', '-')}",
-        metavar=unit,
-        help=f"{field.description}{shown}",
-        min=least if field.annotation in (int, int | None) else None,
-    )
-
-
 @app.command(
     cls=Watched,
     epilog="Example: featbert adapt --data corpora/wikigold --epochs 10",
 )
+@o.options(
+    Adapt,
+    defaults={"max_length": "128 or less"},
+    without=("warmup", "weight_decay", "clip_norm"),
+)
 def adapt(
+    *,
     model: o.Model = "all-MiniLM-L6-v2",
     data: o.Data = "sample",
-    epochs: Annotated[int | None, _setting("epochs", "EPOCHS")] = None,
-    batch_size: Annotated[int | None, _setting("batch_size", "SEQUENCES")] = None,
-    learning_rate: Annotated[float | None, _setting("learning_rate", "RATE")] = None,
-    max_length: Annotated[int | None, _setting("max_length", "SUBWORDS", "128 or less")] = None,
-    share: Annotated[float | None, _setting("share", "SHARE")] = None,
-    mask_share: Annotated[float | None, _setting("mask_share", "SHARE")] = None,
-    random_share: Annotated[float | None, _setting("random_share", "SHARE")] = None,
-    whole_word: Annotated[bool, _setting("whole_word")] = False,
-    nsp: Annotated[Literal["auto", "on", "off"] | None, _setting("nsp")] = None,
-    token_budget: Annotated[int | None, _setting("token_budget", "TOKENS")] = None,
+    given: dict[str, Any],
     seed: Annotated[
         int,
         typer.Option("--seed", metavar="SEED", help="Random seed.", min=0, max=o.LARGEST_SEED),
@@ -74,14 +58,13 @@ def adapt(
     It learns masked wordpieces and, where the corpus has documents, the next sentence from the
     words of the train split. The folder that is written is an encoder: give it to --model.
     """
-    fields = {name: v for name, v in locals().items() if name in Adapt.model_fields}
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.training.adapt import adapt as adapt_encoder
     from featbert.training.adapt import decide_nsp
 
-    settings = validated(Adapt, {name: v for name, v in fields.items() if v is not None})
+    settings = validated(Adapt, given)
     source = find_encoder(model)
     reading = o.reading_options(language, encoding, "auto", token_column, None)
     corpus = load_corpus(data, targets=None, **reading)
@@ -114,6 +97,6 @@ def adapt(
         typer.echo(f"unusual: {found}")
     state = "exists already, nothing to do" if adapted.hit else "written"
     typer.echo(printable(f"{adapted.folder}: {state}"))
-    given = f"--model {shlex.quote(str(adapted.folder))}"
-    given += "" if data == "sample" else f" --data {shlex.quote(data)}"
-    report(f"featbert extract {given} and featbert finetune {given} read it")
+    words = f"--model {shlex.quote(str(adapted.folder))}"
+    words += "" if data == "sample" else f" --data {shlex.quote(data)}"
+    report(f"featbert extract {words} and featbert finetune {words} read it")
