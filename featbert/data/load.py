@@ -14,9 +14,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TypedDict
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Sentence, Split
@@ -86,91 +87,78 @@ def load_corpus(
     kind = TARGETS[targets] if isinstance(targets, str) else targets
     if kind is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
+    read = _Reader(kind, encoding, token_column, tag_column)
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
         where = HubName.parse(str(path))
-        raw = _read_dataset(where, kind, token_column, tag_column)
-        (name, found), source = where.corpus, where.source
+        raw, (name, found), source = read.dataset(where), where.corpus, where.source
     elif path is None or str(path) == SAMPLE:
         name, found, source = SAMPLE, "en", SAMPLE
-        with ExitStack() as stack:
-            folder = resources.files("featbert.data").joinpath(SAMPLE)
-            files = {
-                split: stack.enter_context(resources.as_file(folder / f"{split}.conll"))
-                for split in SPLITS
-            }
-            raw = _read_files(files, kind, encoding, token_column, tag_column)
+        with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
+            raw = {split: read.file(folder / f"{split}.conll") for split in SPLITS}
     else:
         place = Path(os.path.abspath(Path(path).expanduser()))
-        raw = _read_files(_files(place), kind, encoding, token_column, tag_column)
+        raw = {split: read.file(file) for split, file in _files(place).items()}
         (name, found), source = _name(place), str(place)
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
     return Corpus(name, splits, language or found, source, None if kind is None else kind.name)
 
 
-def _read_files(
-    files: Mapping[str, Path],
-    kind: Targets | None,
-    encoding: str,
-    token_column: int | str | None,
-    tag_column: int | str | None,
-) -> dict[str, RawFile]:
-    raw = {}
-    for split, file in files.items():
-        if file.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json"):
-            raw[split] = read_jsonl(
-                file,
-                encoding=encoding,
-                token_column=_by_name(token_column, "token", file),
-                tag_column=_by_name(tag_column, "tag", file),
-                tag_keys=None if kind is None else kind.keys,
-            )
-        else:
-            raw[split] = read_conll(
-                file,
-                encoding=encoding,
-                token_column=token_column,
-                tag_column=tag_column,
-                tagged=kind is not None,
-                conllu_tags=None if kind is None else kind.conllu,
-            )
-    return raw
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the files of one corpus, all in the same way."""
 
+    kind: Targets | None
+    encoding: str
+    token_column: int | str | None
+    tag_column: int | str | None
 
-def _read_dataset(
-    where: HubName,
-    kind: Targets | None,
-    token_column: int | str | None,
-    tag_column: int | str | None,
-) -> dict[str, RawFile]:
-    loaded = load_splits(where)
-    names: dict[str, list[str]] = {split: [] for split in SPLITS}
-    for name in loaded:
-        if split := _SPLIT_WORDS.get(name.lower()):
-            names[split].append(name)
-    for split, found in names.items():
-        if len(found) > 1:
-            raise InputError(f"several {split} splits in {where.source}: {', '.join(found)}")
-    if not any(names.values()):
-        raise InputError(
-            f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
+    def file(self, path: Path) -> RawFile:
+        if path.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json"):
+            return read_jsonl(path, encoding=self.encoding, **self._by_name(path))
+        return read_conll(
+            path,
+            encoding=self.encoding,
+            token_column=self.token_column,
+            tag_column=self.tag_column,
+            tagged=self.kind is not None,
+            conllu_tags=None if self.kind is None else self.kind.conllu,
         )
-    path = Path(where.source)
-    return {
-        split: read_rows(
-            loaded[name],
-            Path(where.source, name),
-            token_column=_by_name(token_column, "token", path),
-            tag_column=_by_name(tag_column, "tag", path),
-            tag_keys=None if kind is None else kind.keys,
-        )
-        for split, found in names.items()
-        for name in found
-    }
+
+    def dataset(self, where: HubName) -> dict[str, RawFile]:
+        """Its splits with usual names."""
+        loaded = load_splits(where)
+        columns = self._by_name(Path(where.source))
+        raw = {}
+        for split in SPLITS:
+            names = [name for name in loaded if _SPLIT_WORDS.get(name.lower()) == split]
+            if len(names) > 1:
+                raise InputError(f"several {split} splits in {where.source}: {', '.join(names)}")
+            for name in names:
+                raw[split] = read_rows(loaded[name], Path(where.source, name), **columns)
+        if not raw:
+            raise InputError(
+                f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
+            )
+        return raw
+
+    def _by_name(self, path: Path) -> _Columns:
+        """Columns of a file where they have names."""
+        return {
+            "token_column": _column_name(self.token_column, "token", path),
+            "tag_column": _column_name(self.tag_column, "tag", path),
+            "tag_keys": None if self.kind is None else self.kind.keys,
+        }
 
 
-def _by_name(column: int | str | None, what: str, path: Path) -> str | None:
+class _Columns(TypedDict):
+    token_column: str | None
+    tag_column: str | None
+    tag_keys: tuple[str, ...] | None
+
+
+def _column_name(column: int | str | None, what: str, path: Path) -> str | None:
     if isinstance(column, int):
         raise InputError(
             f"{what} column {column} is a number, but the columns of {path} have names"

@@ -16,7 +16,7 @@ from tests.features.support import sentences_of
 
 
 def split_of(sizes: list[int], *, documents: bool = True) -> Split:
-    """Documents of so many sentences each, or so many sentences without documents."""
+    """Documents of the given numbers of sentences, or the same sentences without documents."""
     numbers = [d if documents else None for d, size in enumerate(sizes) for _ in range(size)]
     return Split("train", sentences_of([f"w{i}" for i in range(len(numbers))], numbers))
 

@@ -58,9 +58,9 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
     path = tmp_path_factory.mktemp("conll") / "x.conll"
     text = "\n".join(["a\tO", *lines, ""])
     path.write_text(text, "utf-8")
-    found, told = outcome(lambda: pieces(text, "conll", step))
+    found, message = outcome(lambda: pieces(text, "conll", step))
     whole, expected = outcome(lambda: read_conll(path, tagged=False))
-    assert told == expected.replace(str(path), "input")  # such as a comment inside a sentence
+    assert message == expected.replace(str(path), "input")  # such as a comment inside a sentence
     if whole is not None:
         same(found, whole)
 

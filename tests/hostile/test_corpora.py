@@ -1,4 +1,4 @@
-"""Corpora that nobody wants to meet: read without losing a word, or refused in one line."""
+"""Hostile corpora: read without losing a word, or refused in one line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(*lines: Any) -> Write:
 
 
 WELL = {"tokens": ["a", "b"], "tags": ["O", "B-X"]}
-# What is written, and what the message names beside the folder.
+# What is written, and what the message names apart from the folder.
 REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
     "empty file": (file("train.conll", ""), ("train.conll",)),
     "blank lines alone": (file("train.conll", "\n \n\t\n"), ("train.conll",)),
@@ -90,11 +90,11 @@ REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_read_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
-    write, told = REFUSED[name]
+    write, named = REFUSED[name]
     write(tmp_path)
     line = error_of(check(tmp_path))
     assert str(tmp_path) in line
-    for part in told:
+    for part in named:
         assert part in line, line
     assert len(line) < 600 + len(str(tmp_path))
 
