@@ -9,30 +9,30 @@ from typing import Annotated, Any
 import typer
 
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
+from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.config import Adapt, validated
+from featbert.config import LARGEST_SEED, Adapt, Compute, Data, Encoding
 from featbert.progress import report
 from featbert.text import printable, unusual
 
 
-@app.command(
-    cls=Watched,
-    epilog="Example: featbert adapt --data corpora/wikigold --epochs 10",
-)
+@app.command(cls=Command, epilog="Example: featbert adapt --data corpora/wikigold --epochs 10")
 @o.options(
+    Data,
+    Encoding,
     Adapt,
+    Compute,
     defaults={"max_length": "128 or less"},
-    without=("warmup", "weight_decay", "clip_norm"),
+    without=(
+        *("task", "scheme", "tag_column", "tag_scheme"),
+        *("context", "casing", "pooling", "store_dtype"),
+    ),
 )
 def adapt(
-    *,
-    model: o.Model = "all-MiniLM-L6-v2",
-    data: o.Data = "sample",
     given: dict[str, Any],
     seed: Annotated[
         int,
-        typer.Option("--seed", metavar="SEED", help="Random seed.", min=0, max=o.LARGEST_SEED),
+        typer.Option("--seed", metavar="SEED", help="Random seed.", min=0, max=LARGEST_SEED),
     ] = 1,
     out: Annotated[
         Path | None,
@@ -45,12 +45,7 @@ def adapt(
     models_dir: Annotated[
         Path, typer.Option("--models-dir", metavar="DIR", help="Folder of adapted encoders.")
     ] = Path("cache/models"),
-    device: o.Device = "auto",
-    precision: o.Precision = "auto",
     overwrite: o.Overwrite = False,
-    language: o.Language = None,
-    encoding: o.Encoding = "utf-8",
-    token_column: o.TokenColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Train the encoder as a language model on the corpus first.
@@ -64,10 +59,11 @@ def adapt(
     from featbert.training.adapt import adapt as adapt_encoder
     from featbert.training.adapt import decide_nsp
 
-    settings = validated(Adapt, given)
-    source = find_encoder(model)
-    reading = o.reading_options(language, encoding, "auto", token_column, None)
-    corpus = load_corpus(data, targets=None, **reading)
+    settings = o.chosen(Adapt, given)
+    compute = o.chosen(Compute, given)
+    text = o.chosen(Data, given)
+    source = find_encoder(o.chosen(Encoding, given).model)
+    corpus = load_corpus(text.data, targets=None, **text.reading)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
     load_torch()
 
@@ -84,8 +80,8 @@ def adapt(
         out=out,
         models_dir=models_dir,
         seed=seed,
-        device=device,
-        precision=precision,
+        device=compute.device,
+        precision=compute.precision,
         overwrite=overwrite,
     )
     typer.echo("\n".join(map(str, adapted.history)))
@@ -98,5 +94,5 @@ def adapt(
     state = "exists already, nothing to do" if adapted.hit else "written"
     typer.echo(printable(f"{adapted.folder}: {state}"))
     words = f"--model {shlex.quote(str(adapted.folder))}"
-    words += "" if data == "sample" else f" --data {shlex.quote(data)}"
+    words += "" if text.data == "sample" else f" --data {shlex.quote(text.data)}"
     report(f"featbert extract {words} and featbert finetune {words} read it")

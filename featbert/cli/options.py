@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from featbert.config import Section
     from featbert.features.store.reader import FeatureStore
 
+S = TypeVar("S", bound="Section")
 # As many digits as --seeds reads.
 LARGEST_SEED = 999_999_999
 
@@ -359,6 +360,17 @@ def options(
         return called
 
     return add
+
+
+def chosen(section: type[S], given: Mapping[str, Any]) -> S:
+    """The section with the values that were given, and its defaults.
+
+    Raises:
+        InputError: all values that cannot be used, together.
+    """
+    from featbert.config import validated
+
+    return validated(section, {n: v for n, v in given.items() if n in section.model_fields})
 
 
 def _option(name: str, field: FieldInfo, default: Any) -> Any:
