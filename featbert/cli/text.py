@@ -67,7 +67,7 @@ def grid(
     for at, name in enumerate(header):
         table.add_column(Text(name), justify=justify if at else "left", no_wrap=True)
     for name, cells in rows:
-        table.add_row(Text(name), *(Text(cell) for cell in cells))
+        table.add_row(*(Text(printable(cell, keep="\n")) for cell in (name, *cells)))
     console = Console(file=io.StringIO(), width=10_000, color_system=None)
     console.print(table)
     assert isinstance(console.file, io.StringIO)

@@ -1,4 +1,4 @@
-"""What is shown of hostile words, names and records: no terminal obeys it, no program runs it."""
+"""Words, types, names and folders with escape sequences: no terminal receives them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from featbert.cli import predict
-from featbert.cli.text import harmless_to_terminals, json_lines, printable
-from tests.hostile.budget import inputs
-from tests.hostile.strategies import texts
 from tests.workspace import Workspace
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m\x9b2J\x08"
@@ -28,7 +23,7 @@ KIND = f"LOC{ESCAPE}"
 
 @pytest.fixture(scope="module")
 def escaping(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspace:
-    """A corpus, an encoder and runs whose words, types and folders all send escape sequences."""
+    """A corpus, an encoder and runs whose words, types and folders hold escape sequences."""
     folder = tmp_path_factory.mktemp("escaping") / f"all{ESCAPE}"
     corpus = folder / f"corpus{ESCAPE}"
     corpus.mkdir(parents=True)
@@ -39,13 +34,7 @@ def escaping(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Works
     model = folder / f"model{ESCAPE}"
     shutil.copytree(tiny_bert, model)
     space = Workspace(folder, corpus, model)
-    for result in (
-        space.extract("--dry-run"),
-        space.extract(),
-        space.extract(),
-        space.train("--layers", "last"),
-        space.finetune(),
-    ):
+    for result in (space.extract(), space.train("--layers", "last"), space.finetune()):
         assert result.exit_code == 0, result.stderr
         assert not CONTROL.search(result.stdout + result.stderr)
     return space
@@ -62,20 +51,16 @@ def commands(space: Workspace) -> Iterator[tuple[object, ...]]:
         yield "runs", *runs, "--format", format
         yield "evaluate", run, space.corpus, *runs, "--format", format, "--split", "dev"
     for format in ("text", "markdown", "latex", "csv", "json"):
-        yield "compare", *runs, "--format", format, "--by", "type", "--by", "length"
+        yield "compare", *runs, "--format", format, "--by", "type"
     yield "runs", "show", run, *runs
     yield "probe", "--features", store, "--layers", "last", "--report"
     yield "check", space.corpus / f"none{ESCAPE}"
-    yield "check", space.corpus, "--tag-column", 7
     yield "runs", "show", f"none{ESCAPE}", *runs
-    yield "runs", "rm", f"none{ESCAPE}", *runs
-    yield "compare", f"none{ESCAPE}", *runs
     yield "compare", "--experiment", f"none{ESCAPE}", *runs
     yield "inspect", f"none{ESCAPE}.h5"
     yield "train", "--layers", ESCAPE, "--features", store, *runs
     yield "run", f"none{ESCAPE}.toml"
     yield "predict", f"none{ESCAPE}", space.corpus, *runs
-    yield "evaluate", run, f"none{ESCAPE}", *runs
     yield (f"none{ESCAPE}",)
 
 
@@ -84,21 +69,16 @@ def test_no_command_sends_an_escape_sequence(escaping: Workspace) -> None:
     for words in commands(escaping):
         result = escaping.call(*words)
         assert not CONTROL.search(result.stdout + result.stderr), words
-        assert "unexpected" not in result.stderr, result.stderr
-        assert result.stderr.count("\n") <= 4
-        seen += "\\x1b" in result.stdout + result.stderr + repr(json_of(result.stdout))
-    assert seen > 20  # they do show it, made visible
-
-
-def json_of(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+        assert "Traceback" not in result.stderr
+        try:
+            shown = repr(json.loads(result.stdout))
+        except ValueError:
+            shown = result.stdout + result.stderr
+        seen += "\\x1b" in shown
+    assert seen > 12  # they are shown, made visible
 
 
 def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Path) -> None:
-    """What `predict` writes is data; only a terminal gets it with control characters shown."""
     run = next(p for p in escaping.runs.iterdir() if p.name[:1] != ".")
     text = tmp_path / "words.conll"
     text.write_text("".join(f"{w}\tO\n" for w in WORDS), "utf-8", newline="\n")
@@ -110,7 +90,7 @@ def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Pa
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_terminal_gets_predictions_with_control_characters_shown(
+def test_only_a_terminal_gets_predictions_with_control_characters_made_visible(
     terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
@@ -122,13 +102,3 @@ def test_a_terminal_gets_predictions_with_control_characters_shown(
     assert (written == row) is not terminal
     assert bool(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)) is not terminal
     assert "שלום\u200d\tO\n" in written
-
-
-@inputs(150)
-@given(text=st.lists(texts).map("".join))
-def test_what_is_printed_is_printable(text: str) -> None:
-    assert printable(text).isprintable()
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", harmless_to_terminals(text))
-    told = json_lines({text: [text]})
-    assert told.replace("\n", "").isprintable()
-    assert json.loads(told) == {text: [text]}
