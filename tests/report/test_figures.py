@@ -24,11 +24,10 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.analysis.transfer_published import published_matrices
 from featbert.cli.main import app
 from featbert.errors import FeatbertError, InputError
-from featbert.report.figures import registry, style
+from featbert.report.figures import registry
 from featbert.report.figures.registry import (
     NAMES,
     comparison_figures,
-    figure,
     kind_of,
     plot,
     transfer_figures,
@@ -252,22 +251,44 @@ def test_figures_choose_themselves():
     assert not list(comparison_figures(one([make_run("a", mix=None)])))
 
 
-def test_a_new_figure_is_a_function_and_a_name(monkeypatch):
-    def rows(comparison, split, width):
-        return {row.label: style.new_figure(width or 3.0, 1.0) for row in comparison.rows}
+@pytest.fixture
+def registered(monkeypatch):
+    """Adds a module with a figure to the registry, as its file and its name would."""
 
-    module = types.ModuleType("featbert.report.figures.confusion")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(registry, "NAMES", (*NAMES, "confusion"))
-    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
-    figure("confusion", caption="Which label is taken for which.", needs="predictions")(rows)
+    def add(name, code):
+        module = types.ModuleType(f"featbert.report.figures.{name}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(registry, "NAMES", (*NAMES, name))
+        monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
+        exec(compile(code, name, "exec"), vars(module))
+
+    return add
+
+
+def test_the_figure_of_the_documentation_is_a_file_and_a_name(registered):
+    page = (ROOT / "docs" / "how-to" / "add-a-figure.md").read_text("utf-8")
+    registered("seconds", page.partition("```python\n")[2].partition("```")[0])
+    drawn = one(usual_runs()).plot("seconds")
+    check_readable(drawn)
+    assert [bar.get_width() for bar in drawn.axes[0].patches] == [41.0] * 3 + [95.5]
+    assert "seconds" in {kind.name for kind, _, _ in comparison_figures(one(usual_runs()))}
+
+
+def test_a_kind_may_have_several_figures_by_name(registered):
+    registered(
+        "by_row",
+        "from featbert.report.figures import registry, style\n"
+        "@registry.figure('by_row', caption='A row each.', needs='rows')\n"
+        "def by_row(comparison, split, width):\n"
+        "    return {row.label: style.new_figure(width or 3.0, 1.0) for row in comparison.rows}\n",
+    )
     comparison = one(usual_runs())
-    drawn = [name for kind, name, _ in comparison_figures(comparison) if kind.name == "confusion"]
+    drawn = [name for _, name, _ in comparison_figures(comparison, ["by_row"])]
     assert len(drawn) == 8
-    assert drawn[0] == "confusion-embeddings-dev"
-    assert comparison.plot("confusion-last", width=2.0).get_figwidth() == 2.0
-    with pytest.raises(InputError, match="confusion-last"):
-        comparison.plot("confusion")
+    assert drawn[0] == "by_row-embeddings-dev"
+    assert comparison.plot("by_row-last", width=2.0).get_figwidth() == 2.0
+    with pytest.raises(InputError, match="by_row-last"):
+        comparison.plot("by_row")
 
 
 @pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types", "published"])
@@ -435,6 +456,7 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     assert list(found) == ["transfer", "transfer-published"]
     for drawn in found.values():
         check_readable(drawn)
+        assert "language trained on and evaluated on" in drawn.get_label()
     features, tuned = found["transfer"].axes[:2]
     assert cell_texts(features) == [
         ["79.0" if i == j else "49.0" for j in range(3)] for i in range(3)

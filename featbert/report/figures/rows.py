@@ -72,7 +72,7 @@ def row_plot(
     axes.grid(axis="x")
     # Leads the eye from a name to its marks.
     axes.grid(axis="y", linestyle=(0, (1, 2)))
-    round_numbers(axes, "x", int((1 - _SHARE) * width / 0.33))
+    round_numbers(axes, "x", int((1 - _SHARE) * width / 0.3))
     for i in range(1, len(names)):
         if groups[i] != groups[i - 1]:
             axes.axhline(edges[i], color=FAINT, linewidth=0.5)

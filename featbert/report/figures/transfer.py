@@ -75,17 +75,17 @@ def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
     lines = math.ceil(len(grids) / max(1, int(width / max(widest, 1.6))))
     columns = math.ceil(len(grids) / lines)
     width = max(widest, min(width, columns * _WIDEST))
-    titles = [wrapped(g.label, width / columns - beside, 1.1 * TEXT) for g in grids]
+    labels = [wrapped(g.label, width / columns - beside, 1.1 * TEXT) for g in grids]
     upright = max(len(label) for g in grids for label in g.evaluated_on) > 8
-    above = 0.14 * max(title.count("\n") + 1 for title in titles) + 0.1
+    above = 0.14 * max(label.count("\n") + 1 for label in labels) + 0.1
     below = 0.06 * max(len(label) for g in grids for label in g.evaluated_on) if upright else 0.15
     height = CELL * max(len(g.trained_on) for g in grids) + above + below + 0.2
     drawn = new_figure(width, lines * height + 0.2)
     scale = scale_of([row for grid in grids for row in grid.means])
     panels = drawn.subplots(lines, columns, squeeze=False)
-    for axes, grid, title in zip(panels.flat, grids, titles, strict=False):
+    for axes, grid, label in zip(panels.flat, grids, labels, strict=False):
         _panel(axes, grid, scale, upright=upright)
-        axes.set_title(title, weight="bold")
+        axes.set_title(label, weight="bold")
     for axes in panels.flat[len(grids) :]:
         axes.set_axis_off()
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))

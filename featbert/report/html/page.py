@@ -190,7 +190,7 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
     """Figures by the part of the page that shows them."""
     found: dict[str, list[Drawn]] = {}
     for kind, name, figure in figures:
-        title = " ".join(figure.texts[0].get_text().split())
+        title = str(figure.get_label())
         svg = Markup(_inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title))))
         narrow = figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2
         drawn = found.setdefault(kind.section, [])
