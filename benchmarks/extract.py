@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
@@ -44,12 +43,12 @@ from benchmarks.text import WARM_UP, corpus_of, described, head
 from featbert import Corpus
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import length_batches
-from featbert.encoders.device import DTYPES, Device, Precision, find_device
+from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder, PieceBatch, load_encoder
 from featbert.encoders.memory import freed_memory_kept
 from featbert.encoders.source import find_encoder
-from featbert.features.block_states import block_edges
-from featbert.features.store.manifest import Manifest
+from featbert.features.extraction import block_edges
+from featbert.features.store import Manifest
 
 BASELINE = "transformers loop fp32"
 
@@ -69,7 +68,7 @@ def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device
     started = time.perf_counter()
     source = find_encoder(model)
     _ = source.weights_hash  # an extraction asks for it before it begins
-    encoder = load_encoder(source, dtype=DTYPES[cast(Precision, manifest.precision)])
+    encoder = load_encoder(source, dtype=torch_dtype(manifest.precision))
     encoder = encoder.to(device.torch)
     alignments = [
         align(split.sentences, encoder.wordpieces, positions=encoder.positions)

@@ -17,18 +17,17 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch.nn import functional
 
 from featbert.encoders.device import (
-    DTYPES,
     Device,
-    Precision,
     find_device,
     find_precision,
     has_native_bf16,
+    torch_dtype,
 )
 from featbert.versions import library_versions
 
@@ -83,7 +82,7 @@ def precisions(device: Device) -> list[str]:
 
 def matmul_rate(product: Product, precision: str, device: Device) -> float:
     """Operations per second of one product: an upper limit, so the best of several chunks."""
-    dtype = DTYPES[cast(Precision, precision)]
+    dtype = torch_dtype(precision)
     left = torch.randn(product.rows, product.inner, device=device.torch).to(dtype)
     right = torch.randn(product.columns, product.inner, device=device.torch).to(dtype)
 

@@ -17,7 +17,7 @@ _HOMES = {
     "Comparison": "featbert.analysis.compare",
     "Corpus": "featbert.data.corpus",
     "FeatbertError": "featbert.errors",
-    "FeatureStore": "featbert.features.store.reader",
+    "FeatureStore": "featbert.features.store",
     "Run": "featbert.runs.run",
     "Sentence": "featbert.data.corpus",
     "TrainingSettings": "featbert.training.settings",

@@ -65,7 +65,7 @@ def test_imports_run_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "home"),
     [
-        ("h5py", "features/store"),
+        ("h5py", "features"),
         ("seqeval", "tasks/entities.py"),
         ("matplotlib", "report/figures"),
         ("jinja2", "report/html"),

@@ -8,7 +8,7 @@ import pytest
 
 from featbert.data.conll import read_conll
 from featbert.encoders import device
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.models import bilstm
 from featbert.runs.run import find_runs
 from tests.workspace import Workspace

@@ -67,7 +67,7 @@ def adapt(
     with_nsp = decide_nsp(corpus, source, settings.nsp)
     load_torch()
 
-    from featbert.encoders.wordpieces import load_wordpieces
+    from featbert.encoders.tokenizer import load_wordpieces
 
     if load_wordpieces(source).lowercases:
         report(f"{source.name} is uncased: words are lowercased before they are read")

@@ -69,11 +69,10 @@ def extract(
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
-    from featbert.encoders.alignment import check_context
-    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
-    from featbert.encoders.wordpieces import is_uncased
+    from featbert.encoders.tokenizer import is_uncased
 
     _check_layers(layers)
     source = find_encoder(model)
@@ -90,23 +89,24 @@ def extract(
     meter = Meter(quiet=quiet)
     meter.load_torch()
 
-    from featbert.encoders.device import find_device
+    from featbert.encoders.encoding import Encoding
     from featbert.features.extraction import run_extraction
-    from featbert.features.extraction_plan import plan_extraction
+    from featbert.features.plan import plan_extraction
 
-    where = find_device(device)
     plan = plan_extraction(
         corpus,
         source,
+        Encoding(
+            layers=held,
+            context=context,
+            casing=casing,
+            pooling=pooling,
+            precision=precision,
+            dtype=store_dtype,
+            device=device,
+            token_budget=token_budget,
+        ),
         cache_dir=cache_dir,
-        layers=held,
-        context=context,
-        casing=casing,
-        pooling=pooling,
-        precision=precision,
-        dtype=store_dtype,
-        device=where,
-        token_budget=token_budget,
         reading=reading,
     )
     m = plan.manifest
@@ -130,9 +130,8 @@ def extract(
     if dry_run:
         typer.echo(printable(f"{plan.path}: would hold {shape}"))
         return
-    meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {where.name})")
-    with meter.measure("extracting", "words") as bar:
-        store = run_extraction(plan, corpus, source, where, on_progress=bar.update)
+    meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
+    store = run_extraction(plan, corpus, source)
     m = store.manifest
     rate = count(round(m.words / max(m.seconds, 1e-9)))
     typer.echo(printable(f"{store.path}: {shape}, {rate} words/s"))
@@ -150,16 +149,17 @@ def _combination(layers: str) -> str:
 
 
 def _check_layers(layers: str) -> None:
-    """Raises LayerError for what names no hidden states, before an encoder is at hand."""
-    from featbert.encoders.layers import ALIASES, NAMES, LayerError, parse_layers
+    """Raises InputError for what names no hidden states, before an encoder is at hand."""
+    from featbert.encoders.layers import ALIASES, NAMES, parse_layers
+    from featbert.errors import InputError
 
     if layers == "all":
         return
     try:
         parse_layers(_combination(layers))
-    except LayerError:
+    except InputError:
         names = ("all", *NAMES, *ALIASES)
-        raise LayerError(
+        raise InputError(
             f"hidden states to store expected for --layers, found {layers!r}"
             f"{nearest(layers, names)}; give all, numbers such as 0,9-12, or the name of one "
             f"combination: {', '.join(NAMES)}"

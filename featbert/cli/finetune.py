@@ -64,10 +64,9 @@ def finetune(
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
     from featbert.data.load import load_corpus
-    from featbert.encoders.alignment import check_context
-    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.source import find_encoder
-    from featbert.encoders.wordpieces import is_uncased
+    from featbert.encoders.tokenizer import is_uncased
     from featbert.runs.identity import check_trainable, check_trained_splits
     from featbert.training.settings import DEFAULTS, check_layers
 

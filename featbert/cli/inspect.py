@@ -19,7 +19,7 @@ from featbert.report.units import duration, size
 from featbert.text import counted, json_text, printable, unusual
 
 if TYPE_CHECKING:
-    from featbert.features.store.reader import FeatureStore
+    from featbert.features.store import FeatureStore
 
 EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
@@ -39,7 +39,7 @@ def inspect(
     quiet: o.Quiet = False,
 ) -> None:
     """Show what a feature store holds: text, encoder, layers, sizes."""
-    from featbert.features.store.reader import FeatureStore
+    from featbert.features.store import FeatureStore
 
     opened = FeatureStore(store)
     m = opened.manifest
@@ -102,8 +102,7 @@ def verify(
     Reads each store once and names what is damaged; the exit code is 1 if anything is.
     """
     from featbert.encoders.source import find_encoder
-    from featbert.features.store.reader import FeatureStore
-    from featbert.features.verification import encoder_differences
+    from featbert.features.store import FeatureStore, encoder_differences
 
     source = None if model is None else find_encoder(model)
     wrong = 0
@@ -139,7 +138,7 @@ def _other_text(store: FeatureStore, data: str | None) -> list[str]:
     if data is None:
         return []
     from featbert.data.load import load_corpus
-    from featbert.features.verification import text_differences
+    from featbert.features.store import text_differences
 
     corpus = load_corpus(data, **store.manifest.reading)
     return list(text_differences(store.manifest, corpus))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from featbert.config import Section
-    from featbert.features.store.reader import FeatureStore
+    from featbert.features.store import FeatureStore
 
 S = TypeVar("S", bound="Section")
 # As many digits as --seeds reads.
@@ -278,7 +278,7 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
         MissingError: there is no store.
         InputError: there are several and no terminal to ask at.
     """
-    from featbert.features.store.reader import FeatureStore
+    from featbert.features.store import FeatureStore
 
     if features is not None:
         return FeatureStore(features)

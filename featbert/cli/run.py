@@ -79,8 +79,7 @@ def run(
     o.check_figures(figures, figure)
     if report is not None:
         check_report(report)
-    from featbert.encoders.alignment import check_context
-    from featbert.encoders.casing import check_casing_of
+    from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.layers import parse_layers
     from featbert.runs.file import read_experiment
     from featbert.runs.identity import check_trainable

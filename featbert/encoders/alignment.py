@@ -1,6 +1,12 @@
 """Alignment: a split's words as wordpieces, and the windows that an encoder reads them in.
 
-Both approaches use this one module, so that word, piece and context mean the same in both.
+Frozen and tuned encoders both use this module, so word, piece and context mean the same in both.
+
+A text (a sentence, or a document where context is the document) that is longer than the encoder's
+positions is covered by windows of whole words with an overlap of half a window, so that a pass over
+it costs about twice its length. Each word is read from the window where it has the most context on
+both sides: the larger minimum of pieces to its left and to its right, a side that reaches the
+text's edge counting as complete.
 """
 
 from __future__ import annotations
@@ -8,24 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.ranges import ranges
-from featbert.encoders.windows import plan_windows
-from featbert.encoders.wordpieces import WordPieces
+from featbert.encoders.batching import ranges
+from featbert.encoders.encoding import Context, check_context
+from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
-Context = Literal["sentence", "document"]
-CONTEXTS: tuple[Context, ...] = ("sentence", "document")
-
-
-class ContextError(InputError):
-    """Document context on a text without documents, or an unknown context."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,14 @@ class Alignment:
         return len(self.word_pieces) - 1
 
     @property
-    def n_sentences(self) -> int:
-        return len(self.sentences) - 1
-
-    @property
     def window_lengths(self) -> Ints:
         """(V,) pieces of each window, specials included."""
         return self.windows[:, 1] - self.windows[:, 0] + self.n_special
+
+    @property
+    def sentence_lengths(self) -> Ints:
+        """(S,) words of each sentence."""
+        return np.diff(self.sentences)
 
     def owned_words(self, windows: Ints) -> Ints:
         """The words that `windows` own, window by window."""
@@ -74,22 +74,6 @@ class Alignment:
     def windows_of(self, words: Ints) -> Ints:
         """(len(words),) the window that each of `words` is read from."""
         return np.searchsorted(self.owned, words, side="right") - 1
-
-    @property
-    def sentence_lengths(self) -> Ints:
-        """(S,) words of each sentence."""
-        return np.diff(self.sentences)
-
-
-def check_context(context: str, *, has_documents: bool) -> None:
-    """Raises ContextError for an unknown context, or for documents that a text lacks."""
-    if context not in CONTEXTS:
-        raise ContextError(f"context sentence or document expected, found {context!r}")
-    if context == "document" and not has_documents:
-        raise ContextError(
-            "documents expected for --context document, this text marks none (-DOCSTART- lines); "
-            "use --context sentence"
-        )
 
 
 def align(
@@ -106,14 +90,14 @@ def align(
         context: what a word sees: its sentence, or its whole document.
 
     Raises:
-        ContextError: document context where sentences have no document, or positions that
-            leave no room for a piece beside the specials.
+        InputError: document context where sentences have no document, or positions that leave no
+            room for a piece between the specials.
     """
     capacity = positions - wordpieces.n_special
     if capacity < 1:
-        raise ContextError(
-            f"an encoder with more than {wordpieces.n_special} positions expected, "
-            f"this one has {positions}"
+        raise InputError(
+            f"the encoder reads {positions} positions, which {wordpieces.n_special} special pieces "
+            "fill; use another encoder"
         )
     pieces, word_pieces, unknown = wordpieces.pieces([s.words for s in sentences])
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences], dtype=np.int64)])
@@ -154,3 +138,62 @@ def _unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:
     documents = [s.document for s in sentences]
     new = [i for i in range(n) if i == 0 or documents[i] != documents[i - 1]]
     return np.array([*new, n])
+
+
+def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
+    """Windows of one text.
+
+    Args:
+        piece_counts: (T,) wordpieces of each word, at least 1 each.
+        capacity: pieces a window can hold, specials not counted; at least 1. A word with more
+            pieces is a window of its own and keeps its first `capacity` pieces.
+
+    Returns:
+        windows: (V, 2) first word and end word (exclusive) of each window, left to right.
+        owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1; every
+            word is owned by one window that holds it, and every window owns a word.
+    """
+    counts = np.minimum(piece_counts, capacity)
+    ends = np.concatenate([[0], np.cumsum(counts)])  # (T + 1,)
+    n_words = len(counts)
+    if ends[-1] <= capacity:
+        return np.array([[0, n_words]]), np.array([0, n_words])
+    windows = _cover(ends, capacity)
+    owner = _owners(windows, ends)
+    used = np.unique(owner)
+    firsts = np.searchsorted(owner, used)
+    return windows[used], np.concatenate([firsts, [n_words]])
+
+
+def _cover(ends: Ints, capacity: int) -> Ints:
+    """Overlapping windows that hold every word, each as many words as fit."""
+    n_words = len(ends) - 1
+    windows: list[tuple[int, int]] = []
+    start = 0
+    while True:
+        end = int(np.searchsorted(ends, ends[start] + capacity, side="right")) - 1
+        if end == n_words:
+            # The last window reaches back as far as it can, so its words keep left context.
+            start = min(start, int(np.searchsorted(ends, ends[-1] - capacity, side="left")))
+            windows.append((start, end))
+            return np.array(windows)
+        windows.append((start, end))
+        half = int(np.searchsorted(ends, ends[start] + (capacity + 1) // 2, side="left"))
+        start = min(max(half, start + 1), end)  # no gap, and always forward
+
+
+def _owners(windows: Ints, ends: Ints) -> Ints:
+    """(T,) for each word the window in which its smaller side of context is largest."""
+    n_words = len(ends) - 1
+    whole = int(ends[-1]) + 1
+    best = np.full(n_words, -1, dtype=np.int64)
+    owner = np.zeros(n_words, dtype=np.int64)
+    for v, (start, end) in enumerate(windows):
+        words = np.arange(start, end)
+        left = np.full(len(words), whole) if start == 0 else ends[words] - ends[start]
+        right = np.full(len(words), whole) if end == n_words else ends[end] - ends[words + 1]
+        score = np.minimum(left, right)
+        better = score > best[start:end]
+        best[start:end][better] = score[better]
+        owner[start:end][better] = v
+    return owner

@@ -1,18 +1,23 @@
-"""Length buckets under a token budget: the one way batches of sequences are formed.
+"""Batches of sequences: length buckets under a token budget, smaller where memory is short.
 
-Padding is the work that nobody asked for. Sequences are sorted by length and cut so that
-rows times longest row stays within the budget; a sequence longer than the budget goes alone.
+Sequences are sorted by length and cut so that rows times longest row stays within the budget; a
+sequence longer than the budget is a batch of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featbert.errors import memory_lack, out_of_memory
+from featbert.progress import notice
 
-def length_batches(lengths: NDArray[np.int64], token_budget: int) -> Iterator[NDArray[np.int64]]:
+Ints = NDArray[np.int64]
+
+
+def length_batches(lengths: Ints, token_budget: int) -> Iterator[Ints]:
     """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens.
 
     The order depends on the lengths alone (ties keep their order), so equal input gives equal
@@ -26,6 +31,81 @@ def length_batches(lengths: NDArray[np.int64], token_budget: int) -> Iterator[ND
         start += rows
 
 
-def padded_tokens(lengths: NDArray[np.int64]) -> int:
+def padded_tokens(lengths: Ints) -> int:
     """Tokens of sequences of these lengths as one batch: rows times longest row."""
     return len(lengths) * int(lengths.max(initial=0))
+
+
+def ranges(starts: Ints, sizes: Ints) -> Ints:
+    """Concatenated ranges start .. start + size - 1, without a loop."""
+    total = np.cumsum(sizes)
+    begin = np.repeat(starts - (total - sizes), sizes)
+    return begin + np.arange(total[-1] if len(total) else 0)
+
+
+class TokenBudget:
+    """Padded tokens that a batch may have, in extraction and prediction.
+
+    Where a batch does not fit in memory, it and all later ones are cut to half its tokens, once;
+    the results are the same but for rounding. Where half does not fit either, that is an error.
+
+    Attributes:
+        tokens: of a batch, from now on.
+    """
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self._halved = False
+
+    def compute_buckets(self, lengths: Ints, compute: Callable[[Ints], None]) -> None:
+        """Computes sequences of these lengths in length buckets.
+
+        Args:
+            compute: gets the numbers of a bucket's sequences.
+        """
+        for bucket in length_batches(lengths, self.tokens):
+            self.compute_parts(
+                bucket,
+                compute,
+                size=lambda rows: padded_tokens(lengths[rows]),
+                cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
+            )
+
+    def compute_parts(
+        self,
+        batch: Ints,
+        compute: Callable[[Ints], None],
+        *,
+        size: Callable[[Ints], int],
+        cut: Callable[[Ints, int], Iterable[Ints]],
+    ) -> None:
+        """Computes a batch as a whole, or in parts where it does not fit.
+
+        Args:
+            batch: numbers of its rows.
+            compute: gets those of a part; rows may be computed twice.
+            size: padded tokens of a batch.
+            cut: parts of at most so many padded tokens.
+        """
+        parts = cut(batch, self.tokens) if self._halved else (batch,)
+        try:
+            for part in parts:
+                compute(part)
+        except (RuntimeError, MemoryError) as error:
+            if self._halved or not out_of_memory(error):
+                raise
+            reason = memory_lack(error)
+        else:
+            return
+        # After the block: what the error held of the batch is free.
+        from featbert.encoders.memory import give_back
+
+        give_back()
+        tokens = size(batch)
+        self.tokens, self._halved = max(1, min(tokens, self.tokens) // 2), True
+        notice(
+            f"a batch of {tokens:,} padded tokens does not fit ({reason}); later ones have at most "
+            f"{self.tokens:,}"
+        )
+        for part in cut(batch, self.tokens):
+            compute(part)

@@ -1,4 +1,7 @@
-"""Device and precision: asked of the machine, not assumed."""
+"""Device and precision, asked of the machine, and copies between host and GPU.
+
+torch is imported by the functions: what only names devices or precisions does not load it.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,34 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from featbert.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICES = ("auto", "cpu", "cuda")
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-class DeviceError(InputError):
-    """A device or precision that this machine does not have."""
+# Bytes of a number of the encoder's weights and states.
+PRECISION_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+# Bytes of a number as the store keeps it.
+DTYPE_BYTES = {"float16": 2, "float32": 4}
+# Unsigned type, all bits but the sign, and infinity, above which are the NaNs (IEEE 754).
+_BITS = {
+    "float16": (np.uint16, 0x7FFF, 0x7C00),
+    "float32": (np.uint32, 0x7FFF_FFFF, 0x7F80_0000),
+}
 
 
 @dataclass(frozen=True)
 class Device:
-    """Where tensors live and how they are called in signatures.
+    """Where tensors are computed, and how signatures name it.
 
     Attributes:
         kind: "cpu" or "cuda".
@@ -41,46 +53,56 @@ class Device:
 
     @property
     def torch(self) -> torch.device:
+        import torch
+
         return torch.device(self.kind)
 
 
 def find_device(wanted: str = "auto") -> Device:
-    """The device to compute on; "auto" takes a GPU when there is one.
+    """The device to compute on; "auto" takes a GPU where there is one.
 
     Raises:
-        DeviceError: "cuda" without a usable GPU, or an unknown name.
+        InputError: "cuda" without a usable GPU, or an unknown name.
     """
     if wanted not in DEVICES:
-        raise DeviceError(f"device auto, cpu or cuda expected, found {wanted!r}")
+        raise InputError(f"unknown device {wanted!r}; use {', '.join(DEVICES)}")
+    import torch
+
     gpu = torch.cuda.is_available()
     if gpu:  # fp32 means fp32, in the LSTM (cuDNN) as in the encoder
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
     if wanted == "cuda" and not gpu:
-        raise DeviceError("a GPU expected for --device cuda, torch finds none; use auto or cpu")
+        raise InputError("torch finds no GPU for --device cuda; use auto or cpu")
     if gpu and wanted != "cpu":
         return Device("cuda", torch.cuda.get_device_name(), torch.get_num_threads())
     return Device("cpu", _processor(), torch.get_num_threads())
 
 
 def has_native_bf16(device: Device) -> bool:
-    """Whether the hardware multiplies bfloat16 matrices itself; emulated it is slower than fp32."""
+    """Whether the hardware multiplies bfloat16 matrices; emulated it is slower than fp32."""
     if device.kind == "cuda":
+        import torch
+
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return processor_has_bf16()
 
 
 def processor_has_bf16() -> bool:
     """Whether the processor multiplies bfloat16 matrices itself."""
+    import torch
+
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
 
 @contextlib.contextmanager
 def without_onednn() -> Iterator[None]:
-    """torch's own kernels in place of oneDNN's within the block, on a processor."""
+    """Within the block, torch's own kernels in place of oneDNN's, on a processor."""
+    import torch
+
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # setting it tells of Intel GPUs that are not there
+        warnings.simplefilter("ignore")  # setting it warns about Intel GPUs that are not there
         with torch.backends.mkldnn.flags(enabled=False):
             yield
 
@@ -89,31 +111,95 @@ def find_precision(wanted: str, device: Device) -> Precision:
     """The precision to compute in; "auto" is bf16 where it is native, fp32 elsewhere.
 
     Raises:
-        DeviceError: an unknown name, or fp16 on a processor.
+        InputError: an unknown name, or fp16 on a processor.
     """
     if wanted not in PRECISIONS:
-        raise DeviceError(f"precision {', '.join(PRECISIONS)} expected, found {wanted!r}")
+        raise InputError(f"unknown precision {wanted!r}; use {', '.join(PRECISIONS)}")
     if wanted == "auto":
         return "bf16" if has_native_bf16(device) else "fp32"
     if wanted == "fp16" and device.kind == "cpu":
-        raise DeviceError(
-            "fp16 computes on a GPU only; use --precision fp32 or auto on a processor"
-        )
+        raise InputError("fp16 computes on a GPU only; on a processor use fp32 or auto")
     return cast(Precision, wanted)
+
+
+def torch_dtype(precision: str) -> torch.dtype:
+    """torch's type of numbers in this precision."""
+    import torch
+
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
 def autocast(device: Device, precision: Precision) -> AbstractContextManager[None]:
     """Products of fp32 weights computed in `precision`; nothing at all for fp32."""
     if precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast(device.kind, dtype=DTYPES[precision])
+    import torch
+
+    return torch.autocast(device.kind, dtype=torch_dtype(precision))
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on `device`; the host does not wait for the copy."""
+    if device.type == "cuda" and not tensor.is_cuda:
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+class HostCopy:
+    """A tensor that was just computed, to be copied to the host while the device computes on.
+
+    Made by the thread that computes; another thread may call its methods.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.stream: torch.cuda.Stream | None = None
+        if tensor.is_cuda:
+            import torch
+
+            self.stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
+            # It waits for what was computed until now, and for nothing that comes after.
+            self.stream.wait_stream(torch.cuda.current_stream(tensor.device))
+            tensor.record_stream(self.stream)
+
+    def is_finite(self) -> bool:
+        """Whether every value is finite; does not block the device."""
+        if self.stream is None:
+            return _all_finite(self.tensor.numpy())
+        import torch
+
+        with torch.cuda.stream(self.stream):
+            # The largest value is several times faster to find than every one that is not finite.
+            return not self.tensor.numel() or bool(self.tensor.abs().amax().isfinite())
+
+    def on_host(self) -> Tensor:
+        """The tensor in the host's memory."""
+        if self.stream is None:
+            return self.tensor
+        import torch
+
+        with torch.cuda.stream(self.stream):
+            host = torch.empty(self.tensor.shape, dtype=self.tensor.dtype, pin_memory=True)
+            host.copy_(self.tensor, non_blocking=True)
+        self.stream.synchronize()
+        return host
+
+
+def _all_finite(array: NDArray[Any]) -> bool:
+    """Whether float16 or float32 values are finite, by their bits.
+
+    One thread of numpy, a row at a time: torch would use all its threads, and take them from those
+    that compute.
+    """
+    kind, magnitude, infinity = _BITS[array.dtype.name]
+    bits = array.view(kind)
+    room = np.empty(bits.shape[1:], kind)
+    return all(np.bitwise_and(row, magnitude, out=room).max(initial=0) < infinity for row in bits)
 
 
 def _processor() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8").split("\n"):
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()

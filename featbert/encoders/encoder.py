@@ -1,15 +1,24 @@
 """The encoder: hidden states of the embedding output and every layer, at word level.
 
-The same class gives frozen features and is fine-tuned, so that the two approaches cannot
-differ in how a word becomes a vector.
+The same class gives frozen features and is fine-tuned, so the two cannot differ in how a word
+becomes a vector. State k below L is what enters transformer layer k + 1: the embeddings for k = 0.
+State L is the encoder's output, after its final norm where it has one.
+
+Operations are counted by shape: what a forward pass must compute, on any machine. A multiply-add
+counts as two. Only matrix products count: a matrix of parameters costs 2 for each of its entries
+and each token it is applied to; attention costs 4 n^2 H for a window of n tokens and each layer
+(scores, and the weighted sum of values). Padding does not count, and no layer above the highest one
+that is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,22 +26,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.copies import to_device
-from featbert.encoders.depth import parameter_depths
-from featbert.encoders.layer_states import layer_stack, read_layers
-from featbert.encoders.ranges import ranges
+from featbert.encoders.batching import ranges
+from featbert.encoders.device import to_device
+from featbert.encoders.encoding import POOLINGS, Pooling
 from featbert.encoders.source import EncoderSource
-from featbert.encoders.wordpieces import WordPieces, load_wordpieces
+from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError, out_of_memory
 from featbert.progress import stage
 
 Ints = NDArray[np.int64]
-Pooling = Literal["first", "last", "mean"]
-POOLINGS: tuple[Pooling, ...] = ("first", "last", "mean")
-
-
-class EncoderError(InputError):
-    """A checkpoint that transformers cannot load as an encoder, or loads incompletely."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class PieceBatch:
 
     Attributes:
         ids: (R, longest) piece ids with specials, padded on the right.
-        mask: (R, longest) 1 where a piece stands, or None where no row is padded.
-        positions: (Q,) places in the flattened (R * longest) batch that stand for words.
+        mask: (R, longest) 1 where there is a piece, or None where no row is padded.
+        positions: (Q,) places in the flattened (R * longest) batch that are read for words.
         segments: (Q,) the word that each place belongs to, where several places are averaged
             (mean pooling); None where place q is word q.
         n_words: W, words of the batch.
@@ -59,15 +61,12 @@ class PieceBatch:
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
 
-        def move(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else to_device(tensor, device)
-
-        ids, positions = move(self.ids), move(self.positions)
-        assert ids is not None
-        assert positions is not None
-        return PieceBatch(
-            ids, move(self.mask), positions, move(self.segments), self.n_words, self.lengths
-        )
+        names = ("ids", "mask", "positions", "segments")
+        tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in names}
+        there: dict[str, Any] = {
+            n: None if t is None else to_device(t, device) for n, t in tensors.items()
+        }
+        return replace(self, **there)
 
 
 class Encoder(nn.Module):
@@ -84,7 +83,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
-            raise EncoderError(f"pooling {', '.join(POOLINGS)} expected, found {pooling!r}")
+            raise InputError(f"unknown pooling {pooling!r}; use {', '.join(POOLINGS)}")
         config: Any = model.config
         self.model = model
         self.wordpieces = wordpieces
@@ -142,14 +141,7 @@ class Encoder(nn.Module):
         sizes = alignment.sentence_lengths[sentences]
         words = ranges(alignment.sentences[sentences], sizes)
         batch = self.batch(alignment, np.unique(alignment.windows_of(words)), words)
-        return PieceBatch(
-            batch.ids,
-            batch.mask,
-            batch.positions,
-            batch.segments,
-            batch.n_words,
-            torch.from_numpy(sizes),
-        )
+        return replace(batch, lengths=torch.from_numpy(sizes))
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
@@ -166,9 +158,9 @@ class Encoder(nn.Module):
         read_layers(self.model, self.num_layers, set(wanted), take, **inputs)
         missing = sorted(set(wanted) - set(found))
         if missing:
-            raise EncoderError(
-                f"hidden states of layers {', '.join(map(str, wanted))} expected, "
-                f"{type(self.model).__name__} passed layers {', '.join(map(str, missing))} by"
+            raise InputError(
+                f"{type(self.model).__name__} does not compute layers "
+                f"{', '.join(map(str, missing))} one after the other; use another encoder"
             )
         return [found[layer] for layer in wanted]
 
@@ -221,8 +213,8 @@ def load_encoder(
     """The encoder of a checkpoint, in eval mode, without pooler.
 
     Raises:
-        EncoderError: not loadable, or a checkpoint that leaves layers at random values.
-        TokenizerError: see `load_wordpieces`.
+        InputError: transformers or tokenizers cannot load it, or it leaves layers at random
+            values.
     """
     from transformers import AutoModel
     from transformers.utils import logging
@@ -244,25 +236,23 @@ def load_encoder(
                 )
             except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
                 model, info = AutoModel.from_pretrained(source.folder, **options)
-    except Exception as error:  # a config of others can fail in as many ways as it has keys
+    except Exception as error:  # a foreign config can fail in as many ways as it has keys
         if out_of_memory(error):
             raise
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise EncoderError(
-            f"an encoder expected in {source.folder}, transformers cannot load it: {reason}"
-        ) from None
+        raise InputError(f"transformers cannot load {source.folder}: {reason}") from None
     missing = sorted(k for k in info["missing_keys"] if "pooler" not in k)
     if missing:
-        raise EncoderError(
-            f"weights of every layer expected in {source.folder}, {len(missing)} are missing "
-            f"({missing[0]}, ...); the checkpoint is of another architecture"
+        raise InputError(
+            f"{len(missing)} weights are missing in {source.folder} ({missing[0]}, ...); the "
+            "checkpoint has another architecture than its config"
         )
     wordpieces = load_wordpieces(source)
     pieces, known = wordpieces.backend.get_vocab_size(), model.get_input_embeddings().num_embeddings
     if pieces > known:
-        raise EncoderError(
-            f"an embedding for each of {pieces:,} pieces expected in {source.folder}, the encoder "
-            f"has {known:,}; tokenizer and weights are not of one checkpoint"
+        raise InputError(
+            f"the tokenizer in {source.folder} has {pieces:,} pieces, the encoder embeddings for "
+            f"{known:,}; they are not of one checkpoint"
         )
     return Encoder(model, wordpieces, pooling=pooling).eval()
 
@@ -276,3 +266,129 @@ def _usable_positions(model: nn.Module) -> int:
             offset = 0 if module.padding_idx is None else module.padding_idx + 1
             return min(positions, module.num_embeddings) - offset
     return positions
+
+
+class _EnoughError(Exception):
+    """The highest layer that was asked for has been read."""
+
+
+def read_layers(
+    model: nn.Module,
+    num_layers: int,
+    layers: Collection[int],
+    take: Callable[[int, Tensor], None],
+    **inputs: Any,
+) -> None:
+    """One forward pass up to the highest of `layers`; `take` gets each layer and its states.
+
+    The states of a layer are handed on before the next layer is computed, so that the padded states
+    of all layers are never held together.
+
+    Args:
+        model: an encoder of transformers with L = `num_layers` layers.
+        layers: 0 to L.
+        take: gets a layer and its (rows, longest, H), lower layers first.
+        inputs: of the model's forward.
+    """
+    stack = layer_stack(model, num_layers)
+    if stack is None:  # one layer's weights for all (ALBERT)
+        states = model(**inputs, output_hidden_states=True).hidden_states
+        for layer in sorted(layers):
+            take(layer, states[layer])
+        return
+    highest = max(layers)
+    with ExitStack() as hooks:
+        for layer in sorted(layers):
+            if layer < num_layers:
+                hook = _hook(layer, take, stop=layer == highest)
+                handle = stack[layer].register_forward_pre_hook(hook, with_kwargs=True)
+                hooks.callback(handle.remove)
+        try:
+            output = model(**inputs)
+        except _EnoughError:
+            return
+    if highest == num_layers:
+        take(num_layers, output.last_hidden_state)
+
+
+def _hook(
+    layer: int, take: Callable[[int, Tensor], None], *, stop: bool
+) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+    def entering(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        take(layer, args[0] if args else named["hidden_states"])
+        if stop:
+            raise _EnoughError
+
+    return entering
+
+
+def layer_list(model: nn.Module, num_layers: int) -> str | None:
+    """Name of the list that holds the transformer layers: the outermost one of that length.
+
+    None where there is none (a model that shares one layer's weights among all, for example).
+    """
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ModuleList) and len(module) == num_layers:
+            return str(name)
+    return None
+
+
+def layer_stack(model: nn.Module, num_layers: int) -> nn.ModuleList | None:
+    """The transformer layers in order, or None where the encoder keeps no list of them."""
+    name = layer_list(model, num_layers)
+    stack = None if name is None else model.get_submodule(name)
+    assert stack is None or isinstance(stack, nn.ModuleList)
+    return stack
+
+
+def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
+    """Depth of each parameter of a transformers encoder, by the parameter's name.
+
+    Depth 0 is the embeddings, 1..L are the layers. A final norm belongs to the last layer; whatever
+    else is outside of the layers serves all of them (relative positions, for example) and counts as
+    embeddings.
+
+    Raises:
+        InputError: the encoder keeps its layers in no list of `num_layers` modules.
+    """
+    layers = layer_list(model, num_layers)
+    if layers is None:
+        raise InputError(
+            f"{type(model).__name__} has no list of {num_layers} layers, so its layers cannot be "
+            "frozen or have learning rates of their own"
+        )
+    prefix = layers + "."
+    depths = {}
+    for name, _ in model.named_parameters():
+        if name.startswith(prefix):
+            depths[name] = int(name[len(prefix) :].split(".")[0]) + 1
+        else:
+            depths[name] = num_layers if "final" in name else 0
+    return depths
+
+
+# By module: walking one takes longer than a short step of it.
+_matrix_entries: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
+def matrix_entries(module: nn.Module) -> int:
+    """Entries of the matrices that every token meets; embedding tables are only looked up."""
+    if module not in _matrix_entries:
+        tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+        _matrix_entries[module] = sum(
+            p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables
+        )
+    return _matrix_entries[module]
+
+
+def encoder_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
+    """One forward pass over windows of these lengths, specials included, up to layer `highest`."""
+    lengths = window_lengths.astype(np.float64)
+    computed = encoder.num_layers if highest is None else highest
+    attention = 4.0 * computed * encoder.hidden_size * float((lengths**2).sum())
+    entries = matrix_entries(encoder)
+    if computed < encoder.num_layers and encoder.has_stack:
+        depths = encoder.parameter_depths
+        named = encoder.model.named_parameters()
+        entries -= sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > computed)
+    return 2.0 * entries * float(lengths.sum()) + attention

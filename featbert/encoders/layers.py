@@ -40,10 +40,6 @@ ALIASES = {"first": "embeddings"}
 FORMS = ("layer:7", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
 
 
-class LayerError(InputError):
-    """A layer combination that nobody knows, or that this encoder cannot serve."""
-
-
 @dataclass(frozen=True)
 class LayerCombination:
     """Which hidden states a tagger reads, and how they become one vector a word.
@@ -51,7 +47,7 @@ class LayerCombination:
     Attributes:
         name: canonical name, such as "concat_last4".
         indices: (k,) hidden states, 0 being the embeddings, in the order of combination.
-        mode: "single" takes the one state as it is, "concat" lays k states side by side,
+        mode: "single" takes the one state as it is, "concat" puts k states side by side,
             "sum" and "mean" add them, "weighted" learns a softmax-weighted sum with a scale.
     """
 
@@ -67,31 +63,29 @@ class LayerCombination:
 def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
     """The combination that `spec` names, for an encoder with `num_layers` layers.
 
-    Without `num_layers` only the form is checked, and indices counted from the top are
-    negative; this is the check that runs before a model is at hand.
+    Without `num_layers` only the form is checked, and indices counted from the top are negative;
+    this is the check before an encoder is known.
 
     Raises:
-        LayerError: unknown name, malformed numbers, or layers that the encoder lacks.
+        InputError: unknown name, malformed numbers, or layers that the encoder lacks.
     """
     name = ALIASES.get(spec.strip(), spec.strip())
     if name in NAMES:
         return _named(name, num_layers)
     kind, colon, numbers = name.partition(":")
     if not colon or kind not in ("layer", *MODES):
-        raise LayerError(
-            f"layer combination expected, found {excerpt(spec)}"
-            f"{nearest(name, (*NAMES, *ALIASES))}; "
+        raise InputError(
+            f"unknown layer combination {excerpt(spec)}{nearest(name, (*NAMES, *ALIASES))}; "
             f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
         )
     indices = _numbers(numbers, spec, one=kind == "layer")
     if num_layers is not None and max(indices) > num_layers:
-        raise LayerError(
-            f"layers 0 to {num_layers} expected, {excerpt(spec)} asks for layer {max(indices)}; "
-            + _offer(num_layers)
+        raise InputError(
+            f"{excerpt(spec)} names layer {max(indices)} of an encoder with layers 0 to "
+            f"{num_layers}; {_offer(num_layers)}"
         )
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
-    text = f"{kind}:{','.join(map(str, indices))}"
-    return LayerCombination(text, indices, mode)
+    return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
 
 def available(num_layers: int) -> tuple[str, ...]:
@@ -102,17 +96,14 @@ def available(num_layers: int) -> tuple[str, ...]:
 
 def _named(name: str, num_layers: int | None) -> LayerCombination:
     if num_layers is not None and name not in available(num_layers):
-        raise LayerError(
-            f"an encoder with at least {4 if 'last4' in name else 1} layers expected for {name!r}, "
-            f"this one has {num_layers}; " + _offer(num_layers)
+        raise InputError(
+            f"{name!r} needs an encoder with at least {4 if 'last4' in name else 1} layers, this "
+            f"one has {num_layers}; {_offer(num_layers)}"
         )
     top = -1 if num_layers is None else num_layers
-    if name == "embeddings":
-        return LayerCombination(name, (0,), "single")
-    if name == "last":
-        return LayerCombination(name, (top,), "single")
-    if name == "second_to_last":
-        return LayerCombination(name, (top - 1,), "single")
+    single = {"embeddings": 0, "last": top, "second_to_last": top - 1}
+    if name in single:
+        return LayerCombination(name, (single[name],), "single")
     mode = cast(Mode, name.split("_")[0])
     if name == "weighted_all":
         return LayerCombination(name, tuple(range(1, (num_layers or 1) + 1)), mode)
@@ -128,24 +119,23 @@ def _offer(num_layers: int) -> str:
 
 def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
     """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12)."""
-    wanted = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
+    form = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
     found: dict[int, None] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         if match is None:
-            raise LayerError(f"{wanted} expected, found {excerpt(part)} in {excerpt(spec)}")
+            raise InputError(f"{excerpt(part)} in {excerpt(spec)} is no layer number; give {form}")
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         if last < first:
-            raise LayerError(f"a rising range expected, found {excerpt(part)} in {excerpt(spec)}")
+            raise InputError(f"the range {excerpt(part)} in {excerpt(spec)} does not rise")
         for number in range(first, last + 1):
-            if number in found:  # told at once: a text of many ranges must not fill the memory
-                raise LayerError(
-                    f"each layer once expected, found {excerpt(spec)} naming a layer twice"
-                )
+            if number in found:  # refused at once: a text of many ranges must not fill the memory
+                raise InputError(f"{excerpt(spec)} names layer {number} twice")
             found[number] = None
     if one and len(found) != 1:
-        raise LayerError(
-            f"{wanted} expected, found {excerpt(spec)}; use concat:, sum:, mean: or weighted:"
+        raise InputError(
+            f"{excerpt(spec)} names {len(found)} layers; give {form}, or use concat:, sum:, mean: "
+            "or weighted:"
         )
     return tuple(found)

@@ -1,8 +1,8 @@
 """Where an encoder comes from: a folder, an installed package, or the Hub.
 
-Whatever the user names ends as one local folder with config, tokenizer and weights; its files
-are hashed for the signature, so no model has to be loaded to tell whether a store is a hit.
-Neither torch nor transformers is imported here.
+Each ends as one local folder with config, tokenizer and weights. Its files are hashed for the
+signature, so a finished store is found without loading a model. Neither torch nor transformers is
+imported here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKAGED = {
     ),
 }
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-# What `featbert adapt` writes beside the weights of an encoder that it trained.
+# What `featbert adapt` writes into the folder of an encoder that it trained.
 ADAPTATION_RECORD = "adaptation.json"
 # Seconds to wait for the Hub's first answer.
 HUB_TIMEOUT = 10.0
@@ -62,14 +62,6 @@ WELL_KNOWN = (
 )
 
 
-class EncoderNotFoundError(MissingError):
-    """The encoder is neither a folder nor installed nor to be had from the Hub."""
-
-
-class EncoderFilesError(InputError):
-    """A folder that lacks what an encoder needs: config, weights or tokenizer."""
-
-
 @dataclass(frozen=True)
 class EncoderSource:
     """An encoder's files.
@@ -91,9 +83,9 @@ class EncoderSource:
         try:
             config = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            raise EncoderFilesError(f"a JSON config expected, {path} has none: {error}") from None
+            raise InputError(f"{path} is no JSON: {error}") from None
         if not isinstance(config, dict):
-            raise EncoderFilesError(f"a JSON object expected in {path}, found another value")
+            raise InputError(f"{path} holds no JSON object")
         return config
 
     @cached_property
@@ -115,12 +107,10 @@ class EncoderSource:
 
     @property
     def num_layers(self) -> int | None:
-        """L as the config states it, where it does."""
         return self.size("num_hidden_layers", "n_layers", "num_layers")
 
     @property
     def hidden_size(self) -> int | None:
-        """H as the config states it, where it does."""
         return self.size("hidden_size", "dim", "d_model")
 
     @cached_property
@@ -130,9 +120,9 @@ class EncoderSource:
             files = sorted(self.folder.glob(pattern))
             if files:
                 return tuple(files)
-        raise EncoderFilesError(
-            f"encoder weights (model.safetensors or pytorch_model.bin) expected in {self.folder}, "
-            "found none; name a folder written by save_pretrained"
+        raise MissingError(
+            f"{self.folder} holds no weights (model.safetensors or pytorch_model.bin); name a "
+            "folder written by save_pretrained"
         )
 
     @cached_property
@@ -165,8 +155,8 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     """The encoder that `model` names: a folder, an installed package's encoder, or a Hub id.
 
     Raises:
-        EncoderNotFoundError: nothing by that name here, and no network or no such Hub id.
-        EncoderFilesError: a folder without config, weights or tokenizer.
+        MissingError: nothing by that name here, and no network or no such Hub id; or a folder
+            without config, weights or tokenizer.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -174,9 +164,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
             EncoderSource(folder.resolve().name, folder.resolve(), str(folder.resolve()))
         )
     if folder.is_file():
-        raise EncoderNotFoundError(
-            f"an encoder folder expected, {model} is a file; name the folder that holds it"
-        )
+        raise MissingError(f"{model} is a file, not an encoder's folder; name its folder")
     hub_id = model
     if model in PACKAGED:
         module, sub, hub_id, _ = PACKAGED[model]
@@ -190,15 +178,14 @@ def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot of a Hub repository, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
     hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_folders_beside(model)])
-    absent = EncoderNotFoundError(
-        f"an encoder expected, {model!r} is no folder, not installed as a package{hint}, and not "
-        f"to be had from the Hub; check the name and the network{packaged}"
+    absent = MissingError(
+        f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
+        f"from the Hub; check the name and the network{packaged}"
     )
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
-        raise EncoderNotFoundError(
-            f"an encoder folder expected, {model!r} does not exist"
-            f"{nearest_path(Path(model).expanduser())}; "
-            "name a folder that holds config.json, a tokenizer and weights"
+        raise MissingError(
+            f"{model!r} does not exist{nearest_path(Path(model).expanduser())}; name a folder with "
+            "config.json, a tokenizer and weights"
         )
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -221,7 +208,7 @@ def _from_hub(model: str, hub_id: str) -> Path:
 
 
 def _folders_beside(model: str) -> list[str]:
-    """Encoder folders that lie where `model` would as a path, as one would name them."""
+    """Encoder folders next to `model`, were it a path, as one would type them."""
     place = Path(model)
     try:
         return [
@@ -233,14 +220,14 @@ def _folders_beside(model: str) -> list[str]:
 
 def _checked(source: EncoderSource) -> EncoderSource:
     if not (source.folder / "config.json").is_file():
-        raise EncoderFilesError(
-            f"an encoder expected, {source.folder} holds no config.json; "
-            "name a folder written by save_pretrained, or a Hub id"
+        raise MissingError(
+            f"{source.folder} holds no config.json; name a folder written by save_pretrained, or a "
+            "Hub id"
         )
     if not any((source.folder / n).is_file() for n in TOKENIZER_FILES):
-        raise EncoderFilesError(
-            f"a tokenizer expected, {source.folder} holds none of {', '.join(TOKENIZER_FILES)}; "
-            "save the tokenizer beside the weights"
+        raise MissingError(
+            f"{source.folder} holds no tokenizer ({', '.join(TOKENIZER_FILES)}); save it in the "
+            "folder of the weights"
         )
     _ = source.weight_files
     return source

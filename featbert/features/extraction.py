@@ -2,7 +2,8 @@
 
 The text is cut into blocks of whole context units (sentences or documents), the unit of writing,
 checksum and journal. Within a block, windows are sorted by length and batched under a token
-budget; a block is written by a thread while the next one is computed.
+budget, so that the batches, and with them the last bits of the vectors, follow from the block
+alone. A block is written by a thread while the next one is computed.
 """
 
 from __future__ import annotations
@@ -21,13 +22,11 @@ from torch import Tensor
 
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
-from featbert.encoders.alignment import Alignment, Context, align
-from featbert.encoders.casing import Casing, Reading
-from featbert.encoders.copies import Leaving
-from featbert.encoders.device import DTYPES, Device, find_device
-from featbert.encoders.encoder import Encoder, Pooling, load_encoder
-from featbert.encoders.fitting import TokenBudget
-from featbert.encoders.flops import encoder_flops
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batching import TokenBudget
+from featbert.encoders.device import HostCopy, to_device, torch_dtype
+from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
+from featbert.encoders.encoding import Casing, Context, Encoding, Pooling, Reading
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
@@ -35,21 +34,15 @@ from featbert.encoders.memory import (
     reset_peak_memory,
 )
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.block_states import block_edges, block_states
-from featbert.features.extraction_plan import (
-    ExtractionError,
-    ExtractionPlan,
-    check_disk,
-    plan_extraction,
-)
-from featbert.features.finiteness import find_not_finite, told
-from featbert.features.store.reader import FeatureStore
-from featbert.features.store.writer import StoreWriter
-from featbert.progress import notice
+from featbert.errors import InputError
+from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
+from featbert.features.store import FeatureStore, Manifest
+from featbert.features.writer import StoreWriter
+from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
 
 Ints = NDArray[np.int64]
-Progress = Callable[[int, int], None]
+FLOAT16_MAX = 65504
 
 
 def extract(
@@ -63,69 +56,44 @@ def extract(
     pooling: Pooling = "first",
     precision: str = "auto",
     dtype: str = "float16",
-    device: str | Device = "auto",
+    device: str = "auto",
     token_budget: int | None = None,
     reading: Mapping[str, Any] | None = None,
-    on_progress: Progress | None = None,
 ) -> FeatureStore:
     """Hidden states of every word of a corpus, to a store under `cache_dir`.
 
     An existing store that holds all of it is returned as it is; an interrupted extraction of the
-    same plan goes on from its last finished block.
+    same plan resumes after its last finished block.
 
     Args:
         corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
-        layers: hidden states to keep, 0 being the embeddings; all by default. A layer costs
-            words x H x 2 bytes (float16) on disk.
-        context: what a word sees: its sentence or its document.
-        casing: "truecased" gives sentences in capitals the casing of the training split.
-        pooling: the piece that stands for a word: "first", "last", or the "mean" of all.
-        precision: "fp32", "bf16", "fp16", or "auto" (bf16 where the hardware has it).
-        dtype: "float16" or "float32", how vectors are kept.
-        token_budget: padded wordpieces of a batch.
+        layers, context, casing, pooling, precision, dtype, device, token_budget: see `Encoding`.
         reading: options the corpus was read with, kept for reading it again.
-        on_progress: called with words done and words in all.
 
     Raises:
         FeatbertError: every refusal, before or during the work; a partial store is kept.
     """
     corpus = load_corpus(corpus) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
-    where = find_device(device) if isinstance(device, str) else device
-    plan = plan_extraction(
-        corpus,
-        source,
-        cache_dir=cache_dir,
-        layers=layers,
+    encoding = Encoding(
         context=context,
         casing=casing,
         pooling=pooling,
         precision=precision,
         dtype=dtype,
-        device=where,
+        layers=None if layers is None else tuple(layers),
         token_budget=token_budget,
-        reading=reading,
+        device=device,
     )
-    if plan.hit is not None:
-        return plan.hit
-    return run_extraction(plan, corpus, source, where, on_progress=on_progress)
+    plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir, reading=reading)
+    return plan.hit or run_extraction(plan, corpus, source)
 
 
 @freed_memory_kept()
-def run_extraction(
-    plan: ExtractionPlan,
-    corpus: Corpus,
-    source: EncoderSource,
-    device: Device,
-    *,
-    on_progress: Progress | None = None,
-) -> FeatureStore:
-    """Carries out a plan that is no hit; see `extract`.
-
-    A notice says what is kept, where an interrupted extraction goes on.
-    """
-    manifest = plan.manifest
+def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) -> FeatureStore:
+    """Carries out a plan that is no hit; see `extract`."""
+    manifest, device = plan.manifest, plan.device
     check_disk(plan)
     check_memory(
         plan.memory_bytes(source.parameters or 0),
@@ -135,10 +103,10 @@ def run_extraction(
     )
     reset_peak_memory(device)
     encoder = load_encoder(
-        source, dtype=DTYPES[manifest.precision], pooling=cast(Pooling, manifest.pooling)
+        source, dtype=torch_dtype(manifest.precision), pooling=cast(Pooling, manifest.pooling)
     ).to(device.torch)
     if (encoder.num_layers, encoder.hidden_size) != (manifest.num_layers, manifest.hidden_size):
-        raise ExtractionError(f"the encoder {source.name} does not have the shape of its config")
+        raise InputError(f"the encoder {source.name} does not have the shape of its config")
     read = Reading(corpus, manifest.casing)
     alignments = {
         name: align(
@@ -149,40 +117,42 @@ def run_extraction(
         )
         for name, split in corpus.splits.items()
     }
-    work = {name: block_edges(a, manifest.block_words) for name, a in alignments.items()}
-    budget = TokenBudget(manifest.token_budget)
+    edges = {name: block_edges(a, manifest.block_words) for name, a in alignments.items()}
     writer = StoreWriter(
         plan.path,
         manifest,
         {name: a.sentences for name, a in alignments.items()},
-        {name: edges for name, (_, edges) in work.items()},
+        {name: words for name, (_, words) in edges.items()},
     )
-    if writer.halved_to:
-        budget.halve_to(writer.halved_to)
     try:
-        done = sum(int(np.diff(work[s][1])[k]) for s, k in writer.finished)
+        done = sum(int(np.diff(edges[split][1])[k]) for split, k in writer.finished)
         if writer.finished:
             notice(
-                "going on with an interrupted extraction: "
-                f"{counted(len(writer.finished), 'block')} kept, {done:,} of "
-                f"{counted(manifest.words, 'word')}"
+                f"resuming an interrupted extraction: {counted(len(writer.finished), 'block')} "
+                f"kept, {done:,} of {counted(manifest.words, 'word')}"
             )
 
-        def tell(words: int) -> None:
-            nonlocal done
-            done += words
-            if on_progress is not None:
-                on_progress(done, manifest.words)
-
-        with ThreadPoolExecutor(max_workers=1) as thread, torch.inference_mode():
+        with (
+            stage("extracting", "words", manifest.words, done=done) as advance,
+            ThreadPoolExecutor(max_workers=1) as thread,
+            torch.inference_mode(),
+        ):
             writing: Future[None] | None = None
-            blocks = _computed(encoder, alignments, work, writer, budget, device, tell)
-            for name, k, states in blocks:
+            budget = TokenBudget(manifest.token_budget)
+            for name, k, windows in _missing_blocks(edges, writer):
+                states = block_states(
+                    encoder,
+                    alignments[name],
+                    windows,
+                    manifest.layers,
+                    dtype=getattr(torch, manifest.dtype),
+                    budget=budget,
+                    device=device.torch,
+                    advance=advance,
+                )
                 if writing is not None:
                     writing.result()
-                # What comes next may halve the budget while this is written.
-                halved = budget.halved_to
-                writing = thread.submit(_write, writer, name, k, Leaving(states), corpus, halved)
+                writing = thread.submit(_write, writer, name, k, HostCopy(states), corpus)
             if writing is not None:
                 writing.result()
         return writer.finish(
@@ -198,7 +168,6 @@ def run_extraction(
                     name: dataclasses.replace(stored, counts=alignments[name].counts)
                     for name, stored in manifest.splits.items()
                 },
-                halved_to=budget.halved_to,
                 seconds=writer.seconds,
                 peak_memory_bytes=peak_memory(device),
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -209,56 +178,101 @@ def run_extraction(
         raise
 
 
-def _computed(
+def block_edges(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
+    """Edges of blocks of whole context units: in windows (K + 1,), and in words (K + 1,)."""
+    unit_words = alignment.owned[alignment.units]
+    edges = [0]
+    for unit in range(1, len(unit_words)):
+        if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:
+            edges.append(unit)
+    return alignment.units[edges], unit_words[edges]
+
+
+def block_states(
     encoder: Encoder,
-    alignments: Mapping[str, Alignment],
-    work: Mapping[str, tuple[Ints, Ints]],
-    writer: StoreWriter,
+    alignment: Alignment,
+    windows: Ints,
+    layers: Sequence[int],
+    *,
+    dtype: torch.dtype,
     budget: TokenBudget,
-    device: Device,
-    tell: Callable[[int], None],
-) -> Iterator[tuple[str, int, Tensor]]:
-    """(split, block, (layers, words, H) on the device) for each block that the store still lacks.
+    device: torch.device,
+    advance: Callable[[int], None] | None = None,
+) -> Tensor:
+    """(layers, words, H) of the words that a block's windows own, on the device.
 
-    `tell` hears the words of each batch.
+    Stores and predictions from frozen states both use it, so they are equal.
+
+    Args:
+        windows: consecutive window numbers.
+        dtype: that the states are rounded to.
+        advance: gets the number of words of each batch.
     """
-    for name, alignment in alignments.items():
-        windows, _ = work[name]
+    first, stop = alignment.owned[windows[0]], alignment.owned[windows[-1] + 1]
+    shape = (len(layers), int(stop - first), encoder.hidden_size)
+    states = torch.empty(shape, dtype=dtype, device=device)
+
+    def compute(rows: Ints) -> None:
+        """States of one batch."""
+        found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
+        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
+        there = to_device(places, device)
+        for held, layer in zip(states, found, strict=True):
+            held.index_copy_(0, there, layer.to(dtype))
+        if advance is not None:
+            advance(len(places))
+
+    budget.compute_buckets(alignment.window_lengths[windows], compute)
+    return states
+
+
+def _missing_blocks(
+    edges: Mapping[str, tuple[Ints, Ints]], writer: StoreWriter
+) -> Iterator[tuple[str, int, Ints]]:
+    """(split, block, its window numbers) of each block that the store still lacks."""
+    for name, (windows, _) in edges.items():
         for k in range(len(windows) - 1):
-            if (name, k) in writer.finished:
-                continue
-            states = block_states(
-                encoder,
-                alignment,
-                np.arange(windows[k], windows[k + 1]),
-                writer.manifest.layers,
-                dtype=getattr(torch, writer.manifest.dtype),
-                budget=budget,
-                device=device.torch,
-                tell=tell,
-            )
-            yield name, k, states
+            if (name, k) not in writer.finished:
+                yield name, k, np.arange(windows[k], windows[k + 1])
 
 
-def _write(
-    writer: StoreWriter,
-    name: str,
-    k: int,
-    leaving: Leaving,
-    corpus: Corpus,
-    halved_to: int,
-) -> None:
+def _write(writer: StoreWriter, split: str, k: int, copy: HostCopy, corpus: Corpus) -> None:
     """Runs in the writing thread, while the device computes the next block."""
-    if not leaving.is_finite():
-        found = find_not_finite(leaving.on_host(), writer.manifest.layers)
-        place = int(writer.blocks[name][k]) + found.first_word
-        sentence = int(np.searchsorted(writer.offsets[name], place, side="right")) - 1
-        raise ExtractionError(
-            told(
-                found,
-                dtype=writer.manifest.dtype,
-                precision=writer.manifest.precision,
-                sentence=named_sentence(sentence, name, corpus[name].sentences[sentence].words),
-            )
-        )
-    writer.write(name, k, leaving.on_host().numpy(), halved_to)
+    if not copy.is_finite():
+        start = int(writer.blocks[split][k])
+        raise _not_finite(copy.on_host(), writer.manifest, corpus, split, start)
+    writer.write(split, k, copy.on_host().numpy())
+
+
+def _not_finite(
+    states: Tensor, manifest: Manifest, corpus: Corpus, split: str, start: int
+) -> InputError:
+    """The error for a block with states that are not finite: how many, where first, what to do.
+
+    Args:
+        states: (layers, words, H) of the block.
+        start: words of the split before the block.
+    """
+    wrong: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, words)
+    words = np.flatnonzero(wrong.any(axis=0))
+    layers = np.asarray(manifest.layers)
+    first_layer = layers[wrong[:, words[0]]][0]
+    lengths = [len(s) for s in corpus[split].sentences]
+    sentence = int(np.searchsorted(np.cumsum(lengths), start + words[0], side="right"))
+    where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
+    precise = manifest.precision == "fp32"
+    if bool(states.isnan().any()):
+        what = "NaN"
+        todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
+    elif manifest.dtype == "float16":
+        what = f"values beyond {FLOAT16_MAX:,}, the largest float16"
+        todo = "try --store-dtype float32" + ("" if precise else " or --precision fp32")
+    else:
+        what = "infinite values"
+        todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
+    named = ", ".join(str(layer) for layer in layers[wrong.any(axis=1)])
+    return InputError(
+        f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block of "
+        f"{wrong.shape[1]:,}, in layer{'s' if ',' in named else ''} {named}; first in layer "
+        f"{first_layer} of {where}; nothing of the block is stored; {todo}"
+    )

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from featbert.encoders.copies import to_device
-from featbert.encoders.device import processor_has_bf16, without_onednn
+from featbert.encoders.device import processor_has_bf16, to_device, without_onednn
 from featbert.encoders.layers import LayerCombination
 from featbert.models.combination import CombineLayers, full_precision
 from featbert.models.recurrence import Packing, bilstm

@@ -18,11 +18,10 @@ import numpy as np
 
 from featbert.data.corpus import Corpus, Split
 from featbert.encoders.device import Precision
-from featbert.encoders.fitting import TokenBudget
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.errors import MissingError
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.evaluations import evaluation_files
 from featbert.runs.folder import (
     append_line,
@@ -156,16 +155,13 @@ def _train(
     task = get_task("entities")
     tagger, inputs, labels = prepared.tagger, prepared.inputs, prepared.labels
     evaluated = evaluated_splits(plan, corpus)
-    budgets = {
-        "training": TokenBudget(settings.token_budget),
-        "prediction": prediction_budget(tagger, settings, device),
-    }
+    budget = prediction_budget(tagger, settings, device)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = working_folder(plan.folder)
     clean_run_folder(folder)
     write_text(folder / "config.json", config_text(plan, labels))
     identity = checkpoint_identity(plan, labels, settings.epochs)
-    checkpoint = Checkpoint(folder / CHECKPOINT, identity, read_epoch, budgets=budgets)
+    checkpoint = Checkpoint(folder / CHECKPOINT, identity, read_epoch)
     if listeners.on_start is not None:
         listeners.on_start()
 
@@ -176,7 +172,7 @@ def _train(
             settings,
             device=device,
             precision=precision,
-            budget=budgets["prediction"],
+            budget=budget,
         )
         return tags_by_sentence(ids, labels, inputs[split.name].offsets, scheme)
 
@@ -202,7 +198,6 @@ def _train(
             documents=_documents(plan, prepared.train),
             device=device,
             precision=precision,
-            budget=budgets["training"],
             on_step=listeners.on_step,
             on_epoch=on_epoch,
             checkpoint=checkpoint,

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from featbert.data.conll import write_conll
 from featbert.data.corpus import Corpus
-from featbert.encoders.alignment import Context
-from featbert.encoders.casing import Casing
-from featbert.encoders.encoder import Pooling
-from featbert.features.extraction import Progress, run_extraction
-from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
-from featbert.features.store.reader import FeatureStore
+from featbert.encoders.encoding import Casing, Context, Encoding, Pooling
+from featbert.features.extraction import run_extraction
+from featbert.features.plan import ExtractionPlan, plan_extraction
+from featbert.features.store import FeatureStore
 from featbert.runs.evaluation_plan import PlannedEvaluation, plan_evaluation
 from featbert.runs.evaluations import EvaluationRecord, write_evaluation
 from featbert.runs.loading import LoadedTagger, load_tagger
@@ -48,7 +46,7 @@ def evaluate(
     cache_dir: str | Path = "cache",
     device: str = "auto",
     overwrite: bool = False,
-    on_progress: Progress | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> EvaluationRecord:
     """Scores of a finished run on a split of a corpus; record and predictions go to its folder.
 
@@ -76,7 +74,7 @@ def carry_out_evaluation(
     tagger: LoadedTagger,
     *,
     cache_dir: str | Path = "cache",
-    on_progress: Progress | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> EvaluationRecord:
     """Predicts, scores and records; the record is written last."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -134,7 +132,7 @@ def _vectors(
     plan: PlannedEvaluation,
     tagger: LoadedTagger,
     cache_dir: Path,
-    on_progress: Progress | None,
+    on_progress: Callable[[int, int], None] | None,
 ) -> tuple[FeatureStore, float | None]:
     """A store that holds the split's vectors, and the seconds that it took if it is new."""
     combination, signature = plan.usable.combination, plan.usable.record.signature
@@ -145,14 +143,16 @@ def _vectors(
         return plan_extraction(
             of,
             plan.usable.source,
+            Encoding(
+                layers=combination.indices,
+                context=cast(Context, signature.context),
+                casing=cast(Casing, casing),
+                pooling=cast(Pooling, signature.pooling),
+                precision=signature.encoder_precision,
+                dtype=signature.store_dtype or "float16",
+                device=tagger.device.kind,
+            ),
             cache_dir=folder,
-            layers=combination.indices,
-            context=cast(Context, signature.context),
-            casing=cast(Casing, casing),
-            pooling=cast(Pooling, signature.pooling),
-            precision=signature.encoder_precision,
-            dtype=signature.store_dtype or "float16",
-            device=tagger.device,
         )
 
     marked = all(s.has_documents for s in corpus.splits.values())
@@ -172,7 +172,5 @@ def _vectors(
     planned = extraction(alone, "original", cache_dir / FOLDER)
     if planned.hit is not None:
         return planned.hit, None
-    store = run_extraction(
-        planned, alone, plan.usable.source, tagger.device, on_progress=on_progress
-    )
+    store = run_extraction(planned, alone, plan.usable.source)
     return store, store.manifest.seconds

@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from featbert.encoders.device import find_device
 from featbert.errors import BusyError
-from featbert.features.extraction import Progress, run_extraction
-from featbert.features.store.journal import StoreBusyError
+from featbert.features.extraction import run_extraction
 from featbert.io import lock_beside
 from featbert.runs.carrying_out import Listeners
 from featbert.runs.elsewhere import Elsewhere
@@ -57,8 +55,8 @@ class Watchers:
     """
 
     on_plan: Callable[[ExperimentPlan], None] | None = None
-    on_extraction: Progress | None = None
-    on_adaptation: Callable[[str], Progress] | None = None
+    on_extraction: Callable[[int, int], None] | None = None
+    on_adaptation: Callable[[str], Callable[[int, int], None]] | None = None
     on_run: Callable[[Job, int, int], Listeners] | None = None
     on_end: Callable[[Ended], None] | None = None
     on_evaluation: Callable[[int, int], None] | None = None
@@ -150,7 +148,7 @@ def _adapt(
     arm, plan = adaptation.arm, adaptation.plan
     if plan.folder.name in elsewhere:
         return
-    listening: list[Progress] = []
+    listening: list[Callable[[int, int], None]] = []
 
     def on_step(done: int, total: int) -> None:
         if watchers.on_adaptation is not None and not listening:
@@ -194,12 +192,10 @@ def _extract_missing(
                 extraction,
                 resources.corpus(arm),
                 resources.encoder(arm.model),
-                find_device(arm.device),
-                on_progress=watchers.on_extraction,
             )
-        except StoreBusyError as error:
+        except BusyError as error:
             for job in readers:
-                elsewhere.add(job.name, error, path.with_name(f"{path.name}.journal"))
+                elsewhere.add(job.name, error, lock_beside(path))
         except Exception as error:
             failures |= dict.fromkeys((j.name for j in readers), failure_of(error))
 

@@ -18,7 +18,7 @@ from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, nearest
-from featbert.features.store.manifest import Manifest
+from featbert.features.store import Manifest
 from featbert.runs.record import Signature, SplitIdentity
 from featbert.tasks.base import get_task
 from featbert.training.settings import TrainingSettings, named_settings

@@ -20,19 +20,15 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.alignment import Alignment, Context, align
-from featbert.encoders.casing import Reading
-from featbert.encoders.device import DTYPES, Device, Precision, find_device
-from featbert.encoders.encoder import Encoder, Pooling, load_encoder
-from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batching import TokenBudget
+from featbert.encoders.device import Device, Precision, find_device, torch_dtype
+from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoding import Context, Pooling, Reading
 from featbert.errors import MissingError
-from featbert.features.block_states import (
-    TOKEN_BUDGET,
-    block_edges,
-    block_states,
-    block_words,
-)
-from featbert.features.store.reader import FeatureStore
+from featbert.features.extraction import block_edges, block_states
+from featbert.features.plan import TOKEN_BUDGET, block_words
+from featbert.features.store import FeatureStore
 from featbert.models.finetuned import FineTuneTagger
 from featbert.runs.folder import file_hash
 from featbert.runs.labels import tags_by_sentence
@@ -65,12 +61,12 @@ class LoadedTagger:
         """The fine-tuned encoder, or the frozen one, which is loaded when it is first needed.
 
         Raises:
-            EncoderError: the frozen one cannot be loaded.
+            InputError: the frozen one cannot be loaded.
         """
         if isinstance(self.tagger, FineTuneTagger):
             return self.tagger.encoder
         signature = self.usable.record.signature
-        dtype = DTYPES[signature.encoder_precision]
+        dtype = torch_dtype(signature.encoder_precision)
         encoder = load_encoder(
             self.usable.source, dtype=dtype, pooling=cast(Pooling, signature.pooling)
         )
@@ -96,7 +92,7 @@ class LoadedTagger:
         """The tagger's inputs for sentences, in memory; frozen vectors are computed now.
 
         Raises:
-            ContextError: document context for sentences without documents.
+            InputError: document context for sentences without documents.
             UnusableRunError: hidden states that are not finite.
         """
         alignment = align(
@@ -200,7 +196,7 @@ def load_tagger(
         MissingError: weights, encoder or training text (for truecasing) are gone.
         UnusableRunError: one of them is another than it was, the weights file is damaged, or the
             run computes in a precision that this device lacks.
-        DeviceError: no such device.
+        InputError: no such device.
     """
     usable = check_usable(run, model=model) if isinstance(run, Run) else run
     record, settings = usable.record, usable.settings

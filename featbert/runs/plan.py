@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.encoders.device import find_device
+from featbert.encoders.encoding import Encoding
 from featbert.errors import InputError, nearest
-from featbert.features.extraction_plan import ExtractionPlan, plan_extraction
+from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.runs.arm import Arm
 from featbert.runs.file import Experiment
 from featbert.runs.identity import Approach
@@ -310,13 +311,15 @@ class _Planner:
         return plan_extraction(
             self.resources.corpus(arm),
             self.resources.encoder(arm.model),
+            Encoding(
+                context=arm.context,
+                casing=arm.casing,
+                pooling=arm.pooling,
+                precision=arm.precision,
+                dtype=arm.store_dtype,
+                device=arm.device,
+            ),
             cache_dir=self.cache_dir,
-            context=arm.context,
-            casing=arm.casing,
-            pooling=arm.pooling,
-            precision=arm.precision,
-            dtype=arm.store_dtype,
-            device=find_device(arm.device),
             reading=arm.reading,
         )
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.alignment import check_context
-from featbert.encoders.casing import check_casing_of
 from featbert.encoders.device import Device, find_precision
+from featbert.encoders.encoding import check_casing_of, check_context
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError
-from featbert.features.store.manifest import Manifest
+from featbert.features.store import Manifest
 from featbert.runs.identity import (
     Approach,
     Encoding,

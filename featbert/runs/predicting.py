@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from featbert.data.corpus import Sentence
 from featbert.data.streaming import Piece
 from featbert.data.tags import spans
-from featbert.features.block_states import BLOCK_WORDS
+from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.loading import LoadedTagger
 
 

@@ -17,13 +17,13 @@ from torch import nn
 
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
-from featbert.encoders.alignment import Alignment, Context, align
-from featbert.encoders.casing import Reading
-from featbert.encoders.encoder import Pooling, load_encoder
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.encoding import Context, Pooling, Reading
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.models.bilstm import BiLSTMTagger
 from featbert.models.finetuned import FineTuneTagger
 from featbert.runs.labels import train_labels
@@ -73,7 +73,7 @@ def prepare_features(plan: PlannedRun, store: FeatureStore, corpus: Corpus) -> P
     """The tagger and inputs of a run on frozen features.
 
     Raises:
-        StoreError: the store lacks a layer that the run reads.
+        InputError: the store lacks a layer that the run reads.
     """
     combination, device = plan.combination, plan.options.device
     assert combination is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from featbert.features.store.manifest import hash_of
+from featbert.io import json_hash
 from featbert.models.combination import ScalarMix
 from featbert.runs.planning import PlannedRun
 from featbert.runs.record import Mix
@@ -24,7 +24,7 @@ def config_text(plan: PlannedRun, labels: tuple[str, ...]) -> str:
 
 def checkpoint_identity(plan: PlannedRun, labels: tuple[str, ...], epochs: int) -> str:
     """What a training must share to go on to the same numbers: all but who asked for it."""
-    return hash_of(_configuration(plan, labels) | {"epochs": epochs})
+    return json_hash(_configuration(plan, labels) | {"epochs": epochs})
 
 
 def _configuration(plan: PlannedRun, labels: tuple[str, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.source import EncoderSource, find_encoder
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.arm import Arm
 
 

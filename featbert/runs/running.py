@@ -8,12 +8,10 @@ from typing import Any
 
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
-from featbert.encoders.alignment import Context
-from featbert.encoders.casing import Casing
 from featbert.encoders.device import find_device
-from featbert.encoders.encoder import Pooling
+from featbert.encoders.encoding import Casing, Context, Pooling
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.carrying_out import Listeners, run_features, run_finetune
 from featbert.runs.folder import settle
 from featbert.runs.planning import (

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from featbert.data.corpus import Corpus
-from featbert.features.extraction import Progress
 from featbert.runs.evaluating import carry_out_evaluation
 from featbert.runs.evaluation_plan import PlannedEvaluation, choose_splits, plan_evaluation
 from featbert.runs.loading import load_tagger
@@ -27,7 +26,7 @@ def evaluate_across(
     *,
     cache_dir: Path,
     on_evaluation: Callable[[int, int], None] | None = None,
-    on_extraction: Progress | None = None,
+    on_extraction: Callable[[int, int], None] | None = None,
 ) -> dict[str, str]:
     """Scores every finished run on every other corpus, once; reasons of failures by run name.
 

@@ -431,7 +431,7 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
     Raises:
         InputError: it does not; the base's tokenizer needs further files.
     """
-    from featbert.encoders.wordpieces import load_wordpieces
+    from featbert.encoders.tokenizer import load_wordpieces
 
     for name in {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}:
         if (source.folder / name).is_file():

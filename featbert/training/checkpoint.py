@@ -25,7 +25,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from featbert.encoders.fitting import TokenBudget, halved_budgets
 from featbert.errors import FeatbertError
 from featbert.io import cannot_write, replacing
 
@@ -102,19 +101,16 @@ class Checkpoint(Generic[Row]):
         identity: str,
         read_row: Callable[[dict[str, Any]], Row],
         *,
-        budgets: Mapping[str, TokenBudget] | None = None,
         cost: float = COST,
     ) -> None:
         """One that is neither read nor written yet.
 
         Args:
             read_row: a row of the history from its fields.
-            budgets: of the training's batches, by name; where they were halved is kept, and
-                `load` halves them as far.
             cost: highest share of the time that `is_due` lets writing take.
         """
         self.path, self.identity, self.cost = path, identity, cost
-        self._read_row, self._budgets = read_row, dict(budgets or {})
+        self._read_row = read_row
         self._took = 0.0
         self._last = time.perf_counter()
 
@@ -147,7 +143,7 @@ class Checkpoint(Generic[Row]):
         )
 
     def load(self) -> Kept[Row] | None:
-        """What was kept, with random states and budgets as they were; None where there is nothing
+        """What was kept, with random states as they were; None where there is nothing
         to go on from: no file, a damaged one, or that of another training."""
         from safetensors import SafetensorError, safe_open
 
@@ -162,11 +158,8 @@ class Checkpoint(Generic[Row]):
             if metadata[_CHECKSUM] != _checksum(metadata[_STATE], tensors):
                 return None
             kept = _unpacked(told, tensors, self._read_row)
-            halved = {self._budgets[name]: int(n) for name, n in told["halved_to"].items()}
         except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        for budget, tokens in halved.items():
-            budget.halve_to(tokens)
         _set_random_states(tensors)
         return kept
 
@@ -186,8 +179,7 @@ class Checkpoint(Generic[Row]):
         began = time.perf_counter()
         told, tensors = _packed(kept)
         tensors |= _random_states()
-        halved = halved_budgets(self._budgets)
-        state = json.dumps({"identity": self.identity, "halved_to": halved, **told})
+        state = json.dumps({"identity": self.identity, **told})
         own = _separate(tensors)
         metadata = {_STATE: state, _CHECKSUM: _checksum(state, own)}
         try:

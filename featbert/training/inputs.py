@@ -15,15 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import length_batches, padded_tokens
-from featbert.encoders.copies import to_device
-from featbert.encoders.encoder import Encoder, PieceBatch
-from featbert.encoders.flops import encoder_flops, matrix_entries
+from featbert.encoders.batching import length_batches, padded_tokens, ranges
+from featbert.encoders.device import DTYPE_BYTES, to_device
+from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops, matrix_entries
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
-from featbert.encoders.ranges import ranges
-from featbert.features.store.manifest import DTYPE_BYTES
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.models.bilstm import FeatureBatch
 
 Ints = NDArray[np.int64]
@@ -99,7 +96,7 @@ class FeatureInputs:
                 are read whole, one after the other, and no other vectors of them are kept.
 
         Raises:
-            StoreError: the store lacks one of the layers.
+            InputError: the store lacks one of the layers.
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])

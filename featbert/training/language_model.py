@@ -40,7 +40,7 @@ from featbert.config import Adapt
 from featbert.data.corpus import Sentence
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import EncoderSource
-from featbert.encoders.wordpieces import WordPieces
+from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError, out_of_memory
 from featbert.io import write_text
 from featbert.progress import report, stage

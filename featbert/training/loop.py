@@ -15,11 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from featbert.encoders.copies import to_device
-from featbert.encoders.device import Device, Precision, autocast
-from featbert.encoders.fitting import TokenBudget
+from featbert.encoders.batching import TokenBudget, ranges
+from featbert.encoders.device import Device, Precision, autocast, to_device
 from featbert.encoders.memory import freed_memory_kept
-from featbert.encoders.ranges import ranges
 from featbert.errors import InputError
 from featbert.models.finetuned import FineTuneTagger
 from featbert.progress import stage
@@ -97,8 +95,7 @@ def fit(
         score_dev: values on dev by key with the present weights; the first chooses the epoch. None:
             all epochs are trained and the last weights kept.
         documents: (S,) document of each sentence where batches are drawn by document.
-        budget: padded tokens computed at once, halved where they do not fit; the settings' by
-            default.
+        budget: padded tokens computed at once; the settings' by default.
         on_step: called with steps done and steps in all.
         on_epoch: called with the history row of each epoch, those that a checkpoint kept included.
         checkpoint: where an interrupted training of the same kind is gone on from, and kept.
@@ -243,7 +240,7 @@ def predict(
     """(N,) the most probable label of each word, in the text's order.
 
     Args:
-        budget: of a batch, halved where one does not fit; `prediction_budget` by default.
+        budget: of a batch; `prediction_budget` by default.
     """
     found = torch.empty(int(inputs.offsets[-1]), dtype=torch.int64, device=device.torch)
 
@@ -325,7 +322,7 @@ def _read_logits(
             tell(len(words))
 
         for ids in _prediction_parts(inputs, budget):
-            budget.attempt_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
+            budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
 
 
 def _prediction_parts(inputs: Inputs, budget: TokenBudget) -> Iterator[Ints]:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from featbert.encoders.copies import to_device
-from featbert.encoders.device import Device, Precision, autocast
-from featbert.encoders.fitting import TokenBudget
-from featbert.encoders.ranges import ranges
+from featbert.encoders.batching import TokenBudget, ranges
+from featbert.encoders.device import Device, Precision, autocast, to_device
+from featbert.errors import InputError, memory_lack, out_of_memory
 from featbert.training.inputs import Inputs
 
 Ints = NDArray[np.int64]
@@ -53,10 +52,15 @@ class Objective:
         Returns:
             `loss_sum` with the loss of each word added, and the operations that it took.
         """
-        return self.budget.attempt(
-            lambda tokens: self._within(tokens, sentences, loss_sum),
-            lambda: self._largest(sentences),
-        )
+        try:
+            return self._within(self.budget.tokens, sentences, loss_sum)
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise InputError(
+                f"a batch of {self.budget.tokens:,} padded tokens does not fit in memory "
+                f"({memory_lack(error)}); give a smaller --token-budget"
+            ) from error
 
     def culprit(self, sentences: Ints) -> int | None:
         """The first sentence whose loss or gradients are not finite by themselves.
@@ -87,8 +91,3 @@ class Objective:
             loss_sum += loss.detach()
             flops += self.inputs.flops(self.tagger, ids, training=True)
         return loss_sum, flops
-
-    def _largest(self, sentences: Ints) -> int:
-        """Padded tokens of the largest part of a batch."""
-        parts = self.inputs.parts(sentences, self.budget.tokens)
-        return max(self.inputs.tokens(ids) for ids in parts)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.processes import fresh_command
 from tests.workspace import Workspace, error_of

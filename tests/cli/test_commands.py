@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.processes import sent
 from tests.workspace import WORDS, Workspace, error_of
@@ -177,7 +177,7 @@ def test_document_context_without_documents_is_refused(workspace: Workspace) -> 
         text = path.read_text("utf-8").replace("-DOCSTART- O\n\n", "")
         path.write_text(text, "utf-8")
     for command in (workspace.extract, workspace.finetune):
-        assert "documents expected" in error_of(command("--context", "document"))
+        assert "--context document" in error_of(command("--context", "document"))
 
 
 def test_python_m_featbert() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.workspace import Workspace
 

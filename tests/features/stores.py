@@ -7,9 +7,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from featbert.features.store.manifest import Manifest, StoredSplit
-from featbert.features.store.reader import FeatureStore
-from featbert.features.store.writer import StoreWriter
+from featbert.features.store import FeatureStore, Manifest, StoredSplit
+from featbert.features.writer import StoreWriter
 
 
 def manifest_of(splits, layers=(0, 1, 2), hidden=4, dtype="float16", **other) -> Manifest:

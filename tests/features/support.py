@@ -90,7 +90,7 @@ class Plain:
     def word_states(self, words, capacity: int) -> np.ndarray:
         """(L + 1, T, H) first-piece states; where the pieces exceed `capacity`, each word is read
         from the window that `plan_windows` (which has tests of its own) gives it, run alone."""
-        from featbert.encoders.windows import plan_windows
+        from featbert.encoders.alignment import plan_windows
 
         pieces = [p[:capacity] for p in self.pieces(words)]
         windows, owned = plan_windows(np.array([len(p) for p in pieces]), capacity)

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.features.store.journal import StoreBusyError
-from featbert.features.store.manifest import StoredSplit, manifest_from_json, manifest_to_json
-from featbert.features.store.reader import FeatureStore, StoreError, StoreNotFoundError
+from featbert.errors import BusyError, InputError, MissingError
+from featbert.features.store import FeatureStore, StoredSplit
+from featbert.io import is_locked, lock_beside
 from tests.features.stores import Written, manifest_of
 
 
@@ -79,22 +79,22 @@ def test_values_survive_to_the_bit(tmp_path):
 
 
 def test_not_there(tmp_path):
-    with pytest.raises(StoreNotFoundError, match=r"a feature store expected, .* is no file"):
+    with pytest.raises(MissingError, match=r"none\.h5"):
         FeatureStore(tmp_path / "none.h5")
-    with pytest.raises(StoreNotFoundError):
+    with pytest.raises(MissingError):
         FeatureStore(tmp_path)
 
 
 def test_layers_splits_and_steps_not_held_are_refused(store):
-    with pytest.raises(StoreError, match=r"hidden states 1, 3 expected in .*, it holds 0, 1, 2"):
+    with pytest.raises(InputError, match="0, 1, 2"):
         store.read("train", [1, 3])
-    with pytest.raises(StoreError, match="0, 1, 2"):
+    with pytest.raises(InputError, match="0, 1, 2"):
         store.read("train", [-1])
-    with pytest.raises(StoreError, match=r"split train or dev expected, .* holds no 'test'"):
+    with pytest.raises(InputError, match="test"):
         store.read("test")
-    with pytest.raises(StoreError, match="split train or dev expected"):
+    with pytest.raises(InputError, match="test"):
         store.offsets("test")
-    with pytest.raises(StoreError, match="a step of 2"):
+    with pytest.raises(InputError, match="2"):
         store.read("train", words=slice(0, 4, 2))
 
 
@@ -158,7 +158,7 @@ def test_a_partial_store_is_refused(plan, tmp_path):
     assert not (tmp_path / "a.h5").exists()
     # even under the final name
     shutil.copy(writer.partial, tmp_path / "a.h5")
-    with pytest.raises(StoreError, match="a finished feature store expected"):
+    with pytest.raises(InputError, match=r"a\.h5"):
         FeatureStore(tmp_path / "a.h5")
 
 
@@ -166,7 +166,7 @@ def test_a_partial_store_is_refused(plan, tmp_path):
 def test_a_foreign_file_is_refused(tmp_path, content):
     path = tmp_path / "a.h5"
     path.write_bytes(content)
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(InputError) as caught:
         FeatureStore(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -175,7 +175,7 @@ def test_a_foreign_file_is_refused(tmp_path, content):
 def test_a_foreign_hdf5_file_is_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = [1]
-    with pytest.raises(StoreError, match="a finished feature store expected"):
+    with pytest.raises(InputError, match=r"a\.h5"):
         FeatureStore(tmp_path / "a.h5")
 
 
@@ -207,50 +207,42 @@ def test_damaged_vectors_are_found_by_verify_and_named(store):
 def test_reading_finds_damage_in_the_first_a_middle_and_the_last_block(store, plan, word):
     flip(store.path, "train/layers/01", word)
     damaged = FeatureStore(store.path)
-    with pytest.raises(StoreError, match=r"is damaged: train, layer 1: block \d does not match"):
+    with pytest.raises(InputError, match="train, layer 1"):
         damaged.read("train", [0, 1])
-    with pytest.raises(StoreError, match=r"is damaged: train, layer 1: block \d does not match"):
+    with pytest.raises(InputError, match="train, layer 1"):
         damaged.mapped("train", [0, 1])
     np.testing.assert_array_equal(damaged.mapped("train", [0])[0], plan.states["train"][0])
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(InputError, match="layer 1"):
         damaged.read("train", [1], words=slice(word // 5 * 5, word // 5 * 5 + 5))
     np.testing.assert_array_equal(damaged.read("train", [0])[0], plan.states["train"][0])
-
-
-def test_a_manifest_that_is_text_is_read(store):
-    """As stores had it that were written before it was bytes."""
-    edit(store.path, lambda f: f.attrs.__setitem__("manifest", f.attrs["manifest"].decode()))
-    assert FeatureStore(store.path).manifest == store.manifest
 
 
 def remanifest(file, change):
     data = json.loads(file.attrs["manifest"])
     change(data)
-    file.attrs["manifest"] = json.dumps(data)
+    file.attrs["manifest"] = np.bytes_(json.dumps(data).encode())
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    "change",
     [
-        (lambda f: f["train/offsets"].__setitem__(1, 2), "offsets do not match their checksum"),
-        (lambda f: remanifest(f, lambda d: d.update(context="document")), "manifest or offsets"),
-        (lambda f: remanifest(f, lambda d: d.update(format_version=2)), "version 1 expected.* 2;"),
-        (lambda f: f.attrs.__setitem__("format_version", 2), "version 1 expected, .* has 2;"),
-        (lambda f: f.attrs.__delitem__("format_version"), "version 1 expected, .* has None;"),
-        (lambda f: remanifest(f, lambda d: d.update(colour="red")), "do not match their checksum"),
-        (lambda f: remanifest(f, lambda d: d.pop("layers")), "manifest expected"),
-        (lambda f: f.attrs.__setitem__("manifest", "{"), "manifest expected"),
-        (lambda f: f.attrs.__setitem__("manifest", "[]"), "manifest expected"),
-        (lambda f: f.attrs.__setitem__("manifest", 7), "manifest expected"),
-        (lambda f: f.attrs.__delitem__("manifest"), "a finished feature store expected"),
-        (lambda f: f.attrs.__setitem__("complete", False), "a finished feature store expected"),
-        (lambda f: f.__delitem__("train/offsets"), "dataset train/offsets is missing"),
-        (lambda f: f.__delitem__("train/layers/01"), "dataset train/layers/01 is missing"),
+        lambda f: f["train/offsets"].__setitem__(1, 2),
+        lambda f: remanifest(f, lambda d: d.update(context="document")),
+        lambda f: f.attrs.__setitem__("format_version", 2),
+        lambda f: f.attrs.__delitem__("format_version"),
+        lambda f: remanifest(f, lambda d: d.pop("layers")),
+        lambda f: f.attrs.__setitem__("manifest", np.bytes_(b"{")),
+        lambda f: f.attrs.__setitem__("manifest", np.bytes_(b"[]")),
+        lambda f: f.attrs.__setitem__("manifest", 7),
+        lambda f: f.attrs.__delitem__("manifest"),
+        lambda f: f.attrs.__setitem__("complete", False),
+        lambda f: f.__delitem__("train/offsets"),
+        lambda f: f.__delitem__("train/layers/01"),
     ],
 )
-def test_a_damaged_frame_is_refused(store, change, says):
+def test_a_damaged_frame_is_refused(store, change):
     edit(store.path, change)
-    with pytest.raises(StoreError, match=says) as caught:
+    with pytest.raises(InputError) as caught:
         FeatureStore(store.path)
     assert str(store.path) in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -263,7 +255,7 @@ def test_a_dataset_of_another_shape_is_refused(store, shape):
         file["train/layers/01"] = np.zeros(shape, dtype=np.float16)
 
     edit(store.path, change)
-    with pytest.raises(StoreError, match=r"train/layers/01 is \(2\d, \d\), not \(22, 4\)"):
+    with pytest.raises(InputError, match="train/layers/01"):
         FeatureStore(store.path)
 
 
@@ -276,29 +268,15 @@ def test_a_dataset_that_was_never_allocated_is_refused(store, options):
         file.create_dataset("train/layers/01", (22, 4), np.float16, **options)
 
     edit(store.path, change)
-    with pytest.raises(StoreError, match=r"is damaged: /train/layers/01 "):
+    with pytest.raises(InputError, match="train/layers/01"):
         FeatureStore(store.path)
-
-
-@pytest.mark.parametrize("value", [3, 1, 10**9])
-def test_damaged_checksums_are_found(store, value):
-    edit(store.path, lambda file: file["train/checksums"].__setitem__(np.s_[:, 1], value))
-    assert FeatureStore(store.path).verify() != []
 
 
 @pytest.mark.parametrize("value", [-3, 0, 10, 11, 10**9])
 def test_blocks_that_leave_words_unchecked_are_refused(store, value):
     edit(store.path, lambda file: file["train/blocks"].__setitem__(1, value))
-    with pytest.raises(StoreError, match="is damaged: blocks of train do not cover its words"):
+    with pytest.raises(InputError, match="train"):
         FeatureStore(store.path)
-
-
-def test_blocks_of_another_place_are_found(store):
-    edit(store.path, lambda file: file["train/blocks"].__setitem__(1, 4))
-    assert FeatureStore(store.path).verify()[:2] == [
-        "train, layer 0, words 0 to 3",
-        "train, layer 0, words 4 to 9",
-    ]
 
 
 def test_vectors_blocks_and_checksums_that_are_all_zero_are_not_intact(store):
@@ -309,7 +287,7 @@ def test_vectors_blocks_and_checksums_that_are_all_zero_are_not_intact(store):
             file[f"train/{name}"][...] = 0
 
     edit(store.path, change)
-    with pytest.raises(StoreError, match="blocks of train"):
+    with pytest.raises(InputError, match="train"):
         FeatureStore(store.path)
 
 
@@ -317,7 +295,7 @@ def test_a_truncated_file_is_refused(store):
     data = store.path.read_bytes()
     for size in (len(data) - 1, len(data) // 2, 100):
         store.path.write_bytes(data[:size])
-        with pytest.raises(StoreError):
+        with pytest.raises(InputError):
             FeatureStore(store.path)
 
 
@@ -328,7 +306,7 @@ def fuzzed(tmp_path_factory):
     return path, path.read_bytes()
 
 
-@settings(max_examples=150)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
     path, intact = fuzzed
@@ -344,7 +322,7 @@ def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
             return
         states = {split: store.read(split) for split in ("train", "dev")}
         offsets = {split: store.offsets(split) for split in ("train", "dev")}
-    except StoreError:
+    except InputError:
         return
     for split in states:
         assert states[split].tobytes() == plan.states[split].tobytes()
@@ -355,7 +333,8 @@ def test_one_writer_at_a_time(plan, tmp_path):
     path = tmp_path / "a.h5"
     first = plan.writer(path)
     plan.write(first, "train", 0)
-    with pytest.raises(StoreBusyError, match=r"another process is extracting into .*a\.h5"):
+    assert is_locked(lock_beside(path))
+    with pytest.raises(BusyError, match=r"a\.h5"):
         plan.writer(path)
     first.close()  # the second has harmed nothing
     second = plan.writer(path)
@@ -411,7 +390,6 @@ def test_a_journal_without_this_plan_begins_anew(plan, interrupted, text):
     [
         "x\n",
         "[]\n",
-        "7\n",
         '["train", 99, [1], 0]\n',
         '["no", 0, [1], 0]\n',
         '["train", 0, 7, 0]\n',
@@ -476,13 +454,6 @@ def test_structure_does_not_change_while_writing(plan, tmp_path):
     writer.close()
 
 
-def test_the_manifest_goes_through_json():
-    manifest = manifest_of({"train": (2, 5)}, seconds=1.5, created="2025-01-01")
-    assert manifest_from_json(manifest_to_json(manifest), where="here") == manifest
-    assert manifest.words == 5
-    assert manifest.data_bytes == 5 * 3 * 4 * 2
-
-
 IDENTIFYING = {
     "encoder_weights": "3" * 64,
     "encoder_files": "3" * 64,
@@ -510,18 +481,3 @@ def test_what_names_the_file(field):
     plain = manifest_of({"train": (2, 5)})
     other = dataclasses.replace(plain, **{field: (IDENTIFYING | DESCRIBING)[field]})
     assert (other.file_name != plain.file_name) == (field in IDENTIFYING)
-
-
-@pytest.mark.parametrize(
-    ("corpus", "model", "begins"),
-    [
-        ("wikigold", "org/some model", "wikigold--org_some_model--"),
-        ("../..", "é", "unnamed--é--"),
-        ("x" * 300, "y", "x" * 60 + "--y--"),
-    ],
-)
-def test_a_file_name_is_one_safe_part_of_a_path(corpus, model, begins):
-    name = manifest_of({"train": (2, 5)}, corpus=corpus, model=model).file_name
-    assert name.startswith(begins)
-    assert name.endswith(".h5")
-    assert "/" not in name

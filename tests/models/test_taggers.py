@@ -20,9 +20,9 @@ from torch.nn.utils.rnn import (
 )
 
 from featbert.encoders.alignment import align
+from featbert.encoders.batching import ranges
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
-from featbert.encoders.ranges import ranges
 from featbert.encoders.source import find_encoder
 from featbert.models import bilstm as tagging
 from featbert.models.bilstm import BiLSTMTagger, FeatureBatch

@@ -12,7 +12,7 @@ from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.extraction import extract
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs import evaluating
 from featbert.runs.evaluating import evaluate
 from featbert.runs.evaluation_plan import choose_splits, plan_evaluation

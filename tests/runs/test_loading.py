@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.loading import load_tagger
 from featbert.runs.run import Run
 from featbert.runs.usable import check_usable, find_run
@@ -77,9 +77,8 @@ def test_a_run_gives_what_it_gave(
 def test_several_blocks_are_those_of_the_store(
     tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.features import block_states
 
-    monkeypatch.setattr(block_states, "BLOCK_WORDS", 11)
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run("features", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     assert_gives_what_it_gave(run, tmp_path)
 

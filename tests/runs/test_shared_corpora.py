@@ -11,7 +11,7 @@ import torch
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.source import find_encoder
-from featbert.encoders.wordpieces import load_wordpieces
+from featbert.encoders.tokenizer import load_wordpieces
 from featbert.features.extraction import extract
 from featbert.runs.running import train
 from featbert.training.inputs import PieceInputs

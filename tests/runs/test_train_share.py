@@ -16,7 +16,7 @@ from featbert.data.share import drawn_part
 from featbert.encoders.device import find_device
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
-from featbert.features.store.reader import FeatureStore
+from featbert.features.store import FeatureStore
 from featbert.runs.identity import CorpusError, run_name
 from featbert.runs.loading import load_tagger
 from featbert.runs.planning import (

@@ -21,7 +21,7 @@ from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
-from featbert.encoders.wordpieces import load_wordpieces
+from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
 from featbert.training import adapt as adaptation

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from featbert.encoders.fitting import TokenBudget
 from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
 from featbert.models.bilstm import BiLSTMTagger
-from featbert.progress import noticed_by
 from featbert.training import checkpoint as module
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import read_epoch
@@ -188,64 +186,6 @@ def test_a_full_disk_keeps_the_one_before(tmp_path, monkeypatch) -> None:
         train(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]
-
-
-class Narrow(torch.nn.Module):
-    """A tagger that computes at most so many padded tokens at once."""
-
-    def __init__(self, fits: int) -> None:
-        super().__init__()
-        self.tagger, self.fits = tagger(), fits
-
-    def forward(self, batch):
-        if len(batch.lengths) * int(batch.lengths.max()) > self.fits:
-            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
-        return self.tagger(batch)
-
-
-def test_what_was_halved_stays_so(tmp_path) -> None:
-    """Sums in other parts would end in other bits; and what was halved is recorded at the end."""
-
-    def narrow(path=None, stop_in=None, *, predicts_small=True):
-        budgets = {"training": TokenBudget(1000), "prediction": TokenBudget(4000)}
-        done = 0
-
-        def score_dev():
-            nonlocal done
-            done += 1
-            if done == stop_in:
-                raise Stopped
-            if predicts_small:
-                budgets["prediction"].halve_to(50)
-            return dev_scores(0.1, 0.0, 0.0)
-
-        model, told = Narrow(40), []
-        checkpoint = path and kept_at(path, cost=1e9, budgets=budgets)
-        with noticed_by(told.append):
-            fit(
-                model,
-                VectorInputs(STATES),
-                LABELS,
-                SETTINGS,
-                seed=7,
-                score_dev=score_dev,
-                device=CPU,
-                budget=budgets["training"],
-                checkpoint=checkpoint,
-            )
-        return model.state_dict(), {name: b.halved_to for name, b in budgets.items()}, told
-
-    expected, halved, told = narrow()
-    assert 0 < halved["training"] <= 40
-    assert halved["prediction"] == 50
-    assert len(told) == 1
-    path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
-        narrow(path, stop_in=3)
-    weights, again, told = narrow(path, predicts_small=False)
-    assert again == halved
-    assert told == []
-    assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
 def test_tied_weights_are_kept(tmp_path) -> None:

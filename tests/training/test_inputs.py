@@ -10,8 +10,8 @@ from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
+from featbert.errors import InputError
 from featbert.features.extraction import extract
-from featbert.features.store.reader import StoreError
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from tests.features.support import corpus_of, sentences_of
@@ -52,7 +52,7 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
 
 
 def test_layers_that_the_store_lacks_are_refused(store):
-    with pytest.raises(StoreError, match=r"hidden states 2 expected"):
+    with pytest.raises(InputError, match="hidden states 2"):
         FeatureInputs.of_store(store, "train", parse_layers("layer:2", 3), CPU)
 
 

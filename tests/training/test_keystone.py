@@ -11,12 +11,11 @@ import pytest
 import torch
 
 from featbert.encoders.alignment import align
-from featbert.encoders.casing import Reading
 from featbert.encoders.device import Device, autocast
 from featbert.encoders.encoder import load_encoder
+from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.features import block_states
 from featbert.features.extraction import extract
 from featbert.models.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, PieceInputs
@@ -47,7 +46,7 @@ TOLERANCE = {
 def test_both_approaches_begin_from_the_same_states(
     encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
 ):
-    monkeypatch.setattr(block_states, "BLOCK_WORDS", 10)
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 10)
     corpus = corpus_of(train=TRAIN, documents={"train": [0, 0, 0, 1, 1, 1]})
     folder = str(encoder_folder(family))
     store = extract(

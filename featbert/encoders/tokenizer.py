@@ -1,5 +1,4 @@
-"""The tokenizer as featbert uses it: it deepens the words of the corpus and never splits or
-joins them.
+"""The tokenizer: splits each word of a corpus into wordpieces and never changes word boundaries.
 
 Three things in a checkpoint's tokenizer would silently change what is read, so they are set here:
 truncation and padding are off; byte-level tokenizers get a leading space before every word, as
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from featbert.encoders.ranges import ranges
+from featbert.encoders.batching import ranges
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, out_of_memory
 from featbert.progress import stage
@@ -25,12 +24,8 @@ from featbert.progress import stage
 Ints = NDArray[np.int64]
 
 
-class TokenizerError(InputError):
-    """A tokenizer that cannot deepen words: not a fast one, or without [UNK]."""
-
-
-# Distinct words that the tokenizer is given at a time, in texts of so many: what it tells of a text
-# takes many times the room of its piece ids.
+# Distinct words that the tokenizer gets at a time, in texts of so many: what it returns for a text
+# takes many times the memory of its piece ids.
 WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
 
 
@@ -54,7 +49,6 @@ class WordPieces:
 
     @property
     def n_special(self) -> int:
-        """Special pieces around a window."""
         return len(self.prefix) + len(self.suffix)
 
     def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
@@ -129,8 +123,8 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     """The tokenizer of an encoder.
 
     Raises:
-        TokenizerError: no fast tokenizer, no unknown piece, or one that lowercases a cased
-            checkpoint and cannot be told not to.
+        InputError: no fast tokenizer, no unknown piece, or one that always lowercases although the
+            checkpoint is cased.
     """
     from transformers import AutoTokenizer
 
@@ -142,25 +136,23 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         if out_of_memory(error):
             raise
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise TokenizerError(
-            f"a tokenizer expected in {source.folder}, it cannot be loaded: {reason}"
-        ) from None
+        raise InputError(f"the tokenizer in {source.folder} cannot be loaded: {reason}") from None
     if not getattr(tokenizer, "is_fast", False):
-        raise TokenizerError(
-            f"a fast tokenizer expected for {source.name}, found {type(tokenizer).__name__}; "
-            "save one with PreTrainedTokenizerFast"
+        raise InputError(
+            f"{source.name} has no fast tokenizer but a {type(tokenizer).__name__}; save one with "
+            "PreTrainedTokenizerFast"
         )
     if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise TokenizerError(
-            f"a vocabulary expected in {source.folder}, its tokenizer has special pieces alone; "
-            "tokenizer.json or vocab.txt is missing"
+        raise InputError(
+            f"the tokenizer in {source.folder} has no pieces but special ones; tokenizer.json or "
+            "vocab.txt is missing"
         )
     backend = _word_backend(tokenizer.backend_tokenizer.to_str())
     cased = _is_cased_vocabulary(backend)
     if cased and _lowercases(backend):
         backend = _word_backend(tokenizer.backend_tokenizer.to_str(), keep_case=True)
         if _lowercases(backend):
-            raise TokenizerError(
+            raise InputError(
                 f"the vocabulary of {source.name} is cased but its tokenizer lowercases; "
                 "set do_lower_case to false in its tokenizer_config.json"
             )
@@ -173,16 +165,16 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         prefix, suffix = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
     unknown = tokenizer.unk_token_id
     if unknown is None:
-        raise TokenizerError(f"an unknown token expected in the tokenizer of {source.name}")
+        raise InputError(f"the tokenizer of {source.name} has no unknown token")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     return WordPieces(backend, prefix, suffix, int(pad), int(unknown), _lowercases(backend))
 
 
 def is_uncased(source: EncoderSource) -> bool:
-    """Whether the encoder's tokenizer lowercases, told from its file where it has one.
+    """Whether the encoder's tokenizer lowercases; reads its file alone where it has one.
 
     Raises:
-        TokenizerError: a tokenizer.json that is damaged; or see `load_wordpieces`.
+        InputError: a damaged tokenizer.json; see also `load_wordpieces`.
     """
     path = source.folder / "tokenizer.json"
     if not path.is_file():
@@ -191,9 +183,7 @@ def is_uncased(source: EncoderSource) -> bool:
         backend = Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers has no class of its own for it
         reason = str(error).strip().split("\n")[0]
-        raise TokenizerError(
-            f"a tokenizer expected in {path}, it cannot be loaded: {reason}"
-        ) from None
+        raise InputError(f"{path} cannot be loaded: {reason}") from None
     return _lowercases(backend) and not _is_cased_vocabulary(backend)
 
 
@@ -217,9 +207,9 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
 
 
 def _hide_specials(state: dict[str, Any]) -> None:
-    """Takes special tokens out of a Unigram's reach: there they are pieces like any other.
+    """Hides special tokens from a Unigram model, for which they are pieces like any other.
 
-    Numbers and scores stay as they are; the names get a NUL, which no word of a corpus holds.
+    Numbers and scores stay; the names get a NUL, which no word of a corpus contains.
     """
     special = {token["content"] for token in state["added_tokens"] if token["special"]}
     state["added_tokens"] = [t for t in state["added_tokens"] if not t["special"]]

@@ -1,0 +1,131 @@
+"""How text becomes vectors: the settings that a store and a tuned encoder share.
+
+Nothing here imports torch, so that every refusal of a plan comes before it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from featbert.data.corpus import Corpus, Sentence
+from featbert.data.truecase import Truecaser
+from featbert.encoders.device import DTYPE_BYTES
+from featbert.encoders.source import EncoderSource
+from featbert.encoders.tokenizer import is_uncased
+from featbert.errors import InputError
+
+Context = Literal["sentence", "document"]
+CONTEXTS: tuple[Context, ...] = ("sentence", "document")
+Casing = Literal["original", "truecased"]
+CASINGS: tuple[Casing, ...] = ("original", "truecased")
+Pooling = Literal["first", "last", "mean"]
+POOLINGS: tuple[Pooling, ...] = ("first", "last", "mean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """How a text is encoded and kept.
+
+    Attributes:
+        context: what a word sees: its "sentence" or its "document".
+        casing: "original", or "truecased": sentences in capitals get the casing of train.
+        pooling: the wordpiece that stands for a word: "first", "last", or the "mean" of all.
+        precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 where native).
+        dtype: of the stored vectors: "float16" or "float32".
+        layers: hidden states to keep, 0 being the embeddings; None keeps all. A layer costs
+            words x H x 2 bytes (float16) on disk.
+        token_budget: padded wordpieces of a batch; None takes the device's default.
+        device: "cpu", "cuda", or "auto" (a GPU where there is one).
+    """
+
+    context: Context = "sentence"
+    casing: Casing = "original"
+    pooling: Pooling = "first"
+    precision: str = "auto"
+    dtype: str = "float16"
+    layers: tuple[int, ...] | None = None
+    token_budget: int | None = None
+    device: str = "auto"
+
+    def check(self, source: EncoderSource, corpus: Corpus) -> None:
+        """Raises InputError where the text or the encoder cannot be encoded like this."""
+        if self.dtype not in DTYPE_BYTES:
+            raise InputError(f"unknown store dtype {self.dtype!r}; use {' or '.join(DTYPE_BYTES)}")
+        if self.pooling not in POOLINGS:
+            raise InputError(f"unknown pooling {self.pooling!r}; use {', '.join(POOLINGS)}")
+        for split in corpus.splits.values():
+            check_context(self.context, has_documents=split.has_documents)
+        check_casing_of(source, self.casing, corpus)
+        if source.num_layers is None or source.hidden_size is None:
+            raise InputError(
+                f"{source.folder}/config.json states no number of layers or hidden size; "
+                "featbert reads BERT-family encoders"
+            )
+        if self.layers is not None:
+            wrong = [layer for layer in self.layers if not 0 <= layer <= source.num_layers]
+            if wrong or not self.layers:
+                found = f"layer {wrong[0]}" if wrong else "an empty list of layers"
+                raise InputError(
+                    f"{source.name} has no {found}; its hidden states are 0 to {source.num_layers}"
+                )
+
+
+class Reading:
+    """The words of a corpus as the encoder reads them: as in the file, or truecased.
+
+    Scores and predictions keep the words of the file. The rule is in `featbert.data.truecase`.
+    """
+
+    def __init__(self, corpus: Corpus, casing: str) -> None:
+        """
+        Args:
+            corpus: truecasing counts the casing of words in its train split.
+
+        Raises:
+            InputError: truecasing without a train split, or an unknown casing.
+        """
+        check_casing(casing, corpus)
+        self.truecaser = (
+            Truecaser.from_sentences(corpus["train"]) if casing == "truecased" else None
+        )
+
+    def __call__(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+        """The sentences, words cased as the encoder is to read them."""
+        return sentences if self.truecaser is None else self.truecaser.sentences(sentences)
+
+
+def check_context(context: str, *, has_documents: bool) -> None:
+    """Raises InputError for an unknown context, or for documents that a text lacks."""
+    if context not in CONTEXTS:
+        raise InputError(f"unknown context {context!r}; use {' or '.join(CONTEXTS)}")
+    if context == "document" and not has_documents:
+        raise InputError(
+            "this text marks no documents (-DOCSTART- lines), which --context document needs; "
+            "use --context sentence"
+        )
+
+
+def check_casing(casing: str, corpus: Corpus, *, uncased: bool = False, model: str = "") -> None:
+    """Raises InputError for truecasing that cannot be done, or that an encoder would not see."""
+    if casing not in CASINGS:
+        raise InputError(f"unknown casing {casing!r}; use {' or '.join(CASINGS)}")
+    if casing == "original":
+        return
+    if "train" not in corpus:
+        raise InputError(
+            f"{corpus.source or corpus.name} has no train split to count casing in, only "
+            f"{', '.join(corpus.splits) or 'none'}; omit --truecase"
+        )
+    if uncased:
+        raise InputError(
+            f"{model} is uncased: it lowercases words before it reads them, so --truecase has no "
+            "effect; omit it, or use a cased model"
+        )
+
+
+def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
+    """`check_casing` for an encoder; reads its tokenizer file where that matters."""
+    uncased = casing != "original" and is_uncased(source)
+    check_casing(casing, corpus, uncased=uncased, model=source.name)

@@ -1,0 +1,164 @@
+"""What an extraction will do, known and checked before any work and before torch is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import (
+    DTYPE_BYTES,
+    PRECISION_BYTES,
+    Device,
+    find_device,
+    find_precision,
+)
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import EncoderSource
+from featbert.errors import FeatbertError, InputError
+from featbert.features.store import FeatureStore, Manifest, StoredSplit
+from featbert.features.writer import partial_path, remove_stale_journal
+from featbert.io import cannot_write
+from featbert.versions import library_versions
+
+# Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
+# matrix rate.
+TOKEN_BUDGET = {"cpu": 512, "cuda": 32768}
+BLOCK_WORDS = 8192
+# Two blocks are in memory at a time: one is computed, one is written.
+BLOCK_BYTES = 160 << 20
+# Bytes of a store besides its vectors, a generous bound: groups, offsets, checksums, manifest.
+FRAME_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ExtractionPlan:
+    """What an extraction will do.
+
+    Attributes:
+        path: where the store will be.
+        manifest: the store's manifest without seconds and counts.
+        device: where it is computed.
+        hit: the finished store that already holds all of this, if there is one.
+    """
+
+    path: Path
+    manifest: Manifest
+    device: Device
+    hit: FeatureStore | None
+
+    @property
+    def data_bytes(self) -> int:
+        """Size on disk of the vectors."""
+        return self.manifest.data_bytes
+
+    def memory_bytes(self, parameters: int) -> int:
+        """Memory that it takes at least: weights, and a block computed while one is written."""
+        m = self.manifest
+        words = min(m.block_words, max((s.words for s in m.splits.values()), default=0))
+        block = len(m.layers) * words * m.hidden_size * DTYPE_BYTES[m.dtype]
+        return parameters * PRECISION_BYTES[m.precision] + 2 * block
+
+
+def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
+    """Words of a block: as many as keep padding low, fewer where an encoder's vectors are large.
+
+    Which layers are kept plays no part, so that the same layer has the same bits in every store.
+    """
+    word = (num_layers + 1) * hidden_size * DTYPE_BYTES[dtype]
+    return max(1, min(BLOCK_WORDS, BLOCK_BYTES // word))
+
+
+def plan_extraction(
+    corpus: Corpus,
+    source: EncoderSource,
+    encoding: Encoding | None = None,
+    *,
+    cache_dir: str | Path = "cache",
+    reading: Mapping[str, Any] | None = None,
+) -> ExtractionPlan:
+    """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
+
+    A stale journal of a finished store is deleted.
+
+    Raises:
+        InputError: what cannot be encoded like this; only a device or precision that this machine
+            lacks is refused after torch is loaded.
+    """
+    encoding = encoding or Encoding()
+    encoding.check(source, corpus)
+    num_layers, hidden_size = source.num_layers, source.hidden_size
+    assert num_layers is not None
+    assert hidden_size is not None
+    layers = range(num_layers + 1) if encoding.layers is None else encoding.layers
+    device = find_device(encoding.device)
+    manifest = Manifest(
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        reading=dict(reading or {}),
+        splits={
+            name: StoredSplit(split.text_fingerprint, len(split), split.n_words)
+            for name, split in corpus.splits.items()
+        },
+        model=source.name,
+        model_source=source.reference,
+        encoder_weights=source.weights_hash,
+        encoder_files=source.files_hash,
+        uncased=False,
+        num_layers=num_layers,
+        hidden_size=hidden_size,
+        layers=tuple(sorted(set(layers))),
+        context=encoding.context,
+        casing=encoding.casing,
+        pooling=encoding.pooling,
+        precision=find_precision(encoding.precision, device),
+        dtype=encoding.dtype,
+        token_budget=encoding.token_budget or TOKEN_BUDGET[device.kind],
+        block_words=block_words(num_layers, hidden_size, encoding.dtype),
+        device=device.kind,
+        device_name=device.name,
+        threads=device.threads,
+        versions=library_versions(),
+        adapted_epochs=source.adapted_epochs,
+    )
+    path = Path(cache_dir) / manifest.file_name
+    hit = None
+    if path.is_file():
+        store = FeatureStore(path)
+        theirs = store.manifest.identity
+        differ = [key for key, value in manifest.identity.items() if theirs.get(key) != value]
+        if differ:
+            raise InputError(
+                f"{path} was extracted with another {', '.join(differ)} than its name says; move "
+                "it away and extract again"
+            )
+        if set(manifest.layers) <= set(store.layers):
+            hit = store
+            remove_stale_journal(path)
+        else:  # one store per text and encoder: the layers of the old one are kept
+            union = tuple(sorted({*manifest.layers, *store.layers}))
+            manifest = dataclasses.replace(manifest, layers=union)
+    return ExtractionPlan(path, manifest, device, hit)
+
+
+def check_disk(plan: ExtractionPlan) -> None:
+    """Raises FeatbertError where the disk cannot hold the store."""
+    folder = plan.path.parent
+    partial = partial_path(plan.path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = partial.stat().st_blocks * 512 if partial.exists() else 0
+        have = shutil.disk_usage(folder).free + kept
+    except OSError as error:
+        raise FeatbertError(cannot_write(folder, error)) from None
+    need = plan.data_bytes + FRAME_BYTES
+    if have < need:
+        raise InputError(
+            f"{folder} has {have / 1e9:.2f} GB of disk left, the store takes {need / 1e9:.2f} GB; "
+            "keep fewer layers (--layers), store float16, or use another --cache-dir"
+        )

@@ -1,0 +1,448 @@
+"""The feature store: one HDF5 file with the hidden states of a text.
+
+    /<split>/layers/00 .. /<split>/layers/LL   (N, H) float16 or float32
+    /<split>/offsets                           (S + 1,) int64, words before each sentence
+    /<split>/blocks                            (K + 1,) int64, words before each block
+    /<split>/checksums                         (layers, K) CRC-32 of each block of a layer
+    attrs: format_version, manifest (JSON), checksum (CRC-32 of manifest and offsets), complete
+
+Each layer is one contiguous dataset, so that reading a layer costs a layer. The manifest says what
+the store holds and what its vectors depend on; its identifying part (text, encoder, context,
+casing, pooling, precision, dtype) names the file. A store with more layers than asked serves all
+the same, so layers do not identify.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import mmap
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import DTYPE_BYTES
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import EncoderSource
+from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
+from featbert.io import json_hash, slug
+from featbert.progress import stage, track
+from featbert.text import counted
+
+FORMAT_VERSION = 1
+# Blocks of each layer whose checksum ordinary reading compares.
+SAMPLED_BLOCKS = 3
+# What h5py and numpy raise on damaged bytes: any of these, depending on the byte.
+DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, OverflowError, MemoryError)
+
+
+@dataclass(frozen=True)
+class StoredSplit:
+    """Text identity and size of one split in a store."""
+
+    text: str
+    sentences: int
+    words: int
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a store is.
+
+    Attributes:
+        corpus, source, language: the corpus and where it was read ("sample" or a path).
+        reading: options the corpus was read with, so that `train` reads it the same way.
+        splits: by split name, in the store's order.
+        model: encoder as the user named it.
+        model_source: folder or name to load it from again.
+        encoder_weights, encoder_files: SHA-256 over weights, and over config and tokenizer.
+        uncased: whether the tokenizer lowercases.
+        num_layers, hidden_size: L, H of the encoder.
+        layers: hidden states the store holds, rising; 0 is the embeddings.
+        context, casing, pooling, precision, dtype: how the vectors were computed and are kept.
+        token_budget, block_words: how batches were formed; they follow from these.
+        device, device_name, threads, versions: where it was computed.
+        seconds: wall time of the extraction without interruptions.
+        peak_memory_bytes: highest memory of the extracting process (GPU: of the device).
+        encoder_parameters: parameters of the encoder.
+        flops: of the extraction, estimated from shapes.
+        created: UTC, ISO 8601.
+        adapted_epochs: epochs of language-model training that the encoder had on a task's text.
+    """
+
+    corpus: str
+    source: str
+    language: str | None
+    reading: dict[str, Any]
+    splits: dict[str, StoredSplit]
+    model: str
+    model_source: str
+    encoder_weights: str
+    encoder_files: str
+    uncased: bool
+    num_layers: int
+    hidden_size: int
+    layers: tuple[int, ...]
+    context: str
+    pooling: str
+    precision: str
+    dtype: str
+    token_budget: int
+    block_words: int
+    device: str
+    device_name: str
+    threads: int
+    versions: dict[str, str]
+    seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    encoder_parameters: int = 0
+    flops: float = 0.0
+    created: str = ""
+    casing: str = "original"
+    adapted_epochs: int = 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What two stores must share to hold the same vectors."""
+        casing = {} if self.casing == "original" else {"casing": self.casing}
+        same = ("encoder_weights", "encoder_files", "context", "pooling", "precision", "dtype")
+        return casing | {
+            "format_version": FORMAT_VERSION,
+            "text": {name: split.text for name, split in self.splits.items()},
+            **{name: getattr(self, name) for name in same},
+        }
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What an interrupted extraction must share to resume to the same bits."""
+        same = ("num_layers", "hidden_size", "layers", "token_budget", "block_words")
+        where = ("device", "device_name", "threads", "versions")
+        return self.identity | {name: getattr(self, name) for name in (*same, *where)}
+
+    @property
+    def file_name(self) -> str:
+        """<corpus>--<encoder>--<8 hex of the identity>.h5"""
+        return f"{slug(self.corpus)}--{slug(self.model)}--{json_hash(self.identity)[:8]}.h5"
+
+    @property
+    def words(self) -> int:
+        """Words of all splits."""
+        return sum(split.words for split in self.splits.values())
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes that the hidden states take on disk."""
+        return self.words * len(self.layers) * self.hidden_size * DTYPE_BYTES[self.dtype]
+
+    def to_json(self) -> str:
+        return json.dumps({"format_version": FORMAT_VERSION, **dataclasses.asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Raises one of DAMAGE where the text is no manifest."""
+        data = json.loads(text)
+        data["splits"] = {k: StoredSplit(**v) for k, v in data["splits"].items()}
+        data["layers"] = tuple(data["layers"])
+        known = {f.name for f in dataclasses.fields(cls)}
+        return cls(**{k: v for k, v in data.items() if k in known})
+
+
+class FeatureStore:
+    """A finished store on disk. It keeps a path, not an open file, so it may cross processes.
+
+    Attributes:
+        path: the HDF5 file.
+        manifest: what it holds; compared with the file when the store is opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Opens the store, checks manifest, offsets and sizes, and closes it again.
+
+        Raises:
+            MissingError: no such file.
+            InputError: not a finished, intact featbert store.
+        """
+        self.path = Path(path)
+        if not self.path.is_file():
+            near = nearest_path(self.path, "*.h5")
+            what = "is a folder" if self.path.is_dir() else f"does not exist{near}"
+            raise MissingError(f"{self.path} {what}; name a .h5 file that featbert extract made")
+        if not h5py.is_hdf5(self.path):
+            raise InputError(f"{self.path} is no HDF5 file; name one that featbert extract made")
+        with self._open() as file:
+            attributes = file.attrs
+            if not attributes.get("complete", False) or "manifest" not in attributes:
+                raise InputError(
+                    f"{self.path} is no finished feature store; run featbert extract again"
+                )
+            version = attributes.get("format_version")
+            if version != FORMAT_VERSION:
+                raise InputError(
+                    f"{self.path} has store format {version}, this featbert reads "
+                    f"{FORMAT_VERSION}; extract it again"
+                )
+            text = bytes(attributes["manifest"]).decode()
+            self.manifest = Manifest.from_json(text)
+            self._offsets = {
+                name: self._numbers(file, f"{name}/offsets", (split.sentences + 1,))
+                for name, split in self.manifest.splits.items()
+            }
+            if int(attributes.get("checksum", -1)) != frame_checksum(text, self._offsets):
+                raise self._damaged("manifest or offsets do not match their checksum")
+            self._check_shapes(file)
+
+    def __repr__(self) -> str:
+        m = self.manifest
+        return f"FeatureStore({str(self.path)!r}: {m.words} words, layers {list(self.layers)})"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.manifest.splits)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Hidden states it holds, rising; 0 is the embeddings."""
+        return self.manifest.layers
+
+    @property
+    def file_bytes(self) -> int:
+        """Size on disk."""
+        return self.path.stat().st_size
+
+    def offsets(self, split: str) -> NDArray[np.int64]:
+        """(S + 1,) words before each sentence of a split."""
+        self._check_split(split)
+        offsets: NDArray[np.int64] = self._offsets[split]
+        return offsets
+
+    def read(
+        self, split: str, layers: Sequence[int] | str | None = None, *, words: slice | None = None
+    ) -> NDArray[Any]:
+        """Hidden states in the stored precision; reads the named layers and nothing else.
+
+        Args:
+            layers: (k,) hidden states in the order wanted, or the name of a combination (its
+                states, uncombined); all that the store holds by default.
+            words: a contiguous run of words; all by default.
+
+        Returns:
+            (k, N, H), or (k, n, H) for a run of n words.
+
+        Raises:
+            InputError: a split or layer that the store lacks, or damage.
+        """
+        if isinstance(layers, str):
+            layers = parse_layers(layers, self.manifest.num_layers).indices
+        wanted = self.layers if layers is None else tuple(layers)
+        self.require(wanted)
+        self._check_split(split)
+        start, stop, step = (words or slice(None)).indices(self.manifest.splits[split].words)
+        if step != 1:
+            raise InputError(f"words are read as a contiguous run, not in steps of {step}")
+        stop = max(start, stop)
+        out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
+        with self._open() as file:
+            blocks, sums = self._blocks(file, split), self._sums(file, split)
+            layers_read = track(wanted, f"reading vectors of {split}", "layers")
+            for row, layer in zip(out, layers_read, strict=True):
+                if len(row):
+                    dataset = self._dataset(file, layer_path(split, layer))
+                    dataset.read_direct(row, np.s_[start:stop])
+                    of_layer = sums[self.layers.index(layer)]
+                    self._check_sample(row, blocks, of_layer, (split, layer, start))
+        return out
+
+    def mapped(self, split: str, layers: Sequence[int]) -> list[NDArray[Any]]:
+        """The same states as k arrays (N, H) on disk, read where they are touched.
+
+        For what is larger than memory: the system keeps as much of it as fits.
+
+        Raises:
+            InputError: a split or layer that the store lacks, or damage in the blocks that `read`
+                compares, too.
+        """
+        self.require(layers)
+        self._check_split(split)
+        shape = (self.manifest.splits[split].words, self.manifest.hidden_size)
+        if not shape[0]:
+            return [np.empty(shape, self.manifest.dtype) for _ in layers]
+        with self._open() as file:
+            places = [self._dataset(file, layer_path(split, k)).id.get_offset() for k in layers]
+            blocks = self._blocks(file, split)
+        for k in _sampled(len(blocks) - 1):
+            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
+        with self.path.open("rb") as file:
+            # torch wants writable arrays; writes would stay in memory, and there are none.
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if hasattr(mmap, "MADV_RANDOM"):
+            # Sentences are drawn at random: reading ahead would read many times as much.
+            mapped.madvise(mmap.MADV_RANDOM)
+        numbers = int(np.prod(shape))
+        return [
+            np.frombuffer(mapped, self.manifest.dtype, numbers, place).reshape(shape)
+            for place in places
+        ]
+
+    def require(self, layers: Sequence[int]) -> None:
+        """Raises InputError where the store lacks one of `layers`."""
+        missing = [layer for layer in layers if layer not in self.layers]
+        if missing:
+            raise InputError(
+                f"{self.path} lacks hidden states {', '.join(map(str, missing))}: it holds "
+                f"{', '.join(map(str, self.layers))}; extract with --layers all, or with these"
+            )
+
+    def verify(self) -> list[str]:
+        """Compares every block with its checksum; what is damaged, a line each ([] = intact)."""
+        damage = []
+        named = re.search(r"--[0-9a-f]{8}\.h5$", self.path.name)
+        if named and not self.manifest.file_name.endswith(named[0]):
+            damage.append(f"name {self.path.name}, content of {self.manifest.file_name}")
+        n_bytes = self.manifest.data_bytes
+        with self._open() as file, stage("comparing checksums", "bytes", n_bytes) as advance:
+            for split in self.splits:
+                blocks, sums = self._blocks(file, split), self._sums(file, split)
+                for at, layer in enumerate(self.layers):
+                    dataset = self._dataset(file, layer_path(split, layer))
+                    for k, (start, stop) in enumerate(pairwise(blocks)):
+                        rows = dataset[start:stop]
+                        advance(rows.nbytes)
+                        if checksum(rows) != sums[at, k]:
+                            damage.append(f"{split}, layer {layer}, words {start} to {stop - 1}")
+        return damage
+
+    @contextmanager
+    def _open(self) -> Iterator[h5py.File]:
+        try:
+            with h5py.File(self.path, "r") as file:
+                yield file
+        except FeatbertError:
+            raise
+        except DAMAGE as error:
+            raise self._damaged(str(error).split("\n")[0]) from None
+
+    def _dataset(self, file: h5py.File, name: str) -> h5py.Dataset:
+        found = file.get(name)
+        if not isinstance(found, h5py.Dataset):
+            raise self._damaged(f"dataset {name} is missing")
+        return found
+
+    def _numbers(self, file: h5py.File, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """A small dataset; its size is compared before memory is taken for it."""
+        dataset = self._dataset(file, name)
+        if dataset.shape != shape:
+            raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
+        found: NDArray[Any] = dataset[:]
+        return found
+
+    def _blocks(self, file: h5py.File, split: str) -> NDArray[np.int64]:
+        """(K + 1,) words before each block; every word is in a block, or it would be unchecked."""
+        words, name = self.manifest.splits[split].words, f"{split}/blocks"
+        shape = self._dataset(file, name).shape
+        if len(shape) == 1 and 1 <= shape[0] <= words + 1:
+            blocks = self._numbers(file, name, shape)
+            if blocks[0] == 0 and blocks[-1] == words and (blocks[1:] > blocks[:-1]).all():
+                return blocks
+        raise self._damaged(f"blocks of {split} do not cover its words")
+
+    def _sums(self, file: h5py.File, split: str) -> NDArray[np.uint32]:
+        """(layers, K) CRC-32 of each block of a layer."""
+        n_blocks = self._dataset(file, f"{split}/blocks").size - 1
+        return self._numbers(file, f"{split}/checksums", (len(self.layers), n_blocks))
+
+    def _check_shapes(self, file: h5py.File) -> None:
+        """Datasets as the manifest says, and all their bytes within the file."""
+        size = self.path.stat().st_size
+        for name, split in self.manifest.splits.items():
+            self._blocks(file, name)
+            shape = (split.words, self.manifest.hidden_size)
+            for layer in self.layers:
+                dataset = self._dataset(file, layer_path(name, layer))
+                if dataset.shape != shape or dataset.dtype != np.dtype(self.manifest.dtype):
+                    raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
+                place = dataset.id.get_offset()
+                if split.words and (place is None or place + dataset.nbytes > size):
+                    raise self._damaged(f"{dataset.name} reaches beyond the file's end")
+
+    def _check_sample(
+        self,
+        row: NDArray[Any],
+        blocks: NDArray[np.int64],
+        sums: NDArray[np.uint32],
+        where: tuple[str, int, int],
+    ) -> None:
+        """Compares the first, the last and a middle one of the blocks that were read whole."""
+        split, layer, start = where
+        inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= start + len(row)))
+        for k in inside[_sampled(len(inside))] if len(inside) else ():
+            first, stop = blocks[k] - start, blocks[k + 1] - start
+            if checksum(row[first:stop]) != sums[k]:
+                raise self._damaged(f"{split}, layer {layer}: block {k} has another checksum")
+
+    def _check_split(self, split: str) -> None:
+        if split not in self.manifest.splits:
+            raise InputError(f"{self.path} holds no split {split!r}, only {', '.join(self.splits)}")
+
+    def _damaged(self, reason: str) -> InputError:
+        return InputError(f"{self.path} is damaged: {reason}; delete it and extract again")
+
+
+def layer_path(split: str, layer: int) -> str:
+    """The dataset of one layer of a split."""
+    return f"{split}/layers/{layer:02d}"
+
+
+def checksum(rows: NDArray[Any], start: int = 0) -> int:
+    """CRC-32 of an array's bytes."""
+    buffer: Any = np.ascontiguousarray(rows)  # numpy states no buffer type before Python 3.12
+    return zlib.crc32(buffer, start)
+
+
+def frame_checksum(manifest: str, offsets: dict[str, NDArray[np.int64]]) -> int:
+    """CRC-32 over the manifest's text and the offsets of all splits."""
+    value = zlib.crc32(manifest.encode())
+    for name in sorted(offsets):
+        value = checksum(offsets[name].astype("<i8"), value)
+    return value
+
+
+def text_differences(manifest: Manifest, corpus: Corpus) -> list[str]:
+    """Splits of the store whose words or documents are not those of the corpus, a line each."""
+    found = []
+    where = corpus.source or corpus.name
+    for name, stored in manifest.splits.items():
+        if name not in corpus:
+            found.append(f"{name} is no split of {where}")
+        elif corpus[name].text_fingerprint != stored.text:
+            sizes = f"{counted(stored.words, 'word')} here, {corpus[name].n_words:,} there"
+            found.append(f"{name} is not the text of {where} ({sizes})")
+    return found
+
+
+def encoder_differences(manifest: Manifest, source: EncoderSource) -> list[str]:
+    """How the store's encoder differs from `source`: weights, or config and tokenizer."""
+    found = []
+    for what, here, there in (
+        ("weights", manifest.encoder_weights, source.weights_hash),
+        ("config and tokenizer", manifest.encoder_files, source.files_hash),
+    ):
+        if here != there:
+            hashes = f"SHA-256 {here[:8]} here, {there[:8]} there"
+            found.append(f"{what} are of {manifest.model}, not those of {source.name} ({hashes})")
+    return found
+
+
+def _sampled(n: int) -> NDArray[np.int64]:
+    """The first, the last and those between of n blocks that are compared when they are read."""
+    return np.unique(np.linspace(0, n - 1, SAMPLED_BLOCKS).astype(np.int64))

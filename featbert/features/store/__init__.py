@@ -1,1 +1,0 @@
-"""The HDF5 feature store; nothing else in featbert knows HDF5."""

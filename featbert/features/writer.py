@@ -1,0 +1,300 @@
+"""Writes a feature store so that a kill at any moment loses at most the block in hand.
+
+All datasets are allocated, contiguous, before the first vector is written; from then on only
+bytes inside them change, so the file opens after a kill. A journal next to it lists the finished
+blocks: a line with the hash of the plan, then a line [split, block, CRC-32 by layer, seconds so
+far] for each block. The store gets its final name when it is complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.errors import BusyError, FeatbertError
+from featbert.features.store import (
+    DAMAGE,
+    FORMAT_VERSION,
+    FeatureStore,
+    Manifest,
+    checksum,
+    frame_checksum,
+    layer_path,
+)
+from featbert.io import cannot_write, flush, flush_folder, json_hash, owning, write_text
+from featbert.progress import track
+from featbert.text import counted
+
+
+class StoreWriter:
+    """One store being written, locked for this process; `finish` gives it its name.
+
+    Attributes:
+        finished: CRC-32 by layer of each block that is on disk, by (split, block); not empty
+            where an interrupted extraction is resumed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        offsets: dict[str, NDArray[np.int64]],
+        blocks: dict[str, NDArray[np.int64]],
+    ) -> None:
+        """Opens a new store, or an interrupted one of the same plan.
+
+        Raises:
+            BusyError: another process is writing it, or has just finished it.
+            FeatbertError: the disk is full, or the folder cannot be written to.
+        """
+        self.path = path
+        self.partial, self.journal = partial_path(path), journal_path(path)
+        self.manifest = manifest
+        self.offsets = offsets
+        self.blocks = blocks
+        self.finished: dict[tuple[str, int], list[int]] = {}
+        self._opened = time.perf_counter()
+        self._seconds_before = 0.0
+        plan = json.dumps({"plan": json_hash(manifest.plan)})
+        with ExitStack() as locked:
+            locked.enter_context(owning(path))
+            self._check_unfinished()
+            with self._explaining():
+                self._file = self._resumed(plan) or self._created(plan)
+            self._lock = locked.pop_all()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of writing, those before an interruption included."""
+        return self._seconds_before + time.perf_counter() - self._opened
+
+    def write(self, split: str, block: int, states: NDArray[Any]) -> None:
+        """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
+
+        Args:
+            states: (layers, words of the block, H) in the store's dtype.
+
+        Raises:
+            FeatbertError: the disk is full or fails; finished blocks are kept.
+        """
+        start, stop = self.blocks[split][block], self.blocks[split][block + 1]
+        sums = []
+        with self._explaining():
+            for rows, layer in zip(states, self.manifest.layers, strict=True):
+                self._file[layer_path(split, layer)].write_direct(
+                    np.ascontiguousarray(rows), dest_sel=np.s_[start:stop]
+                )
+                sums.append(checksum(rows))
+            self._file.flush()
+            flush(self.partial)
+            with self.journal.open("a", encoding="utf-8") as file:
+                file.write(_line(split, block, sums, self.seconds))
+        self.finished[split, block] = sums
+
+    def finish(self, manifest: Manifest) -> FeatureStore:
+        """Completes the store under its final name.
+
+        Args:
+            manifest: the plan's manifest with what is known at the end (seconds, counts).
+
+        Raises:
+            FeatbertError: the disk is full or fails; finished blocks are kept.
+        """
+        with self._explaining():
+            for split, edges in self.blocks.items():
+                sums = [self.finished[split, k] for k in range(len(edges) - 1)]
+                table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.layers))
+                self._file[f"{split}/checksums"][:] = table.T
+            text = manifest.to_json()
+            self._file.attrs["format_version"] = FORMAT_VERSION
+            # As bytes of fixed length: text of variable length is in a separate heap, which HDF5
+            # walks without end where it is damaged.
+            self._file.attrs["manifest"] = np.bytes_(text.encode())
+            self._file.attrs["checksum"] = frame_checksum(text, self.offsets)
+            self._file.attrs["complete"] = True
+            self._file.close()
+            flush(self.partial)
+            os.replace(self.partial, self.path)
+        with suppress(OSError):  # the store is complete
+            flush_folder(self.path.parent)
+            self.journal.unlink()
+        self._lock.close()
+        return FeatureStore(self.path)
+
+    def close(self) -> None:
+        """Leaves the unfinished store and its journal, to be resumed."""
+        # On a full disk HDF5 cannot write its last bytes either; blocks are compared with the
+        # journal before they are used again.
+        with suppress(OSError, RuntimeError):
+            self._file.close()
+        self._lock.close()
+
+    def _check_unfinished(self) -> None:
+        """Raises BusyError where another process has finished this store since it was planned."""
+        if self.path.is_file() and not set(FeatureStore(self.path).layers) < set(
+            self.manifest.layers
+        ):
+            remove_stale_journal(self.path)
+            raise BusyError(
+                f"another process has finished {self.path} meanwhile; run the command again to "
+                "use it"
+            )
+
+    def _created(self, plan: str) -> h5py.File:
+        self.finished, self._seconds_before = {}, 0.0
+        try:
+            self.journal.unlink(missing_ok=True)
+            with h5py.File(self.partial, "w") as file:
+                for split, stored in self.manifest.splits.items():
+                    shape = (stored.words, self.manifest.hidden_size)
+                    for layer in self.manifest.layers:
+                        _allocate(file, layer_path(split, layer), shape, self.manifest.dtype)
+                    file[f"{split}/offsets"] = self.offsets[split]
+                    file[f"{split}/blocks"] = self.blocks[split]
+                    sums = (len(self.manifest.layers), len(self.blocks[split]) - 1)
+                    file[f"{split}/checksums"] = np.zeros(sums, dtype=np.uint32)
+            _reserve(self.partial)
+            # From here on the file opens, and what the journal says about it is true.
+            write_text(self.journal, plan + "\n")
+            return h5py.File(self.partial, "r+")
+        except (OSError, RuntimeError, FeatbertError):
+            with suppress(OSError):
+                self.partial.unlink(missing_ok=True)
+                self.journal.unlink(missing_ok=True)
+            raise
+
+    def _resumed(self, plan: str) -> h5py.File | None:
+        """The interrupted file where its plan is the same; every finished block is compared."""
+        entries = _read_journal(self.journal, plan)
+        if entries is None:
+            return None
+        try:
+            file = h5py.File(self.partial, "r+")
+        except OSError as error:
+            if _is_refused(error):
+                raise
+            return None  # missing or damaged
+        lines = [plan + "\n"]
+        numbers = {(name, k) for name, edges in self.blocks.items() for k in range(len(edges) - 1)}
+        try:
+            for split, block, sums, seconds in track(entries, "comparing blocks", "blocks"):
+                if (split, block) not in numbers:
+                    continue
+                start, stop = self.blocks[split][block : block + 2]
+                found = [
+                    checksum(file[layer_path(split, layer)][start:stop])
+                    for layer in self.manifest.layers
+                ]
+                if found == sums:
+                    self.finished[split, block] = sums
+                    lines.append(_line(split, block, sums, seconds))
+                self._seconds_before = max(self._seconds_before, seconds)
+            write_text(self.journal, "".join(lines))  # without a line that a kill cut off
+        except DAMAGE as error:
+            file.close()
+            if _is_refused(error):
+                raise
+            return None
+        return file
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Raises FeatbertError in place of what the system or HDF5 refuses."""
+        try:
+            yield
+        except (OSError, RuntimeError) as error:
+            n = len(self.finished)
+            kept = f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""
+            message = cannot_write(self.path, _system_error(error))
+            raise FeatbertError(f"{message}{kept}") from error
+
+
+def partial_path(store: Path) -> Path:
+    """The file that a store is written to until it is complete."""
+    return store.with_name(store.name + ".partial")
+
+
+def journal_path(store: Path) -> Path:
+    """The list of the finished blocks of an unfinished store."""
+    return store.with_name(store.name + ".journal")
+
+
+def remove_stale_journal(store: Path) -> None:
+    """Removes the journal of a finished store, which a kill in its last moment may have left."""
+    with suppress(OSError):
+        if not partial_path(store).exists():
+            journal_path(store).unlink(missing_ok=True)
+
+
+def _line(split: str, block: int, sums: list[int], seconds: float) -> str:
+    return json.dumps([split, block, sums, round(seconds, 3)]) + "\n"
+
+
+def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], float]] | None:
+    """Finished blocks; None where there is no journal of this plan.
+
+    Reading ends at the first line that is no entry, such as one that a kill cut off.
+    """
+    try:
+        first, *lines = path.read_text("utf-8", errors="replace").split("\n")
+    except FileNotFoundError:
+        return None
+    if first != plan:
+        return None
+    entries = []
+    with suppress(ValueError, TypeError):
+        for line in lines[:-1]:
+            split, block, sums, seconds = json.loads(line)
+            entries.append((str(split), int(block), list(sums), float(seconds)))
+    return entries
+
+
+def _reserve(path: Path) -> None:
+    """Takes the room of a file now: a disk that is too full refuses here, not after hours."""
+    with path.open("r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        except OSError as error:  # not every file system can
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the system refused access, which says nothing about the file's content."""
+    return isinstance(error, OSError) and _system_error(error).errno not in (None, errno.ENOENT)
+
+
+def _system_error(error: OSError | RuntimeError) -> OSError:
+    """The system's number and text of an error, which HDF5 puts into a longer text."""
+    found = re.search(r"errno = (\d+)", str(error))
+    code = int(found[1]) if found else getattr(error, "errno", None)
+    return OSError(str(error).split("\n")[0]) if code is None else OSError(code, os.strerror(code))
+
+
+def _allocate(file: h5py.File, name: str, shape: tuple[int, int], dtype: str) -> None:
+    """A contiguous dataset whose place in the file is taken now and filled later."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_layout(h5py.h5d.CONTIGUOUS)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+    links.set_create_intermediate_group(True)
+    h5py.h5d.create(
+        file.id,
+        name.encode(),
+        h5py.h5t.py_create(np.dtype(dtype)),
+        h5py.h5s.create_simple(shape),
+        dcpl=properties,
+        lcpl=links,
+    )
