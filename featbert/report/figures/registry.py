@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from featbert.errors import InputError, nearest
 
@@ -41,6 +41,10 @@ NAMES = (
 )
 
 
+# Parts of the report.
+Section = Literal[
+    "scores", "cost", "learning", "layers", "where", "published", "training", "transfer"
+]
 Draw = Callable[[Any, str, float | None], Any]
 _KINDS: dict[str, Kind] = {}
 
@@ -63,7 +67,7 @@ class Kind:
 
     name: str
     caption: str
-    section: str
+    section: Section
     needs: str
     splits: Literal["each", "last", "none"]
     of: Literal["comparison", "transfer"]
@@ -88,13 +92,16 @@ def figure(
     name: str,
     *,
     caption: str,
-    section: str = "scores",
+    section: Section = "scores",
     needs: str,
     splits: Literal["each", "last", "none"] = "each",
     of: Literal["comparison", "transfer"] = "comparison",
     prepare: Callable[[Comparison, str], Comparison] | None = None,
 ) -> Callable[[Draw], Draw]:
     """Declares a function that draws; see `Kind` for what it is given and returns."""
+
+    if section not in get_args(Section):
+        raise InputError(f"unknown section {section!r}; choose {', '.join(get_args(Section))}")
 
     def declare(draw: Draw) -> Draw:
         _KINDS[name] = Kind(name, caption, section, needs, splits, of, prepare, draw)
