@@ -4,7 +4,7 @@
 
 A generated table is between two comments of a page; the first one says how to make it:
 
-    <!-- table: featbert compare --runs-dir docs/tutorial-runs; columns: approach, seeds, dev F1 -->
+    <!-- table: featbert compare --runs-dir docs/tutorial-runs; columns: row, seeds -->
     <!-- end -->
 
 A line that begins with `featbert` is carried out with `--format markdown`; its first table is
@@ -54,19 +54,28 @@ def table(how: str) -> str:
     return markdown(found if columns is None else with_columns(found, columns.split(", ")))
 
 
+def carry_out(words: Sequence[str]) -> None:
+    """Runs a featbert command in this process."""
+    from featbert.cli.main import app
+
+    try:
+        app(words)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+
+
 def command_output(words: Sequence[str]) -> str:
     """What a featbert command on a runs directory prints with `--format markdown`.
 
     It reads a copy, since `--stats` keeps its results with the runs.
     """
-    from featbert.cli.main import app
-
     printed = io.StringIO()
     given = ROOT / words[words.index("--runs-dir") + 1]
     with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(printed):
         runs = shutil.copytree(given, Path(made, given.name))
         asked = [*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"]
-        app(asked, standalone_mode=False)
+        carry_out(asked)
     return printed.getvalue()
 
 
@@ -122,8 +131,6 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def write_report() -> None:
     """Writes the example report from copies of its runs."""
-    from featbert.cli.main import app
-
     with tempfile.TemporaryDirectory() as made:
         for kept in REPORT_RUNS:
             for run in (ROOT / kept).glob("sample--*"):
@@ -131,7 +138,7 @@ def write_report() -> None:
         names = sorted(run.name for run in Path(made).iterdir())
         words = ["compare", *names, "--runs-dir", made, "--report", str(ROOT / REPORT), "--quiet"]
         with contextlib.redirect_stdout(io.StringIO()):
-            app(words, standalone_mode=False)
+            carry_out(words)
 
 
 def main() -> None:

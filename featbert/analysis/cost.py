@@ -1,14 +1,17 @@
-"""What each row costs, and from which run on frozen features are cheaper than fine-tuning.
+"""What rows cost, from which run on features are the cheaper way, and which rows are worth it.
 
-Extraction is paid once, each further run costs its training alone; fine-tuning pays everything in
-each run. With E for extraction, F and T for a run on features and a fine-tuned one, n runs cost
-E + nF against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow
-linearly with the text (`benchmarks/README.md`), so the number holds for any size of it.
+Extraction is paid once, each further run costs its training alone; tuning pays everything in each
+run. With E for extraction, F and T for a run on features and a tuned one, n runs cost E + nF
+against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow linearly with
+the text (`benchmarks/README.md`), so the number holds for any size of it. Where a row learned from
+a part of train, extraction is counted for the words that it read: that part, dev and test.
 
-So where a row learned from a part of train, extraction is counted for the words that it read: that
-part, dev and test.
+A point of a Pareto front is one run from text to trained tagger. Where n runs share one extraction
+(seeds, layer combinations, a search), a run costs E / n + F, with extraction counted whole: all
+splits, and all layers of the store. A row is on the front if no other is both at least as cheap and
+at least as good, and one of the two strictly.
 
-Told in seconds, which depend on the machine, and in operations estimated from shapes, which do not.
+Costs are in seconds, which depend on the machine, and in operations estimated from shapes.
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from featbert.analysis.rows import Row, same_task
+from featbert.analysis.compare import BASELINE, Comparison, Row, Statistic, same_task
+from featbert.errors import InputError
+from featbert.runs.grouping import VARIED
+from featbert.runs.record import RunRecord
 
-if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison
-    from featbert.runs.record import RunRecord
+Currency = Literal["seconds", "flops"]
+# What separates rows that cannot be compared with each other has a column of these.
+_PARTS = ("corpus", "scorer")
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,10 @@ class Price:
     """One row in one currency.
 
     Attributes:
-        once: extraction, 0 for fine-tuning.
+        once: extraction, 0 without a store.
         run: one run's training.
-        cheaper_from: the number of runs from which the row costs less than fine-tuning as often;
-            None where it never does, or where there is nothing to compare it with.
+        cheaper_from: the number of runs from which the row costs less than tuning as often; None
+            where it never does, or where there is nothing to compare it with.
     """
 
     once: float
@@ -45,11 +51,11 @@ class Price:
 
 @dataclass(frozen=True)
 class CostRow:
-    """A row's cost beside that of fine-tuning on the same text with the same encoder.
+    """A row's cost compared with that of full tuning on the same text with the same encoder.
 
     Attributes:
         row: its name.
-        against: name of the fine-tuned row, None for fine-tuning and where there is none.
+        against: name of the tuned row, None for tuned rows and where there is none.
         seconds, flops: see `Price`.
     """
 
@@ -71,9 +77,7 @@ def with_costs(comparison: Comparison) -> Comparison:
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
     """The fewest runs n with once + n * run < n * other; None if there are none."""
-    if run >= other:
-        return None
-    return math.floor(once / (other - run)) + 1
+    return None if run >= other else math.floor(once / (other - run)) + 1
 
 
 def _cost_row(row: Row, tuned: Row | None) -> CostRow:
@@ -105,15 +109,166 @@ def _read(row: Row) -> float:
 
 def _read_of(record: RunRecord) -> float:
     words, splits = record.cost.extraction_words, record.signature.splits
-    if not words or record.train_words is None:
+    if not words:
         return 1.0
     learned = sum(splits[name].words for name in record.trained_on if name in splits)
     return 1 - (learned - record.train_words) / words
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The fine-tuned row that features are set against: their baseline, or the best one."""
-    if row.tuning == "full":
+    """The fully tuned row that features are compared with: their baseline, or the best one."""
+    if not row.frozen:
         return None
-    alike = [o for o in rows if o.tuning == "full" and same_task(o, row)]
+    alike = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
     return next((o for o in alike if o.label == row.baseline), alike[0] if alike else None)
+
+
+# Quality against cost ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """A row's quality and cost.
+
+    Attributes:
+        number: of the row in its comparison, from 1.
+        name: of the row.
+        score: the task's measure in [0, 1] over seeds.
+        cost: of one run, in the front's currency; above 0.
+        on_front: whether no row of the same front is both cheaper and better.
+    """
+
+    number: int
+    name: str
+    tuning: str
+    score: Statistic
+    cost: float
+    on_front: bool
+
+
+@dataclass(frozen=True)
+class ParetoFront:
+    """Rows that were scored on one text, by cost and quality.
+
+    Attributes:
+        title: of the comparison.
+        label: what distinguishes its text from that of the comparison's other fronts, or "".
+        runs: how many runs share one extraction.
+        machine: where seconds were measured, "" for operations.
+        points: in the comparison's order.
+        left_out: names of rows with a score whose cost is not known.
+    """
+
+    title: str
+    label: str
+    split: str
+    currency: Currency
+    runs: int
+    machine: str
+    points: tuple[ParetoPoint, ...]
+    left_out: tuple[str, ...]
+
+
+def pareto_points(
+    comparison: Comparison, *, split: str, currency: Currency | None = None, runs: int = 1
+) -> tuple[ParetoFront, ...]:
+    """One front for each text that rows were scored on, in the comparison's order.
+
+    Args:
+        split: rows without a score on it are left out.
+        currency: None for seconds where all runs were on one machine, else operations.
+        runs: how many runs share one extraction.
+
+    Raises:
+        InputError: seconds of several machines, or fewer runs than one.
+    """
+    if runs < 1:
+        raise InputError(f"{runs} runs cannot share an extraction; give 1 or more")
+    machines = machines_of(comparison)
+    if currency == "seconds" and len(machines) > 1:
+        raise InputError(
+            f"seconds of several machines do not compare ({'; '.join(machines)}); use flops"
+        )
+    chosen: Currency = currency or ("seconds" if len(machines) == 1 else "flops")
+    groups: dict[tuple[str | None, ...], list[tuple[int, Row]]] = {}
+    for n, row in enumerate(comparison.rows, 1):
+        if split in row.splits:
+            groups.setdefault(row.data(split), []).append((n, row))
+    several = len(groups) > 1
+    return tuple(
+        ParetoFront(
+            title=comparison.title,
+            label=_label(group[0][1]) if several else "",
+            split=split,
+            currency=chosen,
+            runs=runs,
+            machine=machines[0] if chosen == "seconds" else "",
+            points=_points(group, split, chosen, runs, several=several),
+            left_out=tuple(row.name for _, row in group if _cost(row, chosen, runs) is None),
+        )
+        for group in groups.values()
+    )
+
+
+def machines_of(comparison: Comparison) -> list[str]:
+    """Where the comparison's runs were trained, and their features extracted if elsewhere."""
+    found: dict[str, None] = {}
+    for signature in (run.record.signature for row in comparison.rows for run in row.runs):
+        found[f"{signature.device_name}, threads: {signature.threads}"] = None
+        if signature.extraction_device not in (None, signature.device_name):
+            found[f"{signature.extraction_device} (extraction)"] = None
+    return list(found)
+
+
+def _label(row: Row) -> str:
+    return " · ".join(row.varied[column] for column in _PARTS if column in row.varied)
+
+
+def _name(row: Row, *, several: bool) -> str:
+    """The row's name, less what the label of its front says already."""
+    columns = [c for c in VARIED if c in row.varied and not (several and c in _PARTS)]
+    return " · ".join([row.label, *(row.varied[column] for column in columns)])
+
+
+def _points(
+    group: Iterable[tuple[int, Row]], split: str, currency: Currency, runs: int, *, several: bool
+) -> tuple[ParetoPoint, ...]:
+    found = [
+        (n, row, score, cost)
+        for n, row in group
+        if (cost := _cost(row, currency, runs)) is not None
+        and (score := row.score(split)) is not None
+    ]
+    places = [(cost, score.mean) for _, _, score, cost in found]
+    return tuple(
+        ParetoPoint(
+            number=n,
+            name=_name(row, several=several),
+            tuning=row.tuning,
+            score=score,
+            cost=cost,
+            on_front=_on_front((cost, score.mean), places),
+        )
+        for n, row, score, cost in found
+    )
+
+
+def _on_front(place: tuple[float, float], places: Sequence[tuple[float, float]]) -> bool:
+    cost, score = place
+    return not any(c <= cost and q >= score and (c, q) != place for c, q in places)
+
+
+def _cost(row: Row, currency: Currency, runs: int) -> float | None:
+    """Of one run; None where a part of it is not known."""
+    cost = row.cost
+    training, extraction = (
+        (cost.training_seconds.mean, cost.extraction_seconds)
+        if currency == "seconds"
+        else (cost.training_flops, cost.extraction_flops)
+    )
+    if not row.frozen:
+        extraction = 0.0
+    if extraction is None:
+        return None
+    whole = extraction / runs + training
+    return whole if whole > 0 and math.isfinite(whole) else None

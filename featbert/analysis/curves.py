@@ -1,245 +1,217 @@
-"""The numbers behind curves: F1 by frozen layers, F1 by single layer, mix weights by layer.
+"""Learning curves: scores by how many training sentences rows learned from, and who is ahead.
 
 Points come from rows over seeds, so a curve shows what the tables show and nothing else.
 """
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from featbert.analysis.compare import Comparison, compare
-from featbert.analysis.labels import TAGGER, tagger_of
-from featbert.analysis.rows import Row, Statistic
-from featbert.runs.run import Run
+from featbert.analysis.compare import Comparison, Row, Statistic, base_name, with_settings
+from featbert.encoders.tunings import get_tuning
+from featbert.text import in_percent
+
+SHARE = "train_share"
 
 
 @dataclass(frozen=True)
-class FreezingPoint:
-    """A fine-tuned row whose lower layers were frozen.
+class LearningPoint:
+    """A row that learned from a share of a training text.
 
     Attributes:
-        series: what tells its row from others that froze as much, "" where nothing does.
-        freeze_to: highest frozen layer: 0 for the embeddings alone, None for nothing.
-        whole: whether the whole encoder is frozen.
-        f1: micro entity F1 in [0, 1] by split.
+        series: name of its line: the row's base name, and what distinguishes it from other lines.
+        cell: of its row: points of one cell were scored on the same data with the same encoder.
+        share: part of the training sentences, 1 for all of them.
+        sentences: that its runs learned from, over seeds.
+        scores: by split.
+        label: of its row.
         runs: names of its runs, in the order of the values.
     """
 
     series: str
-    freeze_to: int | None
-    whole: bool
-    f1: Mapping[str, Statistic]
-    runs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FeatureLevel:
-    """A row of frozen features, to stand beside the curve: its label, F1 by split and runs."""
-
+    tuning: str
+    cell: Mapping[str, str]
+    share: float
+    sentences: Statistic
+    scores: Mapping[str, Statistic]
     label: str
-    f1: Mapping[str, Statistic]
     runs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class FreezingCurve:
-    """From fine-tuning to features (Wu and Dredze 2019, section 4): fewer layers adapt.
-
-    Attributes:
-        title: corpus, encoder and context.
-        points: by series, then by how much is frozen.
-        features: rows of frozen features, in the comparison's order.
-    """
+class LearningCurve:
+    """Scores by training sentences: points by line, in the order of rows, then by share."""
 
     title: str
-    points: tuple[FreezingPoint, ...]
-    features: tuple[FeatureLevel, ...]
+    points: tuple[LearningPoint, ...]
 
 
 @dataclass(frozen=True)
-class LayerPoint:
-    """A features row that reads one hidden state.
+class Lead:
+    """A line of frozen features against a tuned one, at the shares that both have.
 
     Attributes:
-        series: the tagger, "BiLSTM" or "linear probe", and what tells its row from others.
-        layer: 0 for the embeddings, 1..L.
-        f1: micro entity F1 in [0, 1] by split.
-        runs: names of its runs, in the order of the values.
+        features, tuned: names of the lines.
+        split: that was scored.
+        differences: mean score of features less that of tuning, by share, rising.
     """
 
-    series: str
-    layer: int
-    f1: Mapping[str, Statistic]
-    runs: tuple[str, ...]
+    features: str
+    tuned: str
+    split: str
+    differences: Mapping[float, float]
+
+    @property
+    def ahead(self) -> tuple[float, ...]:
+        """Shares at which features have the higher mean."""
+        return tuple(share for share, by in self.differences.items() if by > 0)
+
+    @property
+    def behind(self) -> tuple[float, ...]:
+        """Shares at which tuning has it."""
+        return tuple(share for share, by in self.differences.items() if by < 0)
 
 
-@dataclass(frozen=True)
-class LayerCurve:
-    """F1 by single layer.
+def learning_curves(comparison: Comparison) -> LearningCurve | None:
+    """The rows of a comparison by how much they learned from; None where all learned from as much.
 
-    Attributes:
-        title: corpus, encoder and context.
-        num_layers: transformer layers L of the encoder.
-        points: by series, then by layer.
+    A line is one way of training on shares of one text. Rows of one tuning and layer combination
+    that differ in settings besides the share are lines of their own, except for epochs that make
+    as many steps of each share. Where a search chose the settings of each share on dev, rows that
+    its choice alone distinguishes are one line.
     """
-
-    title: str
-    num_layers: int
-    points: tuple[LayerPoint, ...]
-
-
-@dataclass(frozen=True)
-class MixProfile:
-    """The learned scalar mix of one row (softmaxed, so the weights of a run sum to 1).
-
-    Attributes:
-        title: corpus, encoder and context.
-        label: of the row: its layer combination and what tells it from others.
-        layers: (k,) hidden states, 0 being the embeddings.
-        weights: (k,) over seeds.
-        scale: the mix's gamma over seeds.
-        runs: names of the runs, in the order of the values.
-        left_out: runs whose mix holds a number that is not finite.
-    """
-
-    title: str
-    label: str
-    layers: tuple[int, ...]
-    weights: tuple[Statistic, ...]
-    scale: Statistic
-    runs: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-
-def freezing_points(comparison: Comparison) -> FreezingCurve:
-    """The fine-tuned rows of a comparison by how many lower layers are frozen.
-
-    Beside them stand its rows of frozen features, without `layer:k`, which make a curve of
-    their own (`layer_points`).
-    """
-    points = [
-        FreezingPoint(
-            series=_freezing_series(row),
-            freeze_to=row.settings.get("freeze_to"),
-            whole=row.settings.get("freeze_to") == _num_layers(row),
-            f1=_f1(row),
-            runs=_runs(row),
-        )
-        for row in comparison.rows
-        if row.tuning == "full"
-    ]
-    levels = [
-        FeatureLevel(row.label, _f1(row), _runs(row))
-        for row in comparison.rows
-        if row.tuning == "none" and not (row.layers or "").startswith("layer:")
-    ]
-    points.sort(key=lambda p: (p.series, -1 if p.freeze_to is None else p.freeze_to))
-    return FreezingCurve(title_of(comparison), tuple(points), tuple(levels))
-
-
-def layer_points(comparison: Comparison) -> LayerCurve:
-    """The features rows of a comparison that read a single hidden state, by that state.
-
-    `last` and `layer:12` may be the same state: of rows of one series with one state that with
-    more seeds counts, and of equals the first.
-    """
-    single = [
-        (row, row.layer_indices[0])
-        for row in comparison.rows
-        if row.tuning == "none" and row.layer_indices and len(row.layer_indices) == 1
-    ]
-    found: dict[tuple[str, int], Row] = {}
-    for row, layer in single:
-        place = (_layer_series(row, [other for other, _ in single]), layer)
-        if place not in found or len(row.runs) > len(found[place].runs):
-            found[place] = row
-    points = [
-        LayerPoint(series, layer, _f1(row), _runs(row))
-        for (series, layer), row in sorted(found.items(), key=lambda item: item[0])
-    ]
-    deepest = max((_num_layers(row) for row in found.values()), default=0)
-    return LayerCurve(title_of(comparison), deepest, tuple(points))
-
-
-def mix_points(runs: Iterable[Run]) -> list[MixProfile]:
-    """The learned mixes of `runs`, one profile a row of their comparisons."""
-    profiles = [
-        _profile(comparison, row)
-        for comparison in compare(run for run in runs if run.record.mix is not None)
-        for row in comparison.rows
-    ]
-    return [profile for profile in profiles if profile is not None]
-
-
-def _profile(comparison: Comparison, row: Row) -> MixProfile | None:
-    mixes = [(run.name, run.record.mix) for run in row.runs if run.record.mix is not None]
-    kept = [(name, m) for name, m in mixes if all(map(math.isfinite, [*m.weights, m.scale]))]
-    left_out = tuple(name for name, _ in mixes if name not in dict(kept))
-    if not kept:
+    points = learning_points(comparison.rows)
+    if len({point.share for point in points}) < 2:
         return None
-    layers = kept[0][1].layers
-    return MixProfile(
-        title=title_of(comparison),
+    return LearningCurve(comparison.title, tuple(points))
+
+
+def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
+    """A point for each row, by line and share; rows that learned from dev too are left out."""
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.trained_on == ("train",):
+            key = (row.tuning, row.layers, tuple(row.varied.values()))
+            alike.setdefault(key, []).append(row)
+    lines: dict[str, list[LearningPoint]] = {}
+    for group in alike.values():
+        for row, apart in _apart(group):
+            base = with_settings(base_name(row.tuning, row.layers), apart)
+            series = " · ".join([base, *row.varied.values()])
+            lines.setdefault(series, []).append(_learning_point(row, series))
+    return [point for line in lines.values() for point in sorted(line, key=lambda p: p.share)]
+
+
+def leads(points: Sequence[LearningPoint], split: str = "dev") -> list[Lead]:
+    """Each line of features against each tuned one on the same data, by mean score on `split`.
+
+    Lines that have less than two shares in common are left out.
+    """
+    lines: dict[str, list[LearningPoint]] = {}
+    for point in points:
+        if split in point.scores:
+            lines.setdefault(point.series, []).append(point)
+    found = []
+    for ours, theirs in itertools.product(lines.values(), lines.values()):
+        if not get_tuning(ours[0].tuning).frozen or get_tuning(theirs[0].tuning).frozen:
+            continue
+        if ours[0].cell != theirs[0].cell:
+            continue
+        tuned = {point.share: point.scores[split].mean for point in theirs}
+        by_share = {
+            point.share: point.scores[split].mean - tuned[point.share]
+            for point in ours
+            if point.share in tuned
+        }
+        if len(by_share) > 1:
+            found.append(Lead(ours[0].series, theirs[0].series, split, by_share))
+    return found
+
+
+def lead_line(lead: Lead) -> str:
+    """Who has the higher mean score with which shares of train, in a sentence."""
+    named = [
+        f"{name} with {_listed(shares)}"
+        for name, shares in ((lead.features, lead.ahead), (lead.tuned, lead.behind))
+        if shares
+    ]
+    return f"higher mean on {lead.split} by share of train: {', '.join(named) or 'neither'}"
+
+
+def _learning_point(row: Row, series: str) -> LearningPoint:
+    return LearningPoint(
+        series=series,
+        tuning=row.tuning,
+        cell=row.cell,
+        share=row.train_share,
+        sentences=Statistic.of([run.record.train_sentences for run in row.runs]),
+        scores={s: score for s in row.splits if (score := row.score(s)) is not None},
         label=row.label,
-        layers=tuple(layers),
-        weights=tuple(
-            Statistic.of([mix.weights[i] for _, mix in kept]) for i in range(len(layers))
-        ),
-        scale=Statistic.of([mix.scale for _, mix in kept]),
-        runs=tuple(name for name, _ in kept),
-        left_out=left_out,
+        runs=tuple(run.name for run in row.runs),
     )
 
 
-def _f1(row: Row) -> dict[str, Statistic]:
-    return {split: summary.f1 for split, summary in row.splits.items()}
+def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
+    """Rows of one tuning and layer combination, each with what distinguishes its line from others.
 
-
-def _runs(row: Row) -> tuple[str, ...]:
-    return tuple(run.name for run in row.runs)
-
-
-def _num_layers(row: Row) -> int:
-    return row.runs[0].record.signature.encoder_layers
-
-
-def title_of(comparison: Comparison) -> str:
-    """Corpus, encoder and context, as they stand above figures."""
-    return f"{comparison.corpus} · {comparison.model} · context: {comparison.context}"
-
-
-def _tagger(row: Row) -> str:
-    return tagger_of(row.settings)
-
-
-def _freezing_series(row: Row) -> str:
-    """What tells a row from others that froze as much."""
-    settings = [f"{name}={value}" for name, value in row.differing.items() if name != "freeze_to"]
-    return ", ".join([*row.varied.values(), *settings])
-
-
-def _layer_series(row: Row, among: Sequence[Row]) -> str:
-    """The tagger, and what tells the row from others with that tagger.
-
-    The two taggers are trained with settings of their own, which the tagger's name stands for.
+    All that they differ in; where a search chose settings, those that make the fewest lines
+    without two rows of one share on a line.
     """
-    tagger = _tagger(row)
-    alike = [other for other in among if _tagger(other) == tagger]
-    names = dict.fromkeys(n for other in alike for n in other.differing if n != TAGGER)
-    told = [
-        f"{name}={_shown(row, name)}"
-        for name in names
-        if len({_shown(other, name) for other in alike}) > 1
-    ]
-    return ", ".join([tagger, *row.varied.values(), *told])
+    differing = _differing(rows)
+    names = dict.fromkeys(name for one in differing for name in one)
+    apart = tuple(n for n in names if len({one.get(n) for one in differing}) > 1)
+    if any(run.record.configurations_tried > 1 for row in rows for run in row.runs):
+        chosen = [name for name in apart if any(name in row.settings for row in rows)]
+        bound = [name for name in apart if name not in chosen]
+        shares = [row.train_share for row in rows]
+        apart = min(
+            _enough(differing, shares, bound, chosen),
+            key=lambda some: (len({_values(one, some) for one in differing}), len(some)),
+        )
+    for row, one in zip(rows, differing, strict=True):
+        yield row, {name: one[name] for name in apart if name in one}
 
 
-def _shown(row: Row, name: str) -> str:
-    """A setting or condition as labels show it; rows that nothing resembles have none listed."""
-    if name in row.differing or name not in row.settings:
-        return row.differing.get(name, "unset")
-    value = row.settings[name]
-    return value if isinstance(value, str) else json.dumps(value)
+def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """What labels say of each row besides its share.
+
+    Where rows were trained for as many steps whatever their share, their epochs differ by it; then
+    epochs are given as they would be on all of train.
+    """
+    named = [{n: value for n, value in row.differing.items() if n != SHARE} for row in rows]
+    epochs = [row.settings.get("epochs", 0) for row in rows]
+    on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
+    if len({*on_all}) < len({*epochs}):
+        named = [
+            one | ({"epochs": str(n)} if "epochs" in one else {})
+            for one, n in zip(named, on_all, strict=True)
+        ]
+    return named
+
+
+def _enough(
+    differing: Sequence[Mapping[str, str]],
+    shares: Sequence[float],
+    bound: Sequence[str],
+    chosen: Sequence[str],
+) -> Iterator[tuple[str, ...]]:
+    """Sets of names, each with all of `bound`, that keep the rows of every share apart."""
+    for n in range(len(chosen) + 1):
+        for some in itertools.combinations(chosen, n):
+            names = (*bound, *some)
+            rows = zip(shares, differing, strict=True)
+            places = {(share, _values(one, names)) for share, one in rows}
+            if len(places) == len(differing) or n == len(chosen):
+                yield names
+
+
+def _values(one: Mapping[str, str], names: Sequence[str]) -> tuple[str | None, ...]:
+    return tuple(one.get(name) for name in names)
+
+
+def _listed(shares: Sequence[float]) -> str:
+    *others, last = map(in_percent, shares)
+    return f"{', '.join(others)} and {last}" if others else last

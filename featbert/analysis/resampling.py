@@ -1,8 +1,13 @@
-"""Whether a difference of micro F1 could be chance of the text: paired resampling of its units.
+"""Whether a difference could be chance: of the text, by paired resampling of its units, or of the
+seeds, by Student's t.
 
 A unit is a document, or a sentence where a text has no documents. Two systems' counts of one unit
-belong together; what is drawn anew is which system a unit's counts are counted for (approximate
-randomisation), or which units the text consists of (bootstrap).
+belong together; what is drawn is which system a unit's counts are counted for (approximate
+randomisation), or which units the text consists of (bootstrap). The measure is any function of
+summed counts.
+
+A bootstrap over three seeds would be too narrow, since it cannot draw what it has not seen; hence
+an interval by Student's t.
 
 Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, COLING
 (randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
@@ -10,32 +15,39 @@ Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.analysis.seeds import LEVEL
 from featbert.errors import InputError
-from featbert.tasks.entities import f1_of
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# Values (...) of summed counts (..., K).
+Of = Callable[[NDArray[Any]], Floats]
 
+# Of every interval that is shown, over seeds as over text.
+LEVEL = 0.95
+# With two numbers the interval is twelve times their distance: it says nothing.
+FEWEST = 3
 RESAMPLES = 10_000
 # Numbers of a block of resamples: 32 MB.
 BLOCK = 4_000_000
-# Two resamples whose counts are equal may differ in the last bits of F1.
+# Two resamples whose counts are equal may differ in the last bits of a value.
 TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A difference of micro F1 between two systems on one text.
+    """A difference between two systems on one text.
 
     Attributes:
-        difference: F1 of the second less F1 of the first, in [-1, 1].
+        difference: value of the second less that of the first, in [-1, 1].
         low, high: percentile bootstrap interval of the difference at `level`.
         p_value: two-sided, by approximate randomisation; exact where `exact`.
         units: documents or sentences that were drawn.
@@ -54,7 +66,7 @@ class PairedTest:
 
 
 def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:
-    """(S, 3) counts of sentences -> (U, 3) of their units, numbered from 0."""
+    """(S, K) counts of sentences -> (U, K) of their units, numbered from 0."""
     places = np.asarray(units, np.int64)
     summed = np.zeros((int(places.max()) + 1 if len(places) else 0, counts.shape[1]), np.int64)
     np.add.at(summed, places, counts)
@@ -64,6 +76,7 @@ def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:
 def paired_test(
     first: Counts,
     second: Counts,
+    of: Of,
     *,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
@@ -72,28 +85,23 @@ def paired_test(
     """Tests the difference of two systems on one text.
 
     Args:
-        first, second: (U, 3) correct, predicted and gold entities of each unit; to pool seeds,
-            each system's counts summed over its seeds.
+        first, second: (U, K) counts of each unit; to pool seeds, each system's counts summed over
+            its seeds.
+        of: the measure, of summed counts.
         seed: of the random draws, so that a table shows the same twice.
 
     Raises:
-        InputError: shapes differ, there are no units, or the gold counts are of another text.
+        InputError: shapes differ, or there are no units.
     """
-    if first.shape != second.shape or first.ndim != 2 or first.shape[1] != 3 or not len(first):
+    if first.shape != second.shape or first.ndim != 2 or not len(first):
         raise InputError(
-            f"counts (units, 3) of two systems on one text expected, found {first.shape} and "
-            f"{second.shape}"
+            f"counts of two systems have shapes {first.shape} and {second.shape}, not one shape "
+            "(units, counts)"
         )
-    if not np.array_equal(first[:, 2], second[:, 2]):
-        place = int(np.flatnonzero(first[:, 2] != second[:, 2])[0])
-        raise InputError(
-            "gold entities of one text expected in both systems, they differ in unit "
-            f"{place + 1}: {first[place, 2]} and {second[place, 2]}"
-        )
-    p_value, exact = randomisation(first, second, resamples=resamples, seed=seed)
-    low, high = bootstrap_interval(first, second, resamples=resamples, level=level, seed=seed)
+    p_value, exact = randomisation(first, second, of, resamples=resamples, seed=seed)
+    low, high = bootstrap_interval(first, second, of, resamples=resamples, level=level, seed=seed)
     return PairedTest(
-        difference=float(f1_of(second.sum(0)) - f1_of(first.sum(0))),
+        difference=float(of(second.sum(0)) - of(first.sum(0))),
         low=low,
         high=high,
         level=level,
@@ -105,7 +113,7 @@ def paired_test(
 
 
 def randomisation(
-    first: Counts, second: Counts, *, resamples: int = RESAMPLES, seed: int = 0
+    first: Counts, second: Counts, of: Of, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, bool]:
     """Two-sided p-value of the difference, and whether it is exact.
 
@@ -114,7 +122,7 @@ def randomisation(
     """
     change = (second - first).astype(np.float64)
     totals = first.sum(0), second.sum(0)
-    seen = abs(float(f1_of(totals[1]) - f1_of(totals[0])))
+    seen = abs(float(of(totals[1]) - of(totals[0])))
     # Units in which the systems agree swap without effect.
     change = change[change.any(axis=1)]
     exact = 2 ** min(len(change), 62) <= resamples
@@ -122,7 +130,7 @@ def randomisation(
     as_far = drawn = 0
     for swap in swaps:
         moved = swap @ change
-        differences = f1_of(totals[1] - moved) - f1_of(totals[0] + moved)
+        differences = of(totals[1] - moved) - of(totals[0] + moved)
         as_far += int((np.abs(differences) >= seen - TIE).sum())
         drawn += len(swap)
     # The text as it is counts as one of the resamples.
@@ -132,13 +140,14 @@ def randomisation(
 def bootstrap_interval(
     first: Counts,
     second: Counts,
+    of: Of,
     *,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = 0,
 ) -> tuple[float, float]:
     """Percentile interval of the difference over texts of as many units, drawn with replacement."""
-    units = len(first)
+    units, width = first.shape
     random = np.random.default_rng([seed, 1])
     both = np.concatenate([first, second], axis=1).astype(np.float64)
     differences: list[Floats] = []
@@ -147,7 +156,7 @@ def bootstrap_interval(
         drawn += np.arange(rows)[:, None] * units
         weights = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units)
         totals = weights.astype(np.float64) @ both
-        differences.append(f1_of(totals[:, 3:]) - f1_of(totals[:, :3]))
+        differences.append(of(totals[:, width:]) - of(totals[:, :width]))
     tail = (1 - level) / 2
     low, high = np.quantile(np.concatenate(differences), [tail, 1 - tail])
     return float(low), float(high)
@@ -186,3 +195,43 @@ def _blocks(units: int, resamples: int) -> Iterator[int]:
     rows = max(1, BLOCK // units)
     for start in range(0, resamples, rows):
         yield min(rows, resamples - start)
+
+
+# Over seeds ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with the interval in which it lies at `level`, from n numbers."""
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    n: int
+
+
+def t_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | None:
+    """The interval of the mean of independent numbers; None for fewer than three."""
+    n = len(values)
+    if n < FEWEST:
+        return None
+    mean = statistics.fmean(values)
+    half = _quantile(n - 1, level) * statistics.stdev(values) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, level, n)
+
+
+def paired_interval(
+    first: Sequence[float], second: Sequence[float], *, level: float = LEVEL
+) -> Interval | None:
+    """The interval of the mean difference, second less first, of numbers that belong together.
+
+    For runs of the same seeds, which see the same batches.
+    """
+    return t_interval([b - a for a, b in zip(first, second, strict=True)], level=level)
+
+
+def _quantile(freedom: int, level: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))

@@ -1,6 +1,6 @@
 """Can a difference be trusted: each row against its baseline, over seeds and over text.
 
-Two questions are kept apart. Would another seed tell the same? The t interval over the differences
+Two questions are kept apart. Would another seed give the same? The t interval over the differences
 of runs with equal seeds answers it, from three seeds on. Would another text? Paired resampling of
 documents answers it (sentences where there are no documents): within each seed, and pooled, a
 document's counts summed over seeds. p-values of a table's rows are adjusted by Holm for each split.
@@ -18,26 +18,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from featbert.analysis.baselines import baseline_of
+from featbert.analysis.compare import Comparison, Row, baseline_of
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
+    Interval,
     PairedTest,
     by_unit,
     holm,
+    paired_interval,
     paired_test,
 )
-from featbert.analysis.rows import Row
-from featbert.analysis.seeds import Interval, paired_interval
 from featbert.errors import FeatbertError
 from featbert.io import replacing
 from featbert.progress import track
 from featbert.runs.run import Run
-
-if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison
 
 FOLDER = ".statistics"
 VERSION = 1
@@ -50,9 +46,9 @@ class Difference:
     Attributes:
         row, baseline: names of rows.
         split: "dev" or "test".
-        seeds: that both have; what follows is of their runs alone.
+        seeds: that both have; what follows is of their runs only.
         units: what was resampled: "documents" or "sentences".
-        over_seeds: mean F1 difference with its t interval, None for fewer than three seeds.
+        over_seeds: mean difference with its t interval, None for fewer than three seeds.
         by_seed: the test of each seed's pair of runs, in the order of `seeds`.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
@@ -70,7 +66,7 @@ class Difference:
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
-    """The comparison with its `differences`; what cannot be tested is told in its notes."""
+    """The comparison with its `differences`; what cannot be tested is in its notes."""
     found: list[Difference] = []
     notes: list[str] = []
     for split in comparison.splits:
@@ -95,20 +91,20 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
     seeds = tuple(sorted(ours.keys() & theirs.keys()))
     if not seeds:
         raise FeatbertError(
-            f"seeds in common with {base.name} expected, found "
+            f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
     pairs = [(theirs[seed], ours[seed]) for seed in seeds]
-    f1 = [
-        [run.record.scores[split].values["f1"] for run in side] for side in zip(*pairs, strict=True)
-    ]
+    base_scores, scores = (
+        [run.record.score(split) or 0.0 for run in side] for side in zip(*pairs, strict=True)
+    )
     tests = _Tests(split, resamples)
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
         seeds=seeds,
-        over_seeds=paired_interval(*f1),
+        over_seeds=paired_interval(base_scores, scores),
         by_seed=tuple(tests.of([pair]) for pair in pairs),
         pooled=tests.of(pairs),
         units=tests.units(pairs[0][0]),
@@ -125,7 +121,7 @@ def _adjusted(tested: Sequence[Difference]) -> list[Difference]:
 
 
 class _Tests:
-    """Paired tests on one split; predictions are read once, results are kept beside the runs."""
+    """Paired tests on one split; predictions are read once, results are kept with the runs."""
 
     def __init__(self, split: str, resamples: int) -> None:
         self.split, self.resamples = split, resamples
@@ -140,7 +136,8 @@ class _Tests:
             sum(counts[1:], counts[0])
             for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
         )
-        found = paired_test(first, second, resamples=self.resamples)
+        of = pairs[0][0].task.measure.of
+        found = paired_test(first, second, of, resamples=self.resamples)
         _keep(kept, json.dumps(dataclasses.asdict(found)))
         return found
 
@@ -155,12 +152,12 @@ class _Tests:
 
     def _key(self, pairs: Sequence[tuple[Run, Run]]) -> str:
         hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
-        told = json.dumps([VERSION, self.resamples, pairs[0][0].record.signature.scorer, hashes])
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        key = json.dumps([VERSION, self.resamples, pairs[0][0].record.signature.scorer, hashes])
+        return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def unit_counts(run: Run, split: str) -> Counts:
-    """(U, 3) correct, predicted, gold entities of each document, or sentence without documents."""
+    """(U, K) counts of each document, or sentence without documents."""
     found = run.predictions(split)
     counts = run.task.counts(found.gold, found.predicted)
     if not any(found.documents):
@@ -187,7 +184,7 @@ def _keep(path: Path, text: str) -> None:
 
 
 def _read_kept(path: Path) -> PairedTest | None:
-    """A test as it was kept; None where there is none, or one that nobody kept."""
+    """A test as it was kept, or None."""
     try:
         data = json.loads(path.read_text("utf-8"))
         return PairedTest(**data)

@@ -1,57 +1,95 @@
-"""Transfer matrices: trained on each language (rows), scored on all of them (columns).
+"""Transfer matrices: each way of training, trained on each corpus and scored on all.
 
-A matrix holds the runs of one approach, one layer combination and one table of settings; its rows
-differ in the corpus alone. The cell of a row's own data comes from the runs' own records, the
-others from evaluation records. A column is one text with one set of tags, so no two cells of it
-were scored on different gold. Runs that `compare` keeps apart for their encoder, context or scorer
-are kept apart here too; only the corpus is free.
+Rows are what was trained on, columns what was evaluated on. A cell on the corpus that its row was
+trained on has the scores of the runs' own records; the others come from their evaluations.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.labels import Naming, name_rows, row_key
-from featbert.analysis.ordering import by_value
-from featbert.analysis.rows import Row, build_row
-from featbert.analysis.transfer_cells import (
-    TransferCell,
-    other_cell,
-    own_cell,
-    zero_shot_average,
+from featbert.analysis.compare import (
+    Naming,
+    Row,
+    Statistic,
+    build_row,
+    by_value,
+    name_rows,
+    row_key,
+    way_order,
 )
-from featbert.analysis.transfer_data import (
-    Data,
-    DataKey,
-    ScoredRun,
-    all_data,
-    distinct,
-    key_of,
-    read_scored,
-)
-from featbert.analysis.transfer_notes import matrix_notes, run_notes
-from featbert.encoders.layers import NAMES
+from featbert.errors import InputError
+from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.grouping import CONDITIONS, comparable_key, freed_keys
+from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
+from featbert.tasks.base import Task
 from featbert.text import natural
 
+if TYPE_CHECKING:
+    import pandas
+
+# Fingerprints of a text and of its tags, before any mapping of types.
+DataKey = tuple[str, str]
 _CORPUS = freed_keys(["corpus"])
 
 
 @dataclass(frozen=True)
-class TransferRow:
-    """What was trained on one corpus.
+class Data:
+    """What a column is scored on: one split of one corpus.
 
     Attributes:
-        label: as its own column is called, if there is one.
-        trained: the runs over seeds.
-        cells: by column; None where no run was scored on that data.
-        average: mean over the cells on other data of their means ("zero-shot"), None without any.
-        average_sd: sample standard deviation over seeds of each seed's own average; None where
-            those cells do not share two seeds or more.
+        label: its language where known, else its corpus; where several go by one label, the
+            corpus in parentheses, and 8 hex digits of each fingerprint where that is not enough.
+        text, tags: fingerprints, before any mapping of types.
+    """
+
+    label: str
+    language: str | None
+    corpus: str
+    text: str
+    tags: str
+    sentences: int
+    words: int
+
+
+@dataclass(frozen=True)
+class TransferCell:
+    """The runs of a row on the data of a column.
+
+    Attributes:
+        score: the task's measure in [0, 1], in the order of `seeds` and `runs`.
+        seeds, runs: of those of the row's runs that were scored on this data.
+        own: whether it is the corpus that they were trained on, with no type mapped.
+        mapping: what types were called instead before scoring; "O" takes a type out.
+        unseen_types: types of the data that the runs were never taught.
+        absent_types: types the runs were taught that the data has not.
+    """
+
+    score: Statistic
+    seeds: tuple[int, ...]
+    runs: tuple[str, ...]
+    own: bool
+    mapping: Mapping[str, str]
+    unseen_types: tuple[str, ...]
+    absent_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TransferRow:
+    """The runs that were trained on one corpus.
+
+    Attributes:
+        label: as of the column of that corpus.
+        trained: the runs as a row of a comparison.
+        cells: by column; None where no run was scored on it.
+        average: mean over the cells on other data of their means; None without any.
+        average_sd: its spread over seeds, None where the cells do not share two seeds or more.
     """
 
     label: str
@@ -66,7 +104,7 @@ class TransferMatrix:
     """One way of training, on each language and scored on all.
 
     Attributes:
-        label: as in a comparison: the layers or `fine-tuning`, and what tells it from others.
+        label: as in a comparison.
         settings: that all its runs share.
         encoder_layers: transformer layers L of the encoder.
         split: which split of each corpus the columns are.
@@ -76,6 +114,7 @@ class TransferMatrix:
     """
 
     label: str
+    task: Task
     tuning: str
     layers: str | None
     settings: Mapping[str, Any]
@@ -93,8 +132,8 @@ class TransferMatrix:
     def encoding(self) -> str:
         """Encoder, context, and casing where it is not the text's own."""
         casing = self.key.get("casing", "original")
-        told = f"{self.model} · context: {self.context}"
-        return told if casing == "original" else f"{told} · casing: {casing}"
+        encoding = f"{self.model} · context: {self.context}"
+        return encoding if casing == "original" else f"{encoding} · casing: {casing}"
 
     @property
     def trained_on(self) -> tuple[str, ...]:
@@ -108,41 +147,122 @@ class TransferMatrix:
 
     @property
     def means(self) -> tuple[tuple[float | None, ...], ...]:
-        """(rows, columns) mean F1 in [0, 1], None where nothing was scored."""
-        return tuple(tuple(c.f1.mean if c else None for c in row.cells) for row in self.rows)
+        """(rows, columns) mean score in [0, 1], None where nothing was scored."""
+        return tuple(tuple(c.score.mean if c else None for c in row.cells) for row in self.rows)
 
     @property
     def own(self) -> tuple[tuple[bool, ...], ...]:
         """(rows, columns) whether a cell's data is of the corpus that its row was trained on."""
         return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
 
+    def frame(self) -> pandas.DataFrame:
+        """A line a cell and seed: `trained_on`, `evaluated_on`, `seed`, `run`, `own`, `value`."""
+        import pandas
+
+        return pandas.DataFrame(
+            {
+                "matrix": self.label,
+                "trained_on": row.label,
+                "evaluated_on": column.label,
+                "seed": seed,
+                "run": run,
+                "own": cell.own,
+                "mapping": named_mapping(cell.mapping),
+                "value": value,
+            }
+            for row in self.rows
+            for column, cell in zip(self.columns, row.cells, strict=True)
+            if cell is not None
+            for seed, run, value in zip(cell.seeds, cell.runs, cell.score.values, strict=True)
+        )
+
 
 def transfer_matrices(runs: Iterable[Run], *, split: str = "test") -> list[TransferMatrix]:
     """A matrix for each way of training that has two columns or more.
 
-    In the order of a comparison: encoders and contexts by name, then features by layer
-    combination, then fine-tuning. Reads every evaluation of every run.
+    In the order of a comparison: encoders and contexts by name, then by tuning and layer
+    combination. Reads every evaluation of every run.
 
     Args:
         runs: finished runs, such as `find_runs(directory)`.
-        split: "test", "dev", or another split that runs were evaluated on.
+        split: any split that runs were evaluated on.
 
     Raises:
-        InputError: an evaluation is damaged, or is another run's.
+        InputError: an evaluation is another run's.
     """
     by_folder = {run.folder.absolute(): run for run in runs}
     tables: dict[tuple[object, ...], list[Run]] = {}
     for run in sorted(by_folder.values(), key=lambda run: natural(run.name)):
-        tables.setdefault(tuple(_shared_key(run).items()), []).append(run)
+        tables.setdefault((run.record.task, *_shared_key(run).items()), []).append(run)
     ordered = sorted(tables.values(), key=_place_of_table)
     return [matrix for members in ordered for matrix in _matrices(members, split)]
 
 
+def named_mapping(mapping: Mapping[str, str]) -> str:
+    """`GPE as LOC, MISC taken out`, or "" where no type is mapped."""
+    return ", ".join(
+        f"{old} taken out" if new == "O" else f"{old} as {new}"
+        for old, new in mapping.items()
+        if old != new
+    )
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A run with all that it was scored on in one split; `notes`: what was left out."""
+
+    run: Run
+    own: SplitIdentity | None
+    evaluations: tuple[EvaluationRecord, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def own_key(self) -> DataKey | None:
+        return _key(self.own) if self.own else None
+
+    def on(self, key: DataKey) -> list[EvaluationRecord]:
+        """Evaluations on this data, the newest first."""
+        found = [e for e in self.evaluations if _key(e.identity) == key]
+        return sorted(found, key=lambda e: e.started, reverse=True)
+
+
+def _key(identity: SplitIdentity) -> DataKey:
+    return identity.text, identity.tags
+
+
+def _read(run: Run, split: str) -> _Scored:
+    """A run with its evaluations on `split` by its own scorer."""
+    record = run.record
+    kept, notes = [], []
+    splits = record.signature.splits
+    learned = {splits[name].text for name in record.trained_on if name in splits}
+    for path in evaluation_files(run):
+        try:
+            evaluation = read_evaluation(path)
+        except InputError as error:
+            notes.append(f"left out, an evaluation that cannot be read: {error}")
+            continue
+        if evaluation.run not in (run.name, record.name):
+            raise InputError(
+                f"{path} is an evaluation of another run, {evaluation.run}; "
+                f"evaluate {run.name} again"
+            )
+        if evaluation.split != split:
+            continue
+        if evaluation.identity.text in learned:
+            notes.append(f"{run.name} learned from the text of {evaluation.corpus} {split}")
+        if evaluation.scorer == record.signature.scorer:
+            kept.append(evaluation)
+        else:
+            what = f"{run.name} on {evaluation.corpus}"
+            notes.append(f"left out: {what}, which was scored by {evaluation.scorer}")
+    own = record.signature.splits.get(split) if split in record.scores else None
+    return _Scored(run, own, tuple(kept), tuple(notes))
+
+
 def _shared_key(run: Run) -> dict[str, str]:
     """The part of the comparable key that a matrix does not free."""
-    key = comparable_key(run.record)
-    # A corpus without test has a row all the same; only its own cell is empty.
-    return {part: v for part, v in key.items() if part not in _CORPUS and part != "splits"}
+    return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
 
 
 def _place_of_table(runs: Sequence[Run]) -> tuple[object, ...]:
@@ -152,15 +272,15 @@ def _place_of_table(runs: Sequence[Run]) -> tuple[object, ...]:
 
 def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
     """The matrices of runs that agree in encoder, context and scorer."""
-    scored = [read_scored(run, split) for run in runs]
-    data = all_data(scored)
-    groups: dict[tuple[object, ...], list[ScoredRun]] = {}
+    scored = [_read(run, split) for run in runs]
+    data = _all_data(scored)
+    groups: dict[tuple[object, ...], list[_Scored]] = {}
     for one in scored:
         groups.setdefault(_way(one.run), []).append(one)
     # Ways of training are named like the rows of one comparison; which corpus a run was trained
     # on is for the rows of its matrix to say.
-    stand_ins = [[_without_corpus(group[0].run)] for group in groups.values()]
-    named = zip(groups.values(), name_rows(stand_ins, frozenset()), strict=True)
+    examples = [[_without_corpus(group[0].run)] for group in groups.values()]
+    named = zip(groups.values(), name_rows(examples, frozenset()), strict=True)
     for group, naming in sorted(named, key=lambda pair: _place_of_way(*pair)):
         matrix = _matrix(group, naming, data, split)
         if len(matrix.columns) > 1:
@@ -168,12 +288,10 @@ def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
 
 
 def _way(run: Run) -> tuple[object, ...]:
-    """What the runs of a matrix share beside the comparable key: what runs of a row share, less
-    the corpus."""
+    """What the runs of a matrix share: what runs of a row share, less the corpus."""
     signature = run.record.signature
     conditions = [getattr(signature, name, None) for name in CONDITIONS if name != "train"]
-    tuning, layers, settings, *_ = row_key(run, frozenset())
-    return tuning, layers, settings, *conditions
+    return *row_key(run, frozenset())[:4], *conditions
 
 
 def _without_corpus(run: Run) -> Run:
@@ -181,80 +299,188 @@ def _without_corpus(run: Run) -> Run:
     return Run(run.folder, dataclasses.replace(run.record, signature=signature))
 
 
-def _place_of_way(group: Sequence[ScoredRun], naming: Naming) -> tuple[object, ...]:
+def _place_of_way(group: Sequence[_Scored], naming: Naming) -> tuple[object, ...]:
     record = group[0].run.record
-    name = record.layers or ""
-    order = NAMES.index(name) if name in NAMES else len(NAMES)
     settings = [by_value(value) for value in naming.differing.values()]
-    return record.tuning == "full", order, natural(name), settings, natural(naming.label)
+    return *way_order(record.tuning, record.layers), settings, natural(naming.label)
 
 
 def _matrix(
-    scored: Sequence[ScoredRun], naming: Naming, data: Mapping[DataKey, Data], split: str
+    scored: Sequence[_Scored], naming: Naming, data: Mapping[DataKey, Data], split: str
 ) -> TransferMatrix:
-    by_row: dict[tuple[object, ...], list[ScoredRun]] = {}
+    by_row: dict[tuple[object, ...], list[_Scored]] = {}
     for one in scored:
         by_row.setdefault(row_key(one.run, _CORPUS), []).append(one)
     members = list(by_row.values())
     labels = _row_labels([group[0] for group in members], data)
     named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
     columns = _columns([group for _, group in named], data)
-    first = scored[0].run.record
-    matrix = TransferMatrix(
+    first = scored[0].run
+    rows = tuple(_row(label, group, columns, split) for label, group in named)
+    return TransferMatrix(
         label=naming.label,
-        tuning=first.tuning,
-        layers=first.layers,
-        settings=first.settings,
+        task=first.task,
+        tuning=first.record.tuning,
+        layers=first.record.layers,
+        settings=first.record.settings,
         model=", ".join(dict.fromkeys(s.run.record.signature.model for s in scored)),
-        encoder_layers=first.signature.encoder_layers,
-        context=first.signature.context,
-        scorer=first.signature.scorer,
+        encoder_layers=first.record.signature.encoder_layers,
+        context=first.record.signature.context,
+        scorer=first.record.signature.scorer,
         split=split,
-        key=_shared_key(scored[0].run),
+        key=_shared_key(first),
         columns=columns,
-        rows=tuple(_row(label, group, columns, split) for label, group in named),
-        notes=(),
+        rows=rows,
+        notes=(*_notes(rows, columns), *(note for one in scored for note in one.notes)),
     )
-    return dataclasses.replace(matrix, notes=(*matrix_notes(matrix), *run_notes(matrix, scored)))
 
 
-def _row_labels(firsts: Sequence[ScoredRun], data: Mapping[DataKey, Data]) -> list[str]:
+def _row_labels(firsts: Sequence[_Scored], data: Mapping[DataKey, Data]) -> list[str]:
     """A row is called like its own column; two on one corpus by the size of what they read."""
 
-    def base(one: ScoredRun) -> str:
+    def base(one: _Scored) -> str:
         signature = one.run.record.signature
         own = one.own_key
         return data[own].label if own else signature.language or signature.corpus
 
-    def sized(one: ScoredRun) -> str:
+    def sized(one: _Scored) -> str:
         train = one.run.record.signature.splits.get("train")
         return f"{base(one)} ({train.sentences} sentences)" if train else base(one)
 
-    def exact(one: ScoredRun) -> str:
+    def exact(one: _Scored) -> str:
         train = one.run.record.signature.splits.get("train")
         return f"{sized(one)} {train.text[:8]}/{train.tags[:8]}" if train else one.run.name
 
-    return distinct(firsts, base, sized, exact)
+    return _distinct(firsts, base, sized, exact)
 
 
 def _columns(
-    members: Sequence[Sequence[ScoredRun]], data: Mapping[DataKey, Data]
+    members: Sequence[Sequence[_Scored]], data: Mapping[DataKey, Data]
 ) -> tuple[Data, ...]:
     """What the rows own, in their order, then what else they were scored on, by label."""
     own = [one.own_key for group in members for one in group if one.own_key is not None]
-    others = {key_of(e.identity) for group in members for one in group for e in one.evaluations}
+    others = {_key(e.identity) for group in members for one in group for e in one.evaluations}
     ordered = sorted(others - {*own}, key=lambda key: natural(data[key].label))
     return tuple(data[key] for key in dict.fromkeys([*own, *ordered]))
 
 
-def _row(
-    label: str, group: Sequence[ScoredRun], columns: Sequence[Data], split: str
-) -> TransferRow:
-    trained = build_row([s.run for s in group], label=label, varied={}, differing={}, cell={})
+def _row(label: str, group: Sequence[_Scored], columns: Sequence[Data], split: str) -> TransferRow:
+    trained = build_row([s.run for s in group], label)
     by_folder = {s.run.folder: s for s in group}
     kept = [by_folder[run.folder] for run in trained.runs]
+    own = kept[0].own_key
     cells = tuple(
-        own_cell(kept, split) if kept[0].own_key == column.key else other_cell(kept, column.key)
-        for column in columns
+        _own_cell(trained, split)
+        if own == (c.text, c.tags)
+        else _other_cell(kept, (c.text, c.tags))
+        for c in columns
     )
-    return TransferRow(label, trained, cells, *zero_shot_average(cells))
+    return TransferRow(label, trained, cells, *_average(cells))
+
+
+def _own_cell(trained: Row, split: str) -> TransferCell:
+    score = trained.score(split)
+    assert score is not None
+    runs = tuple(run.name for run in trained.runs)
+    return TransferCell(score, trained.seeds, runs, True, {}, (), ())
+
+
+def _other_cell(kept: Sequence[_Scored], key: DataKey) -> TransferCell | None:
+    """The cell of other data, None where no run was scored on it.
+
+    All its scores have one mapping of types, that of the newest evaluation: a mean over seeds
+    that were scored differently would be a mean of nothing.
+    """
+    found = [(one.run, evaluation) for one in kept for evaluation in one.on(key)]
+    if not found:
+        return None
+    mapping = max((evaluation for _, evaluation in found), key=lambda e: e.started).mapping
+    by_seed: dict[int, tuple[Run, EvaluationRecord]] = {}
+    for run, evaluation in found:
+        if evaluation.mapping == mapping:
+            by_seed.setdefault(run.record.seed, (run, evaluation))
+    pairs = [by_seed[seed] for seed in sorted(by_seed)]
+    return TransferCell(
+        score=Statistic.of([e.scores.values[run.task.measure.key] for run, e in pairs]),
+        seeds=tuple(sorted(by_seed)),
+        runs=tuple(run.name for run, _ in pairs),
+        own=False,
+        mapping=mapping,
+        unseen_types=tuple(sorted({name for _, e in pairs for name in e.unseen_types})),
+        absent_types=tuple(sorted({name for _, e in pairs for name in e.absent_types})),
+    )
+
+
+def _average(cells: Sequence[TransferCell | None]) -> tuple[float | None, float | None]:
+    """Mean over the cells on other data, and its sample standard deviation over seeds."""
+    others = [cell for cell in cells if cell is not None and not cell.own]
+    if not others:
+        return None, None
+    mean = statistics.fmean(cell.score.mean for cell in others)
+    if len({cell.seeds for cell in others}) > 1:
+        return mean, None
+    by_seed = [statistics.fmean(v) for v in zip(*(c.score.values for c in others), strict=True)]
+    return mean, Statistic.of(by_seed).sd
+
+
+def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str]:
+    """Cells that are missing, have other seeds or types than their row, or were mapped."""
+    for row in rows:
+        for column, cell in zip(columns, row.cells, strict=True):
+            where = f"{row.label} on {column.label}"
+            if cell is None:
+                yield f"{where}: not evaluated"
+                continue
+            if cell.seeds != row.trained.seeds:
+                yield f"{where}: of seeds {', '.join(map(str, cell.seeds))} only"
+            if cell.unseen_types:
+                yield f"{where}: never taught {', '.join(cell.unseen_types)}"
+            if cell.absent_types:
+                yield f"{where}: the data has no {', '.join(cell.absent_types)}"
+            if mapped := named_mapping(cell.mapping):
+                yield f"{where}: scored with {mapped}"
+        if row.trained.left_out:
+            names = ", ".join(run.name for run in row.trained.left_out)
+            yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
+
+
+def _all_data(scored: Iterable[_Scored]) -> dict[DataKey, Data]:
+    """All data that anything was scored on, by key, with distinct labels."""
+    scored = list(scored)
+    # Those that were trained on it know best what a corpus is called.
+    found = [
+        (s.own, s.run.record.signature.language, s.run.record.signature.corpus)
+        for s in scored
+        if s.own is not None
+    ]
+    found += [(e.identity, e.language, e.corpus) for s in scored for e in s.evaluations]
+    data: dict[DataKey, Data] = {}
+    for identity, language, corpus in found:
+        key = _key(identity)
+        known = data.get(key)
+        if known is None:
+            data[key] = Data("", language, corpus, *key, identity.sentences, identity.words)
+        elif known.language is None:
+            data[key] = dataclasses.replace(known, language=language)
+    labels = _distinct(
+        list(data.values()),
+        lambda d: d.language or d.corpus,
+        lambda d: f"{d.language} ({d.corpus})" if d.language else d.corpus,
+        lambda d: f"{d.language or d.corpus} ({d.corpus} {d.text[:8]}/{d.tags[:8]})",
+    )
+    return {
+        key: dataclasses.replace(one, label=label)
+        for (key, one), label in zip(data.items(), labels, strict=True)
+    }
+
+
+def _distinct(things: Sequence[Any], *namings: Callable[[Any], str]) -> list[str]:
+    """Each thing's name by the first of the namings that gives it to no other thing."""
+    labels = [namings[0](thing) for thing in things]
+    for naming in namings[1:]:
+        counts = Counter(labels)
+        labels = [
+            naming(thing) if counts[label] > 1 else label
+            for thing, label in zip(things, labels, strict=True)
+        ]
+    return labels

@@ -12,9 +12,14 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.reporting import check_report, write_html
-from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
+from featbert.cli.showing import (
+    published_matrices_of,
+    published_of,
+    shown,
+    told_figures,
+    write_figures,
+)
 from featbert.errors import InputError, MissingError
-from featbert.report.searches import search_line
 from featbert.text import counted
 
 if TYPE_CHECKING:
@@ -50,8 +55,7 @@ def compare(
         typer.Option(
             "--show",
             metavar="SCORE",
-            help="Score beside entity F1: precision, recall, word_f1, strict_f1 or word_accuracy; "
-            "may be given several times.",
+            help="Further score, such as precision or word_f1; may be given several times.",
             autocompletion=completion.scores,
         ),
     ] = None,
@@ -60,7 +64,7 @@ def compare(
         typer.Option(
             "--published",
             metavar="TABLE",
-            help="Published table to set beside it, such as devlin2019-table7.",
+            help="Published table to show with it, such as devlin2019-table7.",
             autocompletion=completion.published,
         ),
     ] = None,
@@ -91,7 +95,7 @@ def compare(
     scorers: Annotated[
         bool,
         typer.Option(
-            "--scorers", help="Scores also in strict mode and by word, and where they disagree."
+            "--scorers", help="Scores also by the task's other scorers, and where they disagree."
         ),
     ] = False,
     by: Annotated[
@@ -99,7 +103,7 @@ def compare(
         typer.Option(
             "--by",
             metavar="FACET",
-            help="Scores also by type, length, seen (in train) or sentence.",
+            help="Scores also by a facet, such as type or length; may be given several times.",
             autocompletion=completion.facets,
         ),
     ] = None,
@@ -114,22 +118,19 @@ def compare(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Set finished runs side by side: quality over seeds, and cost.
+    """Compare finished runs: quality over seeds, and cost.
 
     Without names, one table for each group of comparable runs: same text and tags, encoder,
     context and scorer. Runs that are named must fit together.
     """
-    from featbert.analysis.breakdowns import check_facets, with_breakdowns
+    from featbert.analysis.breakdown import check_facets, with_breakdowns, with_scorers
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs
     from featbert.analysis.cost import with_costs
-    from featbert.analysis.reproduction import reproduce
-    from featbert.analysis.scorers import with_scorers
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.analysis.transfer_published import published_matrices
+    from featbert.report.tables import check_show, search_line
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
-    from featbert.runs.published import published_table
     from featbert.runs.record import read_record
     from featbert.runs.run import Run, find_runs
     from featbert.runs.usable import find_run
@@ -137,8 +138,6 @@ def compare(
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
-    if by:
-        check_facets(by)
     o.check_figures(figures, figure)
     if report is not None:
         check_report(report)
@@ -146,13 +145,13 @@ def compare(
     asked: ExperimentRecord | None = None
     if experiment is not None:
         if runs:
-            raise InputError("run names or --experiment expected, found both; leave one out")
+            raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
         one = compare_runs(found, vary=[*asked.vary, *freed], baseline=baseline)
-        reproductions, lines = reproductions_of(one, asked.published)
+        beside, lines = published_of(one, asked.published)
         lines = [*(search_line(search) for search in asked.searches), *lines]
-        comparisons = [dataclasses.replace(one, reproductions=reproductions)]
+        comparisons = [dataclasses.replace(one, published=beside)]
         show = show or asked.show
         if asked.missing:
             lines.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
@@ -163,9 +162,9 @@ def compare(
     else:
         everything = find_runs(runs_dir)
         if not everything.runs:
-            told = "; ".join(everything.notes)
+            why = "; ".join(everything.notes)
             raise MissingError(
-                f"finished runs expected in {runs_dir}, found none{': ' + told if told else ''}; "
+                f"no finished runs in {runs_dir}{': ' + why if why else ''}; "
                 "featbert train and featbert finetune make them"
             )
         if freed:
@@ -173,6 +172,9 @@ def compare(
         else:
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
+    for comparison in comparisons:
+        check_show(show or (), comparison.task)
+        check_facets(by or (), comparison.task)
     if stats:
         from featbert.analysis.significance import with_significance
 
@@ -183,32 +185,30 @@ def compare(
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
-    by_language = {matrix.id for matrix in published_matrices()}
-    tables = [published_table(name) for name in published or () if name not in by_language]
     comparisons = [
-        dataclasses.replace(
-            c, reproductions=(*c.reproductions, *(reproduce(c, table) for table in tables))
-        )
-        for c in comparisons
+        dataclasses.replace(one, published=(*one.published, *published_of(one, published or ())[0]))
+        for one in comparisons
     ]
     matrices = [
         matrix
         for matrix in transfer_matrices(r for c in comparisons for row in c.rows for r in row.runs)
         if (asked.transfer if asked is not None else len(matrix.rows) > 1)
     ]
-    shown_beside = {*(published or ()), *(asked.published if asked is not None else ())}
-    beside = [m for m in published_matrices() if matrices and m.id in shown_beside]
-    text = shown(comparisons, format, notes, show=show or (), matrices=matrices, published=beside)
+    names = [*(published or ()), *(asked.published if asked is not None else ())]
+    by_language = published_matrices_of(names) if matrices else []
+    text = shown(
+        comparisons, format, notes, show=show or (), matrices=matrices, published=by_language
+    )
     typer.echo(text, nl=False)
     if figures is not None:
-        written = write_figures(figures, comparisons, matrices, beside, only=figure or ())
+        written = write_figures(figures, comparisons, matrices, by_language, only=figure or ())
         told_figures(figures, written, quiet=quiet)
     if report is not None:
         write_html(
             report,
             comparisons,
             matrices=matrices,
-            published=beside,
+            published=by_language,
             notes=notes,
             experiment=experiment,
             quiet=quiet,

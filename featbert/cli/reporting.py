@@ -12,8 +12,8 @@ from featbert.report.units import size
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
+    from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
-    from featbert.analysis.transfer_published import PublishedMatrix
 
 
 def check_report(path: Path) -> None:
@@ -34,15 +34,13 @@ def write_html(
     quiet: bool = False,
 ) -> None:
     """Tests, prices and parts the comparisons, and writes the page; says so on stderr."""
-    from featbert.analysis.breakdowns import with_breakdowns
+    from featbert.analysis.breakdown import with_breakdowns, with_scorers
     from featbert.analysis.cost import with_costs
-    from featbert.analysis.scorers import with_scorers
     from featbert.analysis.significance import with_significance
     from featbert.report.html.page import html_report, write_report
-    from featbert.tasks.entities import TASK
 
     told = [
-        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(TASK.facets))
+        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(one.task.facets))
         for one in comparisons
     ]
     title = f"{experiment}: features or fine-tuning?" if experiment else "Features or fine-tuning?"

@@ -13,11 +13,16 @@ from featbert.cli import options as o
 from featbert.cli.app import Watched, app
 from featbert.cli.meter import Meter
 from featbert.cli.reporting import check_report, write_html
-from featbert.cli.showing import reproductions_of, shown, told_figures, write_figures
+from featbert.cli.showing import (
+    published_matrices_of,
+    published_of,
+    shown,
+    told_figures,
+    write_figures,
+)
 from featbert.cli.text import count, printable, run_line
 from featbert.cli.watching import ExperimentWatch
 from featbert.errors import InputError
-from featbert.report.searches import search_line
 from featbert.report.units import size
 from featbert.text import counted
 
@@ -99,7 +104,6 @@ def run(
     meter.load_torch()
 
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.analysis.transfer_published import published_matrices
     from featbert.runs.execution import carry_out
     from featbert.runs.plan import plan_experiment
 
@@ -116,7 +120,7 @@ def run(
         outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
     comparison = _with_notes(outcome)
     matrices = transfer_matrices(outcome.runs) if experiment.transfer else []
-    beside = [m for m in published_matrices() if m.id in experiment.published]
+    beside = published_matrices_of(experiment.published) if matrices else []
     text = shown([comparison], format, show=experiment.show, matrices=matrices, published=beside)
     typer.echo(text, nl=False)
     if figures is not None:
@@ -147,15 +151,16 @@ def run(
 def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
     from featbert.analysis.outcome import comparison_of
+    from featbert.report.tables import search_line
     from featbert.runs.summary import search_record
 
     comparison = comparison_of(outcome)
     searches = [search_line(search_record(search)) for search in outcome.plan.searches]
-    reproductions, notes = reproductions_of(comparison, outcome.plan.experiment.published)
+    published, notes = published_of(comparison, outcome.plan.experiment.published)
     return dataclasses.replace(
         comparison,
         notes=(*comparison.notes, *searches, *notes),
-        reproductions=reproductions,
+        published=published,
     )
 
 
@@ -173,6 +178,7 @@ def _later(plan: ExperimentPlan) -> str:
 
 def _describe(plan: ExperimentPlan) -> str:
     """The plan as text: the stores and every run with its state."""
+    from featbert.report.tables import search_line
     from featbert.runs.summary import search_record
 
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]

@@ -17,7 +17,6 @@ from featbert.report.units import size
 from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.report.cells import Table
     from featbert.runs.run import Problem, Run
     from featbert.runs.unfinished import UnfinishedRun
 
@@ -49,25 +48,24 @@ def runs(
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
         return
-    from featbert.report.runs_table import runs_table
+    from featbert.report.rendering import as_text
+    from featbert.report.tables import runs_table
     from featbert.runs.run import find_runs
     from featbert.runs.unfinished import unfinished_run
 
     found = find_runs(runs_dir)
     if format == "json":
-        told = [
+        objects = [
             *(_finished_object(run) for run in found),
             *(_unfinished_object(unfinished_run(folder)) for folder in found.unfinished),
             *(_damaged_object(problem) for problem in found.problems),
         ]
-        typer.echo(json_lines(told))
+        typer.echo(json_lines(objects))
         return
     table = runs_table(found)
-    if not table.rows:
-        raise MissingError(
-            f"runs expected in {runs_dir}, found none; featbert train and finetune make them"
-        )
-    typer.echo(_drawn(table).rstrip("\n"))
+    if not len(table.frame):
+        raise MissingError(f"{runs_dir} holds no runs; featbert train and finetune make them")
+    typer.echo(as_text(table).rstrip("\n"))
 
 
 @runs_app.command(cls=Watched, epilog="Example: featbert runs show RUN")
@@ -86,7 +84,7 @@ def show(
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.runs.usable import find_run
 
-    typer.echo(printable_lines(_told(find_run(run, runs_dir or ctx.obj))), nl=False)
+    typer.echo(printable_lines(_facts(find_run(run, runs_dir or ctx.obj))), nl=False)
 
 
 @runs_app.command(cls=Watched, epilog="Example: featbert runs rm RUN")
@@ -145,7 +143,7 @@ def _finished_object(run: Run) -> dict[str, Any]:
         "corpus": r.signature.corpus,
         "model": r.signature.model,
         "seed": r.seed,
-        "f1": {split: r.score(split) for split in r.scores},
+        "scores": {split: r.score(split) for split in r.scores},
         "training_seconds": r.cost.training_seconds,
         "started": r.started,
     }
@@ -170,17 +168,11 @@ def _damaged_object(problem: Problem) -> dict[str, Any]:
     return {"run": problem.folder.name, "state": "damaged", "reason": problem.reason}
 
 
-def _told(run: Run) -> str:
+def _facts(run: Run) -> str:
     """All of a finished run, for people."""
-    from featbert.report.run_facts import epochs_table, run_facts, scores_table
+    from featbert.report.rendering import as_text
+    from featbert.report.tables import epochs_table, run_facts, run_scores_table
 
     facts = grid(["", ""], [(name, [value]) for name, value in run_facts(run)], justify="left")
-    parts = [f"{run.folder}\n", facts, _drawn(scores_table(run)), _drawn(epochs_table(run))]
+    parts = [f"{run.folder}\n", facts, as_text(run_scores_table(run)), as_text(epochs_table(run))]
     return "\n".join(part.strip("\n") + "\n" for part in parts)
-
-
-def _drawn(table: Table) -> str:
-    """A table's cells under its heads, without control characters."""
-    heads = [column.head for column in table.columns]
-    rows = [(name.text, [cell.text for cell in cells]) for name, *cells in table.rows]
-    return printable_lines(grid(heads, rows))

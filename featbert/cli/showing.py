@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featbert.cli.text import json_lines, printable
+from featbert.cli.text import printable
 from featbert.errors import InputError
 from featbert.progress import stage
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.reproduction import Reproduction
+    from featbert.analysis.published import PublishedFigures, PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
-    from featbert.analysis.transfer_published import PublishedMatrix
 
 FIGURE_FORMATS = (".png", ".pdf")
 
@@ -32,23 +31,19 @@ def shown(
 ) -> str:
     """The tables, as wide as the terminal where there is one, and coloured there.
 
-    Transfer matrices follow the comparison; in JSON they are its key `transfer`.
+    Transfer matrices follow the comparisons.
     """
     from featbert.report.rendering import render
 
-    if not matrices:
-        return render(comparisons, format, notes=notes, show=show, **_terminal(format))
-    from featbert.report.transfer_rendering import render_transfer
-
-    if format == "json":
-        import json
-
-        data = json.loads(render(comparisons, format, notes=notes))
-        data["transfer"] = json.loads(render_transfer(matrices, format, published=published))
-        return json_lines(data) + "\n"
-    terminal = _terminal(format)
-    tables = render(comparisons, format, notes=notes, show=show, **terminal)
-    return tables + "\n" + render_transfer(matrices, format, published=published, **terminal)
+    return render(
+        comparisons,
+        format,
+        notes=notes,
+        show=show,
+        matrices=matrices,
+        published=published,
+        **_terminal(format),
+    )
 
 
 def _terminal(format: str) -> dict[str, Any]:
@@ -57,27 +52,35 @@ def _terminal(format: str) -> dict[str, Any]:
     return {"width": shutil.get_terminal_size().columns, "color": True}
 
 
-def reproductions_of(
+def published_of(
     comparison: Comparison, names: Sequence[str]
-) -> tuple[tuple[Reproduction, ...], list[str]]:
-    """The published tables of an experiment beside it, and why some cannot stand there.
+) -> tuple[tuple[PublishedFigures, ...], list[str]]:
+    """The published tables of these names next to a comparison, and why some cannot be.
 
-    Tables by language are passed over: they stand beside the transfer matrices.
+    Tables by language are left to the transfer matrices.
     """
-    from featbert.analysis.reproduction import reproduce
-    from featbert.analysis.transfer_published import published_matrices
+    from featbert.analysis.published import is_by_language, published_figures
     from featbert.runs.published import published_table
 
-    by_language = {matrix.id for matrix in published_matrices()}
     found, notes = [], []
     for name in names:
-        if name in by_language:
+        table = published_table(name)
+        if is_by_language(table):
             continue
         try:
-            found.append(reproduce(comparison, published_table(name)))
+            found.append(published_figures(comparison, table))
         except InputError as error:
             notes.append(f"{name}: {error}")
     return tuple(found), notes
+
+
+def published_matrices_of(names: Sequence[str]) -> list[PublishedMatrix]:
+    """Those of the published tables that are by language."""
+    from featbert.analysis.published import is_by_language, published_matrix
+    from featbert.runs.published import published_table
+
+    found = map(published_table, dict.fromkeys(names))
+    return [published_matrix(table) for table in found if is_by_language(table)]
 
 
 def write_figures(

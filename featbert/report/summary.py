@@ -10,18 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.baselines import best_by_dev
-from featbert.analysis.learning import lead_line, leads, learning_points
-from featbert.analysis.seeds import FEWEST
+from featbert.analysis.compare import BASELINE, best_by_dev
+from featbert.analysis.curves import lead_line, leads, learning_points
+from featbert.analysis.resampling import FEWEST
 from featbert.report import units
-from featbert.report.significance_table import CLEAR, p_value
+from featbert.report.tables import CLEAR, p_value
 from featbert.runs.grouping import CONDITIONS
 from featbert.text import counted, in_percent
 
 if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison
+    from featbert.analysis.compare import Comparison, Row
     from featbert.analysis.cost import CostRow
-    from featbert.analysis.rows import Row
     from featbert.analysis.significance import Difference
 
 
@@ -56,8 +55,8 @@ def findings(comparison: Comparison) -> list[Finding]:
 def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     data = [lead_line(lead) for lead in leads(learning_points(rows))]
     rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
-    features = best_by_dev([row for row in rows if row.tuning == "none"])
-    tuned = best_by_dev([row for row in rows if row.tuning == "full"])
+    features = best_by_dev([row for row in rows if row.frozen])
+    tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
     if features is None or tuned is None:
         only = features or tuned
         if only is not None:
@@ -89,7 +88,7 @@ def _alone(row: Row, rows: Sequence[Row]) -> str:
 
 
 def _quality(features: Row, tuned: Row, split: str) -> str:
-    difference = tuned.splits[split].f1.mean - features.splits[split].f1.mean
+    difference = tuned.mean(split) - features.mean(split)
     names = "fine-tuning", "features"
     if units.points(difference) == units.points(0.0):
         verdict = "the two are equal."
@@ -116,9 +115,7 @@ def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
         return settings, *(row.signature.get(name) for name in (*CONDITIONS, "splits"))
 
     return [
-        row
-        for row in rows
-        if row.tuning == "none" and "dev" in row.splits and shared(row) == shared(best)
+        row for row in rows if row.frozen and "dev" in row.splits and shared(row) == shared(best)
     ]
 
 
@@ -236,9 +233,9 @@ def _where(comparison: Comparison, features: Row, tuned: Row, split: str) -> str
 
 
 def _layers(rows: Sequence[Row]) -> str:
-    ordered = sorted(rows, key=lambda row: row.splits["dev"].f1.mean)
+    ordered = sorted(rows, key=lambda row: row.mean("dev"))
     low, high = ordered[0], ordered[-1]
-    apart = high.splits["dev"].f1.mean - low.splits["dev"].f1.mean
+    apart = high.mean("dev") - low.mean("dev")
     return (
         f"The {len(rows)} rows on features lie {_points(apart)} apart on dev, from {low.label} "
         f"({_f1(low, 'dev')}) to {high.label} ({_f1(high, 'dev')})."
@@ -246,7 +243,7 @@ def _layers(rows: Sequence[Row]) -> str:
 
 
 def _f1(row: Row, split: str) -> str:
-    return units.percent(row.splits[split].f1.mean)
+    return units.percent(row.mean(split))
 
 
 def _points(difference: float) -> str:

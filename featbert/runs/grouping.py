@@ -10,22 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from featbert.data.corpus import SPLITS
 from featbert.errors import InputError, nearest
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.text import natural
 
-EVALUATED = ("dev", "test")
+EVALUATED = tuple(split for split in SPLITS if split != "train")
+_TEXTS = tuple(f"{split}.text" for split in EVALUATED)
+_TAGS = tuple(f"{split}.tags" for split in EVALUATED)
 
 # What `vary` can free, and the parts of the comparable key that each name frees.
 VARYABLE: dict[str, tuple[str, ...]] = {
     "casing": ("casing",),
     "context": ("context",),
-    "corpus": ("splits", "dev.text", "dev.tags", "test.text", "test.tags"),
+    "corpus": ("splits", *_TEXTS, *_TAGS),
     "model": ("encoder_weights", "encoder_files"),
     "scorer": ("scorer",),
-    "tags": ("dev.tags", "test.tags"),
-    "text": ("dev.text", "test.text"),
+    "tags": _TAGS,
+    "text": _TEXTS,
+}
+# Fields of the signature that stand for freed parts of the key: columns of a table that varies.
+VARIED: dict[str, tuple[str, ...]] = {
+    "corpus": (*_TEXTS, *_TAGS),
+    "model": ("encoder_weights",),
+    "context": ("context",),
+    "casing": ("casing",),
+    "scorer": ("scorer",),
 }
 
 # Parts of the signature outside the key. They keep rows apart, so runs that differ in them are
@@ -38,11 +49,12 @@ CONDITIONS = (
     "tag_scheme",
     "train",
 )
-_ALWAYS_FREE = ("approach", "layers", "seed", *CONDITIONS)
+_ALWAYS_FREE = ("tuning", "layers", "seed", *CONDITIONS)
 
 
-class IncomparableError(InputError):
-    """Runs that were asked into one table and do not belong there."""
+def same_data(split: str) -> tuple[str, str, str]:
+    """Parts of the key that identify the data of a split and how it was scored."""
+    return f"{split}.text", f"{split}.tags", "scorer"
 
 
 def comparable_key(record: RunRecord) -> dict[str, str]:
@@ -78,7 +90,7 @@ def unknown_vary(vary: Iterable[str], settings: Iterable[str]) -> list[str]:
 
 
 def check_vary(vary: Iterable[str], settings: Iterable[str]) -> None:
-    """Refuse what an experiment declares in `vary` and nobody knows.
+    """Refuses unknown names in what an experiment declares as `vary`.
 
     Args:
         vary: the declared names.
@@ -118,7 +130,7 @@ def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozenset[str]:
-    """Hold runs that were named one by one to the key.
+    """Checks that runs which were named one by one are comparable.
 
     Args:
         vary: names freed beside those that the runs declare.
@@ -127,7 +139,7 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
         The parts of the key that are free among them.
 
     Raises:
-        IncomparableError: names the parts that differ, their values, and which runs have them.
+        InputError: names the parts that differ, their values, and which runs have them.
     """
     freed = freed_keys([*vary, *(name for run in runs for name in run.record.vary)])
     keys = [comparable_key(run.record) for run in runs]
@@ -140,8 +152,8 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
             differing[part] = values
     if differing:
         told = "; ".join(_told(part, runs, keys) for part in differing)
-        raise IncomparableError(
-            f"comparable runs expected, these differ in {told}; {_advice(list(differing))}"
+        raise InputError(
+            f"the runs cannot share a table, they differ in {told}; {_advice(list(differing))}"
         )
     return freed
 

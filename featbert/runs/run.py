@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.errors import InputError, MissingError, nearest_path
-from featbert.lazy import late
 from featbert.progress import track
 from featbert.runs.record import RunRecord, read_record
 from featbert.tasks.base import Predictions, Task, get_task
@@ -36,8 +35,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What the run is, its scores and its cost, as notebooks show them."""
-        html: str = late("featbert.report.notebook", "run_html")(self)
-        return html
+        from featbert.report.tables import run_html
+
+        return run_html(self)
 
     @property
     def name(self) -> str:
@@ -116,8 +116,9 @@ class FoundRuns:
 
     def _repr_html_(self) -> str:
         """The runs with state, scores and time, as notebooks show them."""
-        html: str = late("featbert.report.notebook", "found_html")(self)
-        return html
+        from featbert.report.tables import found_html
+
+        return found_html(self)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -109,6 +109,7 @@ class Task(Protocol):
         scorer: who counts, with version; a part of every run's signature.
         measure: chooses the epoch; differences of it are tested.
         columns: every value that scores have, key to name for people; first the measure's.
+        scorers: those of the columns that are scorers of their own: key to name.
         facets: by name, the properties by which scores can be broken down.
     """
 
@@ -122,6 +123,8 @@ class Task(Protocol):
     def measure(self) -> Measure: ...
     @property
     def columns(self) -> Mapping[str, str]: ...
+    @property
+    def scorers(self) -> Mapping[str, str]: ...
     @property
     def facets(self) -> Mapping[str, Facet]: ...
 

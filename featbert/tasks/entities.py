@@ -76,6 +76,7 @@ class Entities:
         "word_f1": "word F1",
         "word_accuracy": "word accuracy",
     }
+    scorers: Mapping[str, str] = {"f1": "conlleval", "strict_f1": "strict", "word_f1": "word"}
     facets: Mapping[str, Facet] = {
         "type": Facet("entity type"),
         "length": Facet("words of the entity"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 
+from featbert.analysis.breakdown import judged_texts
 from featbert.analysis.compare import compare
-from featbert.analysis.disagreements import judged_texts
 from tests.report.html.judged import usual
 
 
@@ -69,5 +69,5 @@ def test_missing_predictions_are_told_and_the_rest_is_there(tmp_path) -> None:
     texts, notes = judged_texts(compare(runs)[0])
     assert [text.split for text in texts] == ["dev"]
     assert len(notes) == 1
-    assert "predictions of test expected" in notes[0]
+    assert "test.conll" in notes[0]
     shutil.rmtree(runs[0].folder)

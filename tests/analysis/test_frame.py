@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-
+import pandas
 import pytest
 
 from featbert.analysis.compare import compare, compare_runs
-from featbert.errors import MissingError
 from tests.analysis.records import make_run, make_seeds, usual_runs
-
-pandas = pytest.importorskip("pandas", reason="the pandas extra is not installed")
 
 
 def test_a_line_is_a_row_with_means_over_seeds() -> None:
     (comparison,) = compare(usual_runs())
-    frame = comparison.to_pandas()
+    frame = comparison.frame()
     assert list(frame["label"]) == [row.label for row in comparison.rows]
     last = frame.set_index("label").loc["last"]
     assert last["dev_f1_mean"] == pytest.approx((0.62 + 0.61 + 0.615) / 3)
     assert last["dev_f1_sd"] == pytest.approx(0.005)
     assert last["test_f1_mean"] == pytest.approx(0.565)
     assert last["test_f1_difference"] == pytest.approx(0.565 - (0.66 + 0.655 + 0.67 - 0.15) / 3)
-    assert (last["seeds"], last["approach"], last["baseline"]) == (3, "features", "fine-tuning")
+    assert (last["seeds"], last["tuning"], last["baseline"]) == (3, "none", "fine-tuning")
     assert last["training_seconds_mean"] == 41.0
     assert last["store_bytes"] == 99_000_000
     assert frame["is_baseline"].tolist() == [False, False, False, True]
@@ -30,33 +26,34 @@ def test_a_line_is_a_row_with_means_over_seeds() -> None:
 
 def test_what_a_row_has_not_is_missing() -> None:
     (comparison,) = compare([make_run("one", layers=None, test=None)])
-    line = comparison.to_pandas().iloc[0]
+    line = comparison.frame().iloc[0]
     for name in ("layers", "store_bytes", "extraction_seconds", "test_f1_mean", "dev_f1_sd"):
         assert pandas.isna(line[name]), name
     assert pandas.isna(line["dev_f1_difference"])  # it is the baseline
     assert line["dev_f1_mean"] == 0.6
 
 
-@pytest.mark.parametrize("by_seed", [False, True])
-def test_columns_and_their_types_do_not_depend_on_what_was_run(by_seed) -> None:
+@pytest.mark.parametrize("per", ["row", "run", "score"])
+def test_columns_and_their_types_do_not_depend_on_what_was_run(per) -> None:
     (usual,) = compare(usual_runs())
     (lone,) = compare([make_run("one", layers=None, test=None)])
-    some, other = (c.to_pandas(by_seed=by_seed).dtypes.to_dict() for c in (usual, lone))
+    some, other = (c.frame(per).dtypes.to_dict() for c in (usual, lone))
     shared = {name: kind for name, kind in some.items() if not name.startswith("setting_")}
     assert shared == other
-    assert {str(shared[name]) for name in ("store_bytes", "trained_parameters")} == {"Int64"}
+    if per != "score":
+        assert {str(shared[name]) for name in ("store_bytes", "trained_parameters")} == {"Int64"}
     assert str(shared["layers"]) == "string"
 
 
 def test_a_line_is_a_run_where_that_is_asked_for() -> None:
     (comparison,) = compare(usual_runs())
-    frame = comparison.to_pandas(by_seed=True).set_index("run")
+    frame = comparison.frame("run").set_index("run")
     assert len(frame) == 12
     for run in usual_runs():
         line, record = frame.loc[run.name], run.record
         assert (line["seed"], line["best_epoch"]) == (record.seed, record.best_epoch)
         assert line["dev_f1"] == record.scores["dev"].values["f1"]
-        assert line["test_strict_f1"] == record.scores["test"].strict.f1
+        assert line["test_strict_f1"] == record.scores["test"].values["strict_f1"]
         assert line["training_seconds"] == record.cost.training_seconds
     # To the baseline's run with the same seed, not to its mean.
     assert frame.loc["last-3", "dev_f1_difference"] == pytest.approx(0.615 - 0.67)
@@ -65,7 +62,7 @@ def test_a_line_is_a_run_where_that_is_asked_for() -> None:
 
 def test_seeds_that_the_baseline_lacks_have_no_difference() -> None:
     runs = [*make_seeds("tuned", [0.7], layers=None), *make_seeds("concat", [0.6, 0.5])]
-    frame = compare(runs)[0].to_pandas(by_seed=True).set_index("run")
+    frame = compare(runs)[0].frame("run").set_index("run")
     assert frame.loc["concat-1", "dev_f1_difference"] == pytest.approx(-0.1)
     assert pandas.isna(frame.loc["concat-2", "dev_f1_difference"])
 
@@ -75,7 +72,7 @@ def test_settings_in_which_rows_differ_are_columns_with_their_own_values() -> No
         make_run(f"tuned-{n}", layers=None, settings={"epochs": 4, "freeze_to": n})
         for n in (None, 2, 4)
     ]
-    frame = compare(runs)[0].to_pandas()
+    frame = compare(runs)[0].frame()
     assert sorted(frame["setting_freeze_to"].dropna()) == [2, 4]
     assert "setting_epochs" not in frame
 
@@ -85,14 +82,17 @@ def test_what_varies_is_told_as_the_tables_tell_it() -> None:
         make_run("a", vary=["context"]),
         make_run("b", vary=["context"], signature={"context": "document"}),
     ]
-    frame = compare_runs(runs).to_pandas()
+    frame = compare_runs(runs).frame()
     assert list(frame["context"]) == ["document", "sentence"]
     assert set(frame["corpus"]) == {"wikigold"}
 
 
-def test_without_pandas_one_line_says_what_to_install(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    (comparison,) = compare([make_run("a")])
-    with pytest.raises(MissingError, match=r"pip install 'featbert\[pandas\]'") as error:
-        comparison.to_pandas()
-    assert "\n" not in str(error.value)
+def test_the_tidy_frame_has_a_line_for_each_run_split_and_score() -> None:
+    (comparison,) = compare(usual_runs())
+    frame = comparison.frame("score")
+    assert len(frame) == 12 * 2 * len(comparison.task.columns)
+    table = frame.pivot_table(index="label", columns=["split", "score"], values="value")
+    for row in comparison.rows:
+        for split in comparison.splits:
+            for key in comparison.task.columns:
+                assert table.loc[row.label, (split, key)] == pytest.approx(row.mean(split, key))

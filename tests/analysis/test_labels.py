@@ -39,8 +39,8 @@ def test_rows_come_in_the_order_of_the_numbers_that_differ():
 
 
 def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
-    lstm = {"lstm_layers": 2, "lstm_size": 256, "epochs": 4}
-    probe = {"lstm_layers": 0, "epochs": 4}
+    lstm = {"body": "bilstm", "lstm_layers": 2, "lstm_size": 256, "epochs": 4}
+    probe = {"body": "linear", "epochs": 4}
     assert labels(
         make_run("a", layers="layer:2", layer_indices=[2], settings=probe),
         make_run("b", layers="layer:2", layer_indices=[2], settings=lstm),

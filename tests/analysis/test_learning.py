@@ -8,16 +8,13 @@ import statistics
 import pytest
 
 from featbert.analysis.compare import Comparison, compare, compare_runs
-from featbert.analysis.learning import (
+from featbert.analysis.curves import (
     lead_line,
     leads,
     learning_curves,
     learning_points,
-    trained_sentences,
 )
-from featbert.analysis.reproduction import reproduce
-from featbert.runs.published import published_table
-from tests.analysis.records import make_record, make_run, make_seeds
+from tests.analysis.records import make_run, make_seeds
 
 SHARES = (0.1, 0.25, 1.0)
 # Features win with little text, fine-tuning with more.
@@ -63,27 +60,18 @@ def test_a_line_has_a_point_for_each_share():
     assert [(p.series, p.share) for p in curve.points] == [
         (series, share) for series in ("concat_last4", "fine-tuning") for share in SHARES
     ]
-    assert [p.approach for p in curve.points[::3]] == ["features", "finetune"]
+    assert [p.tuning for p in curve.points[::3]] == ["none", "full"]
     assert [p.sentences.values for p in curve.points[:3]] == [(61, 62), (151, 152), (601, 602)]
     first = curve.points[0]
-    assert first.f1["dev"].mean == pytest.approx(0.41)
-    assert first.f1["dev"].sd == pytest.approx(statistics.stdev([0.40, 0.42]))
-    assert first.f1["test"].mean == pytest.approx(0.36)
+    assert first.scores["dev"].mean == pytest.approx(0.41)
+    assert first.scores["dev"].sd == pytest.approx(statistics.stdev([0.40, 0.42]))
+    assert first.scores["test"].mean == pytest.approx(0.36)
     assert (first.label, first.runs) == ("concat_last4 (train_share=0.1)", ("c0.1-1", "c0.1-2"))
 
 
 def test_rows_that_learned_from_as_much_make_no_curve():
     assert learning_curves(one(make_seeds("a", [0.5, 0.6]))) is None
     assert learning_curves(one(learned("a", [0.5], 0.25))) is None
-
-
-def test_an_older_run_learned_from_all_of_train():
-    runs = [*make_seeds("old", [0.7], settings={"epochs": 4}), *learned("new", [0.4], 0.1)]
-    curve = learning_curves(one(runs))
-    assert curve is not None
-    assert [(p.share, p.sentences.mean) for p in curve.points] == [(0.1, 61), (1.0, 600)]
-    both = make_record(trained_on=["train", "dev"])
-    assert trained_sentences(both) == 600 + 150
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():
@@ -152,7 +140,7 @@ def test_what_varies_by_declaration_parts_lines():
         for context in ("sentence", "document")
     }
     # Features are set against fine-tuning in the same context alone.
-    assert [(lead.features, lead.finetune) for lead in leads(curve.points)] == [
+    assert [(lead.features, lead.tuned) for lead in leads(curve.points)] == [
         (f"concat_last4 · {context}", f"fine-tuning · {context}")
         for context in ("document", "sentence")
     ]
@@ -161,9 +149,9 @@ def test_what_varies_by_declaration_parts_lines():
 def test_linear_probes_are_called_so():
     runs = [
         run
-        for size, f1 in ((2, 0.5), (0, 0.3))
+        for body, f1 in (("bilstm", 0.5), ("linear", 0.3))
         for share in (0.1, 1.0)
-        for run in learned(f"{size}-{share}", [f1], share, settings={"lstm_layers": size})
+        for run in learned(f"{body}-{share}", [f1], share, settings={"body": body})
     ]
     series = {point.series for point in learning_points(one(runs).rows)}
     assert series == {"concat_last4 (BiLSTM)", "concat_last4 (linear probe)"}
@@ -180,11 +168,11 @@ def test_who_is_ahead_with_how_much():
     curve = learning_curves(one(crossing()))
     assert curve is not None
     (lead,) = leads(curve.points)
-    assert (lead.features, lead.finetune, lead.split) == ("concat_last4", "fine-tuning", "dev")
+    assert (lead.features, lead.tuned, lead.split) == ("concat_last4", "fine-tuning", "dev")
     assert lead.differences == pytest.approx({0.1: 0.20, 0.25: 0.01, 1.0: -0.10})
     assert (lead.ahead, lead.behind) == ((0.1, 0.25), (1.0,))
     assert lead_line(lead) == (
-        "higher mean dev F1 by share of train: concat_last4 with 10% and 25%, fine-tuning with 100%"
+        "higher mean on dev by share of train: concat_last4 with 10% and 25%, fine-tuning with 100%"
     )
     always = dataclasses.replace(lead, differences={0.1: 0.1, 0.5: 0.2, 1.0: 0.1})
     assert lead_line(always).endswith("by share of train: concat_last4 with 10%, 50% and 100%")
@@ -221,11 +209,3 @@ def test_the_baseline_learned_from_as_much():
     alone = [run for run in crossing() if not run.name.startswith("t0.1")]
     rows = {row.label: row for row in one(alone).rows}
     assert rows["concat_last4 (train_share=0.1)"].baseline is None
-
-
-def test_published_figures_stand_beside_no_part():
-    comparison = one(crossing())
-    found = reproduce(comparison, published_table("devlin2019-table7"))
-    beside = {row.row.label for row in found.rows if row.row is not None}
-    assert beside == {"concat_last4 (train_share=1)", "fine-tuning (train_share=1)"}
-    assert "concat_last4 (train_share=0.1)" in found.unpublished

@@ -1,4 +1,4 @@
-from featbert.analysis.ordering import by_value
+from featbert.analysis.compare import by_value
 from featbert.text import natural
 
 

@@ -4,13 +4,13 @@ import random
 import pytest
 
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.pareto import machines_of, pareto_points
+from featbert.analysis.cost import machines_of, pareto_points
 from featbert.errors import InputError
 from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
 
 
 def front_of(comparison, **options):
-    (front,) = pareto_points(comparison, **options)
+    (front,) = pareto_points(comparison, **{"split": "test", **options})
     return front
 
 
@@ -32,7 +32,7 @@ def test_points_are_the_rows_in_their_order():
     front = front_of(comparison, split="dev")
     assert [p.name for p in front.points] == [row.name for row in comparison.rows]
     assert [p.number for p in front.points] == [1, 2, 3, 4]
-    assert [p.f1 for p in front.points] == [row.splits["dev"].f1 for row in comparison.rows]
+    assert [p.score for p in front.points] == [row.score("dev") for row in comparison.rows]
     assert (front.label, front.currency, front.runs) == ("", "seconds", 1)
     assert front.machine == "Some processor, threads: 2"
     assert front.title == "wikigold · all-MiniLM-L6-v2 · context: sentence"
@@ -56,7 +56,7 @@ def test_the_front_is_what_nobody_is_both_cheaper_and_better_than():
             if f1 > best:
                 best = f1
                 expected.add((cost, f1))
-        assert {(p.cost, p.f1.mean) for p in points} == expected
+        assert {(p.cost, p.score.mean) for p in points} == expected
         # Twins are on the front together.
         assert len(points) == sum(place in expected for place in places)
 
@@ -69,8 +69,8 @@ def test_seconds_of_several_machines_do_not_compare():
     (comparison,) = compare(runs)
     front = front_of(comparison)
     assert (front.currency, front.machine) == ("flops", "")
-    with pytest.raises(InputError, match=r"one machine expected.*Other, threads: 2.*flops"):
-        pareto_points(comparison, currency="seconds")
+    with pytest.raises(InputError, match=r"Other, threads: 2.*flops"):
+        pareto_points(comparison, currency="seconds", split="test")
 
 
 def test_vectors_extracted_elsewhere_are_of_another_machine():
@@ -114,5 +114,5 @@ def test_rows_without_score_or_cost_are_no_points():
     front = front_of(comparison, split="dev")
     assert front.points == ()
     assert pareto_points(comparison, split="none") == ()
-    with pytest.raises(InputError, match="one run or more expected"):
-        pareto_points(comparison, runs=0)
+    with pytest.raises(InputError, match="0 runs"):
+        pareto_points(comparison, runs=0, split="test")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.rows import Statistic, build_row
+from featbert.analysis.compare import Statistic, build_row
 from tests.analysis.records import make_run, make_seeds
 
 
@@ -26,18 +26,18 @@ def test_values_stand_in_the_order_of_seeds_and_runs():
     row = build([make_run("c", seed=30, dev=0.3), make_run("a", seed=4, dev=0.4)])
     assert row.seeds == (4, 30)
     assert [run.name for run in row.runs] == ["a", "c"]
-    assert row.splits["dev"].f1.values == (0.4, 0.3)
+    assert row.score("dev").values == (0.4, 0.3)
 
 
 def test_the_figures_are_those_of_the_records():
     row = build(make_seeds("r", [0.6, 0.64]))
-    dev = row.splits["dev"]
-    assert dev.f1.mean == pytest.approx(0.62)
-    assert dev.strict_f1.mean == pytest.approx(0.61)
-    assert dev.word_f1.mean == pytest.approx(0.64)
-    assert dev.word_accuracy.values == (0.9, 0.9)
-    assert row.splits["test"].recall.mean == pytest.approx(0.57)
-    assert row.splits["test"].precision.sd == pytest.approx(0.02 * 2**0.5)
+    assert row.mean("dev") == row.mean("dev", "f1") == pytest.approx(0.62)
+    assert row.mean("dev", "strict_f1") == pytest.approx(0.61)
+    assert row.mean("dev", "word_f1") == pytest.approx(0.64)
+    assert row.score("dev", "word_accuracy").values == (0.9, 0.9)
+    assert row.mean("test", "recall") == pytest.approx(0.57)
+    assert row.score("test", "precision").sd == pytest.approx(0.02 * 2**0.5)
+    assert row.score("train") is None
 
 
 def test_a_seed_twice_counts_once_and_the_newest_wins():
@@ -51,7 +51,7 @@ def test_a_seed_twice_counts_once_and_the_newest_wins():
     row = build(runs)
     assert [run.name for run in row.runs] == ["newest", "other"]
     assert [run.name for run in row.left_out] == ["older", "no-zone", "no-time"]
-    assert row.splits["dev"].f1.values == (0.7, 0.6)
+    assert row.score("dev").values == (0.7, 0.6)
 
 
 def test_costs_are_means_sums_peaks_or_paid_once():

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from featbert.analysis.breakdown import with_scorers
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.scorers import SCORERS, with_scorers
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
@@ -39,8 +39,8 @@ def f1(correct: int, predicted: int, gold: int) -> Fraction:
 
 
 BY_HAND = {
-    "fine-tuning": {"conlleval": f1(3, 3, 4), "strict": f1(1, 1, 4), "word": f1(6, 6, 7)},
-    "concat_last4": {"conlleval": f1(2, 3, 4), "strict": f1(2, 3, 4), "word": f1(5, 5, 7)},
+    "fine-tuning": {"f1": f1(3, 3, 4), "strict_f1": f1(1, 1, 4), "word_f1": f1(6, 6, 7)},
+    "concat_last4": {"f1": f1(2, 3, 4), "strict_f1": f1(2, 3, 4), "word_f1": f1(5, 5, 7)},
 }
 
 
@@ -52,16 +52,16 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
     ]
     for row, expected in BY_HAND.items():
         found = figures(comparison, row).figures
-        assert tuple(found) == tuple(SCORERS)
-        for name in SCORERS:
-            assert found[name].f1.mean == pytest.approx(float(expected[name]))
+        assert tuple(found) == tuple(TASK.scorers)
+        for name in TASK.scorers:
+            assert found[name].score.mean == pytest.approx(float(expected[name]))
     behind = figures(comparison, "concat_last4")
-    for name in SCORERS:
+    for name in TASK.scorers:
         less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
         assert behind.figures[name].difference == pytest.approx(float(less))
-    assert [behind.figures[name].sign for name in SCORERS] == [-1, 1, -1]
+    assert [behind.figures[name].sign for name in TASK.scorers] == [-1, 1, -1]
     assert (behind.against, behind.agree) == ("fine-tuning", False)
-    assert [behind.figures[name].best for name in SCORERS] == [False, True, False]
+    assert [behind.figures[name].best for name in TASK.scorers] == [False, True, False]
 
 
 def test_the_baseline_is_the_same_for_all_scorers_and_has_no_difference() -> None:
@@ -74,8 +74,8 @@ def test_the_baseline_is_the_same_for_all_scorers_and_has_no_difference() -> Non
 def test_strict_mode_passes_over_what_begins_with_i_right_or_wrong() -> None:
     (comparison,) = compare([scored("one", ["B-PER O I-LOC"], ["B-PER O O"])])
     found = figures(with_scorers(comparison), "concat_last4").figures
-    means = {name: figure.f1.mean for name, figure in found.items()}
-    assert means == pytest.approx({"conlleval": 2 / 3, "strict": 1.0, "word": 2 / 3})
+    means = {name: figure.score.mean for name, figure in found.items()}
+    assert means == pytest.approx({"f1": 2 / 3, "strict_f1": 1.0, "word_f1": 2 / 3})
 
 
 def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
@@ -91,14 +91,15 @@ def test_a_difference_that_shows_as_nothing_is_even() -> None:
     (comparison,) = compare(
         [make_run("tuned", layers=None, dev=0.6), make_run("concat", dev=0.6 + gap)]
     )
-    row = comparison.rows[0]
-    # Counts out of 10,000 cannot tell the two apart, so the records are made to.
-    exact = dataclasses.replace(row.splits["dev"].f1, mean=0.6 + gap)
-    row = dataclasses.replace(row, splits={"dev": dataclasses.replace(row.splits["dev"], f1=exact)})
-    comparison = dataclasses.replace(comparison, rows=(row, *comparison.rows[1:]))
+    # Counts out of 10,000 cannot make the two differ by so little, so the record is made to.
+    run = comparison.rows[0].runs[0]
+    scores = run.record.scores["dev"]
+    run.record.scores["dev"] = dataclasses.replace(
+        scores, values=scores.values | {"f1": scores.values["f1"] + gap}
+    )
     found = figures(with_scorers(comparison), "concat_last4")
-    assert found.figures["conlleval"].difference == pytest.approx(gap)
-    assert (found.figures["conlleval"].sign, found.agree) == (0, True)
+    assert found.figures["f1"].difference == pytest.approx(gap)
+    assert (found.figures["f1"].sign, found.agree) == (0, True)
 
 
 def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
@@ -113,10 +114,10 @@ def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None
     ]
     comparison = with_scorers(compare_runs(runs, vary=["corpus"]))
     dev = {s.row: s for s in comparison.scorers if s.split == "dev"}
-    best = {row for row, s in dev.items() if s.figures["word"].best}
+    best = {row for row, s in dev.items() if s.figures["word_f1"].best}
     assert best == {"fine-tuning · wikigold", "concat_last4 · german"}
     assert dev["concat_last4 · german"].against == "fine-tuning · german"
-    assert dev["concat_last4 · german"].figures["strict"].difference == pytest.approx(0.1)
+    assert dev["concat_last4 · german"].figures["strict_f1"].difference == pytest.approx(0.1)
 
 
 def test_what_a_split_was_learned_from_has_no_scores_there() -> None:

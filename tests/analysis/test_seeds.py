@@ -1,7 +1,7 @@
 import pytest
 from scipy import stats
 
-from featbert.analysis.seeds import paired_interval, t_interval
+from featbert.analysis.resampling import paired_interval, t_interval
 
 
 def test_the_interval_is_students() -> None:

@@ -23,7 +23,7 @@ def test_stats_are_shown_when_asked_for(runs_dir) -> None:
 
     assert "Differences" not in shown()
     assert not (runs_dir / ".statistics").exists()
-    assert "Differences to fine-tuning" in shown("--stats")
+    assert "Differences" in shown("--stats")
     assert "p (Holm)" in shown("concat-1", "tuned-1", "--stats")
     assert '"differences": []' in shown("--format", "json")
 
@@ -32,8 +32,8 @@ def test_scores_by_what_an_entity_is_like(runs_dir) -> None:
     words = ["compare", "--runs-dir", str(runs_dir), "--by", "type", "--by", "length"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "dev F1 by entity type" in done.stdout
-    assert "dev F1 by words of the entity" in done.stdout
+    assert "dev entity F1 by entity type" in done.stdout
+    assert "dev entity F1 by words of the entity" in done.stdout
     wrong = CliRunner().invoke(app, [*words, "--by", "sen"])
     assert wrong.exit_code == 1
     assert "did you mean 'seen'?" in wrong.stderr
@@ -44,4 +44,12 @@ def test_costs_are_shown_when_asked_for(runs_dir) -> None:
     assert "cheaper from" not in CliRunner().invoke(app, words).stdout
     done = CliRunner().invoke(app, [*words, "--cost"])
     assert done.exit_code == 0, done.output
-    assert "cheaper from (time)" in done.stdout
+    assert "cheaper from" in done.stdout
+
+
+def test_scorers_are_shown_when_asked_for(runs_dir) -> None:
+    words = ["compare", "--runs-dir", str(runs_dir)]
+    assert "winner" not in CliRunner().invoke(app, words).stdout
+    done = CliRunner().invoke(app, [*words, "--scorers"])
+    assert done.exit_code == 0, done.output
+    assert "winner" in done.stdout

@@ -39,9 +39,11 @@ def call(*words: object, input: str | None = None):
 def test_every_run_is_listed_with_its_state(runs_dir) -> None:
     done = call("runs", "--runs-dir", runs_dir)
     assert done.exit_code == 0
-    header, *lines = done.stdout.splitlines()
-    assert header.split() == ["run", "state", "what", "seed", "dev", "F1", "test", "F1", "training"]
-    assert [" ".join(line.split()) for line in lines] == [
+    header, *lines = (
+        " ".join(line.split()) for line in done.stdout.splitlines() if "─" not in line
+    )
+    assert header == "run state what seed dev test training"
+    assert lines[:4] == [
         "broken-1 damaged – – – – –",
         "concat-1 finished concat_last4 1 60.00 55.00 41 s",
         "last-1 epoch 1 of 4 last 7 50.00 – 1m 01s",
@@ -58,7 +60,7 @@ def test_json_has_the_same(runs_dir) -> None:
         "last-1": "unfinished",
         "broken-1": "damaged",
     }
-    assert by_name["tuned-1"]["f1"] == {"dev": 0.6, "test": 0.55}
+    assert by_name["tuned-1"]["scores"] == {"dev": 0.6, "test": 0.55}
     assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
     assert "not JSON" in by_name["broken-1"]["reason"]
 
@@ -68,9 +70,9 @@ def test_a_folder_that_tells_nothing_is_listed_all_the_same(runs_dir) -> None:
     (runs_dir / "odd").mkdir()
     (runs_dir / "odd" / "config.json").write_text("[1]", "utf-8")
     (runs_dir / "odd" / "history.jsonl").write_bytes(b"\xff\n")
-    lines = call("runs", "--runs-dir", runs_dir).stdout.splitlines()
-    assert " ".join(lines[3].split()) == "empty epoch 0 of – – – – – <0.1 s"
-    assert " ".join(lines[5].split()) == "odd epoch 0 of – – – – – <0.1 s"
+    text = " ".join(call("runs", "--runs-dir", runs_dir).stdout.split())
+    assert "empty epoch 0 of – – – – – <0.1 s" in text
+    assert "odd epoch 0 of – – – – – <0.1 s" in text
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
@@ -84,7 +86,7 @@ def test_all_of_one_run(runs_dir, words) -> None:
         "corpus wikigold (shared/data/wikigold)",
         "epochs=15, learning_rate=0.001",
         "mix 3: 0.250, 4: 0.750; scale 1.500",
-        "dev PER 60.00 60.00 60.00 10,000",
+        "dev PER 60.00 60.00 60.00",
         "1 best 0.7000 60.00 2.5 s",
     ):
         assert told in text
@@ -130,5 +132,5 @@ def test_rm_touches_no_folder_that_is_no_run(runs_dir, tmp_path) -> None:
 def test_a_runs_directory_without_runs(tmp_path) -> None:
     done = call("runs", "--runs-dir", tmp_path)
     assert done.exit_code == 1
-    assert "runs expected" in done.stderr
+    assert str(tmp_path) in done.stderr
     assert call("runs", "--runs-dir", tmp_path / "none").exit_code == 1

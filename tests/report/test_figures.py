@@ -15,13 +15,11 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
-from featbert.analysis.breakdowns import Breakdown
-from featbert.analysis.compare import compare
-from featbert.analysis.reproduction import reproduce
-from featbert.analysis.rows import Statistic
-from featbert.analysis.seeds import t_interval
+from featbert.analysis.breakdown import Breakdown
+from featbert.analysis.compare import Statistic, compare
+from featbert.analysis.published import published_figures, published_matrix
+from featbert.analysis.resampling import t_interval
 from featbert.analysis.transfer import transfer_matrices
-from featbert.analysis.transfer_published import published_matrices
 from featbert.cli.main import app
 from featbert.errors import FeatbertError, InputError
 from featbert.report.figures import registry
@@ -34,7 +32,7 @@ from featbert.report.figures.registry import (
 )
 from featbert.report.figures.style import COLORS, COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
-from featbert.runs.published import PublishedRow, PublishedTable
+from featbert.runs.published import PublishedRow, PublishedTable, published_table
 from featbert.runs.record import Mix
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
@@ -124,7 +122,7 @@ def published(comparison):
             PublishedRow(tuning="none", layers="last", dev=94.9),
         ),
     )
-    return dataclasses.replace(comparison, reproductions=(reproduce(comparison, table),))
+    return dataclasses.replace(comparison, published=(published_figures(comparison, table),))
 
 
 def matrices(tmp_path):
@@ -452,7 +450,12 @@ def test_published_scores_are_hollow_and_ours_have_their_colour():
 
 def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     ours = matrices(tmp_path)
-    found = {name: drawn for _, name, drawn in transfer_figures(ours, published_matrices())}
+    found = {
+        name: drawn
+        for _, name, drawn in transfer_figures(
+            ours, [published_matrix(published_table("pires2019-table1"))]
+        )
+    }
     assert list(found) == ["transfer", "transfer-published"]
     for drawn in found.values():
         check_readable(drawn)

@@ -6,11 +6,10 @@ import dataclasses
 
 import pytest
 
-from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
-from featbert.analysis.resampling import PairedTest
-from featbert.analysis.seeds import Interval
+from featbert.analysis.resampling import Interval, PairedTest
 from featbert.analysis.significance import Difference
 from featbert.report.summary import findings
 from featbert.report.units import duration
@@ -173,7 +172,7 @@ def test_with_shares_of_train_it_is_of_the_largest_and_says_who_leads_where() ->
     assert "reaches 55.00 F1" in said["Quality"]
     assert "fine-tuning is 10.00 points ahead" in said["Quality"]
     assert said["Data"] == (
-        "Higher mean dev F1 by share of train: concat_last4 with 10%, fine-tuning with 100%. These "
+        "Higher mean on dev by share of train: concat_last4 with 10%, fine-tuning with 100%. These "
         "are means; the differences say what holds."
     )
 

@@ -169,7 +169,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_nobody(
     other = Workspace(workspace.folder / "again", workspace.corpus, workspace.model)
     again = run_experiment(trial, cache_dir=other.cache, runs_dir=other.runs)
     for row, same in zip(comparison.rows, again.rows, strict=True):
-        assert row.splits["test"].f1.values == same.splits["test"].f1.values
+        assert row.score("test").values == same.splits["test"].f1.values
 
 
 def test_a_worker_that_dies_takes_one_run_with_it(experiment, where, monkeypatch):

@@ -20,8 +20,7 @@ from featbert.report.figures.values import about, line_names, num_layers, score,
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row
+    from featbert.analysis.compare import Comparison, Row
 
 
 @figure(

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from featbert.analysis.learning import LearningPoint, learning_curves
+from featbert.analysis.curves import LearningPoint, learning_curves
 from featbert.report.figures.lines import HEIGHT, draw_lines, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, header, new_figure
@@ -32,10 +32,10 @@ _ROOM = 0.42  # inches that a tick's label takes
 def learning(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line for each way of training, on a logarithmic axis of sentences over seeds."""
     curve = learning_curves(comparison)
-    points = [point for point in curve.points if split in point.f1] if curve else []
+    points = [point for point in curve.points if split in point.scores] if curve else []
     if not points:
         return None
-    lines = lines_of((p.series, p.tuning, p.sentences.mean, p.f1[split]) for p in points)
+    lines = lines_of((p.series, p.tuning, p.sentences.mean, p.scores[split]) for p in points)
     drawn = new_figure(width or COLUMN_WIDTH, HEIGHT + 0.12)
     axes = drawn.subplots()
     axes.set_xscale("log")

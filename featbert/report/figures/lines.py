@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from featbert.analysis.rows import Statistic
+    from featbert.analysis.compare import Statistic
 
 HEIGHT = 2.3  # inches
 

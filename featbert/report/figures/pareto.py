@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.transforms import Affine2D, Bbox
 
-from featbert.analysis.pareto import ParetoFront, pareto_points
+from featbert.analysis.cost import ParetoFront, pareto_points
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
@@ -79,7 +79,7 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
     keys = tuning_keys(point.tuning for point in points)
     paler = "" if all(point.on_front for point in points) else "; paler: another is cheaper, better"
     keys.append(key(f"Pareto front{paler}", linestyle="-", linewidth=0.9))
-    several = any(point.f1.sd is not None for point in points)
+    several = any(point.score.sd is not None for point in points)
     unknown = [name for front in fronts for name in front.left_out]
     note = about(
         comparison,
@@ -104,7 +104,9 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
     if front.label:
         axes.set_title(wrapped(front.label, _NARROWEST))
     axes.grid()
-    ends = [(p.f1.mean - (p.f1.sd or 0), p.f1.mean + (p.f1.sd or 0)) for p in front.points]
+    ends = [
+        (p.score.mean - (p.score.sd or 0), p.score.mean + (p.score.sd or 0)) for p in front.points
+    ]
     axes.set_ylim(*percent_limits(end for both in ends for end in both))
     steps = _steps(front, axes.get_xlim()[1])
     axes.plot(*zip(*steps, strict=True), color=FAINT, linewidth=0.9, zorder=2)
@@ -113,13 +115,13 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
         color, marker = tuning_look(point.tuning)
         alpha = 1.0 if point.on_front else _PALE
         axes.vlines(point.cost, 100 * low, 100 * high, color=color, alpha=0.6 * alpha, linewidth=1)
-        place = [point.cost], [100 * point.f1.mean]
+        place = [point.cost], [100 * point.score.mean]
         axes.scatter(*place, s=25, color=color, marker=marker, alpha=alpha, linewidth=0, zorder=4)
 
 
 def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
     """Corners of the line along the front: what a cost buys at best, up to the cost `end`."""
-    best = sorted((p.cost, 100 * p.f1.mean) for p in front.points if p.on_front)
+    best = sorted((p.cost, 100 * p.score.mean) for p in front.points if p.on_front)
     corners = [best[0]]
     for cost, value in best[1:]:
         corners += [(cost, corners[-1][1]), (cost, value)]
@@ -170,7 +172,7 @@ def _places(
     """The middle of each text in points from its mark, and whether it is far; if all are free."""
     to_points = axes.transData + Affine2D().scale(72 / axes.figure.dpi)
     edges = axes.get_window_extent().transformed(Affine2D().scale(72 / axes.figure.dpi))
-    marks = to_points.transform([(p.cost, 100 * p.f1.mean) for p in front.points])
+    marks = to_points.transform([(p.cost, 100 * p.score.mean) for p in front.points])
     steps = to_points.transform(_steps(front, axes.get_xlim()[1]))
     line = [Bbox([start, end]).padded(1) for start, end in itertools.pairwise(steps)]
     taken = [Bbox([mark, mark]).padded(_MARK) for mark in marks]
@@ -208,7 +210,7 @@ def _annotate(
     for point, text, (x, y, far) in zip(front.points, texts, places, strict=True):
         axes.annotate(
             text,
-            (point.cost, 100 * point.f1.mean),
+            (point.cost, 100 * point.score.mean),
             (x, y),
             textcoords="offset points",
             ha="center",

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.reproduction import ReproducedRow, Reproduction
+    from featbert.analysis.published import PublishedFigures, PublishedLine
 
-# What must be the same for scores to be expected to agree, of the lines of `protocol`.
-_DECIDING = ("model", "corpus", "context")
 _PUBLISHED = Look(INK, "D")
 _APART = 0.045  # inches: the published mark above, ours beneath
 
@@ -32,17 +30,17 @@ _APART = 0.045  # inches: the published mark above, ours beneath
 def published(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
     """A figure for each published table that shares a row's score with the comparison."""
     found = {}
-    for reproduction in comparison.reproductions:
-        both = [row for row in reproduction.rows if None not in _pair(row, split)]
+    for reproduction in comparison.published:
+        both = [row for row in reproduction.lines if None not in _pair(row, split)]
         if both:
             found[reproduction.table.id] = _draw(comparison, reproduction, split, width)
     return found
 
 
 def _draw(
-    comparison: Comparison, reproduction: Reproduction, split: str, width: float | None
+    comparison: Comparison, reproduction: PublishedFigures, split: str, width: float | None
 ) -> Figure:
-    rows = [row for row in reproduction.rows if _pair(row, split) != (None, None)]
+    rows = [row for row in reproduction.lines if _pair(row, split) != (None, None)]
     marks = [_pair(row, split) for row in rows]
     given = [mark for mark in itertools.chain(*marks) if mark]
     plot = row_plot(
@@ -65,7 +63,7 @@ def _draw(
     keys += [key(f"{tuning_title(name)}, reproduced", tuning_look(name)) for name in tunings]
     table = reproduction.table
     note = [table.source or "", f"figures from: {table.verified}"]
-    note += [line for line in reproduction.protocol if line.partition(":")[0] in _DECIDING]
+    note.append(f"published on {table.corpus}; here on {comparison.corpus}, {comparison.model}")
     note += ["line: ± 1 sd"] if any(sd for _, sd in given) else []
     title = f"Published and reproduced {score_name(comparison, split)}: {table.title}"
     return header(plot.figure, title, " · ".join(part for part in note if part), keys)
@@ -74,7 +72,7 @@ def _draw(
 _Mark = tuple[float, float]
 
 
-def _pair(row: ReproducedRow, split: str) -> tuple[_Mark | None, _Mark | None]:
+def _pair(row: PublishedLine, split: str) -> tuple[_Mark | None, _Mark | None]:
     """Mean and standard deviation of the published score and of ours."""
     found = row.figures.get(split)
     if found is None:
@@ -86,7 +84,7 @@ def _pair(row: ReproducedRow, split: str) -> tuple[_Mark | None, _Mark | None]:
     )
 
 
-def _tuning(row: ReproducedRow) -> str:
+def _tuning(row: PublishedLine) -> str:
     return row.published.tuning or "full"
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from featbert.analysis.seeds import FEWEST, LEVEL, t_interval
+from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
 from featbert.report.figures.style import DASHED, FAINT, header, key, width_for
@@ -22,8 +22,7 @@ from featbert.report.figures.values import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Statistic
+    from featbert.analysis.compare import Comparison, Statistic
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from featbert.analysis.breakdowns import Breakdown, with_breakdowns
+from featbert.analysis.breakdown import Breakdown, with_breakdowns
 from featbert.report.figures.heat import CELL, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (

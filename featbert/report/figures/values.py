@@ -8,29 +8,26 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.analysis.curves import title_of
-from featbert.analysis.labels import TAGGER, tagger_of
+from featbert.analysis.compare import body_of
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.style import Look, key, looks
-from featbert.tasks.base import get_task
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row, Statistic
+    from featbert.analysis.compare import Comparison, Row, Statistic
     from featbert.runs.run import Run
     from featbert.tasks.base import Measure
 
 
 def about(comparison: Comparison, *more: str) -> str:
     """Corpus, encoder and context, and what else is to be noted."""
-    return " · ".join(part for part in (title_of(comparison), *more) if part)
+    return " · ".join(part for part in (comparison.title, *more) if part)
 
 
 def measure(row: Row) -> Measure:
     """What chooses the epoch and heads every axis."""
-    return get_task(row.runs[0].record.task).measure
+    return row.task.measure
 
 
 def score_name(comparison: Comparison, split: str) -> str:
@@ -40,12 +37,12 @@ def score_name(comparison: Comparison, split: str) -> str:
 
 def score(row: Row, split: str) -> Statistic | None:
     """The measure over seeds, in [0, 1]; None where the row was not scored."""
-    return row.splits[split].f1 if split in row.splits else None
+    return row.score(split)
 
 
 def reads_features(row: Row) -> bool:
     """Whether the encoder of its runs stayed as it was."""
-    return row.tuning in TUNINGS and TUNINGS[row.tuning].frozen
+    return row.frozen
 
 
 def tuning_title(name: str) -> str:
@@ -84,7 +81,7 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
     return [
         " · ".join(
             [
-                ", ".join(v if n == TAGGER else f"{n}={v}" for n, v in own.items()) or base,
+                ", ".join(v if n == "body" else f"{n}={v}" for n, v in own.items()) or base,
                 *row.varied.values(),
             ]
         )
@@ -94,8 +91,8 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
 
 def _shown(row: Row, name: str) -> str:
     """A setting as labels show it; rows without namesakes have none in their label."""
-    if name == TAGGER:
-        return tagger_of(row.settings)
+    if name == "body":
+        return body_of(row.settings)
     if name in row.differing or name not in row.settings:
         return row.differing.get(name, "unset")
     value = row.settings[name]

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from featbert.analysis.disagreements import JudgedText, Span
+from featbert.analysis.breakdown import JudgedText, Span
 from featbert.report.units import visible
 from featbert.text import counted
 

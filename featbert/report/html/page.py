@@ -11,25 +11,23 @@ import base64
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from featbert import __version__
-from featbert.analysis.baselines import baseline_of, best_by_dev
-from featbert.analysis.disagreements import judged_texts
+from featbert.analysis.breakdown import judged_texts
+from featbert.analysis.compare import baseline_of, best_by_dev
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.io import cannot_write, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.figures.values import reads_features
 from featbert.report.html.browser import browser_json
-from featbert.report.run_facts import parts
 from featbert.report.summary import Finding, findings
-from featbert.report.table import comparison_tables
-from featbert.report.transfer_table import transfer_tables
+from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
 from featbert.tasks.base import get_task
 from featbert.versions import library_versions
@@ -47,11 +45,11 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from featbert.analysis.breakdown import JudgedText
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.disagreements import JudgedText
+    from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
-    from featbert.analysis.transfer_published import PublishedMatrix
-    from featbert.report.cells import Table
+    from featbert.report.tables import Table
     from featbert.runs.record import RunRecord
 
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
@@ -255,7 +253,7 @@ def _facts(record: RunRecord) -> dict[str, str]:
     data = dataclasses.asdict(record)
     for name in ("name", "scores", "history", "labels"):
         data.pop(name)
-    return {visible(name): visible(_shown(value)) for name, value in parts(data)}
+    return {visible(name): visible(_shown(value)) for name, value in _parts(data)}
 
 
 def _shown(value: Any) -> str:
@@ -268,3 +266,12 @@ def _shown(value: Any) -> str:
 
 def _asset(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text("utf-8")
+
+
+def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """What a nested table holds, by dotted names; a list is one value."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _parts(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare
 from featbert.report.html.page import html_report, write_report
 from tests.report.html.judged import make_run, usual

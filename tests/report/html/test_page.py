@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from featbert.analysis.breakdowns import with_breakdowns
+from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
-from featbert.analysis.disagreements import judged_texts
 from featbert.analysis.significance import with_significance
 from featbert.errors import FeatbertError, InputError
 from featbert.report.figures.registry import kind_of
 from featbert.report.html.browser import browser_json
 from featbert.report.html.page import html_report, write_report
-from featbert.report.table import tables
+from featbert.report.tables import tables
 from tests.analysis.records import make_record, make_seeds, usual_runs
 from tests.report.html.judged import make_run as judged_run
 from tests.report.html.judged import usual

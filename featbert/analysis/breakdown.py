@@ -1,0 +1,423 @@
+"""Where rows win: scores by what an example is like, by several scorers, and example by example.
+
+Breakdowns are read from the runs' predictions. Whether something was seen in training is known only
+where the training text can be read again; it is compared with the fingerprint in the run's record.
+Where a run learned from a part of it, that part is drawn again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featbert.analysis.compare import Comparison, Row, Statistic, baseline_of, best_of
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.progress import track
+from featbert.runs.run import Run
+from featbert.tasks.base import Bucket, Task
+from featbert.text import in_percent
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Corpus, Split
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The task's measure of rows by bucket, on one split.
+
+    Attributes:
+        facet: what the buckets are of, a key of the task's `facets`.
+        meaning: the same in words.
+        gold: gold items by bucket, in the order of buckets; where each seed learned from a part of
+            its own, the mean over the first row's seeds, rounded. A bucket in which some run has
+            none is left out.
+        rows: by name: the measure over seeds by bucket.
+    """
+
+    facet: str
+    meaning: str
+    split: str
+    gold: Mapping[str, int]
+    rows: Mapping[str, Mapping[str, Statistic]]
+
+
+def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
+    """The comparison with a breakdown by each facet on each split.
+
+    Rows of each text are apart, and by a facet that depends on the training text those that
+    learned from as much of it. What cannot be read is in its notes.
+
+    Raises:
+        InputError: an unknown facet.
+    """
+    task = comparison.task
+    check_facets(facets, task)
+    reader = _Reader(task, [*dict.fromkeys(facets)])
+    found: list[Breakdown] = []
+    notes: list[str] = []
+    for facet in dict.fromkeys(facets):
+        for split in comparison.splits:
+            rows = [row for row in comparison.rows if split in row.splits]
+            for alike in _alike(rows, task, facet, split):
+                try:
+                    found.append(_breakdown(facet, split, alike, reader))
+                except FeatbertError as error:
+                    notes.append(f"no scores by {facet} on {split}: {error}")
+    return dataclasses.replace(
+        comparison, breakdowns=tuple(found), notes=(*comparison.notes, *notes)
+    )
+
+
+def check_facets(facets: Sequence[str], task: Task) -> None:
+    """Raises InputError for names that are no facets of the task."""
+    for facet in facets:
+        if facet not in task.facets:
+            known = ", ".join(task.facets)
+            raise InputError(f"unknown facet {facet!r}{nearest(facet, task.facets)}; use {known}")
+
+
+def _alike(rows: Sequence[Row], task: Task, facet: str, split: str) -> Iterable[list[Row]]:
+    """Rows whose buckets hold the same gold items."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        learned = (row.trained_on, row.train_share) if task.facets[facet].needs_train else ()
+        groups.setdefault((row.data(split)[0], *learned), []).append(row)
+    return groups.values()
+
+
+def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
+    by_row = {
+        row.name: [reader.buckets(facet, split, run) for run in row.runs]
+        for row in track(rows, f"scoring by {facet} on {split}", "rows")
+    }
+    first = next(iter(by_row.values()))
+    scored = [run for runs in by_row.values() for run in runs]
+    # What is only predicted by some, such as a length that gold has not, has no gold and no column.
+    gold = {
+        name: round(statistics.fmean(run[name].size for run in first))
+        for name in first[0]
+        if all(name in run and run[name].size for run in scored)
+    }
+    of = rows[0].task.measure.of
+    facets = rows[0].task.facets
+    return Breakdown(
+        facet,
+        facets[facet].title + (_learned(rows[0]) if facets[facet].needs_train else ""),
+        split,
+        gold,
+        {
+            label: {
+                name: Statistic.of([float(of(np.array(run[name].counts))) for run in runs])
+                for name in gold
+            }
+            for label, runs in by_row.items()
+        },
+    )
+
+
+def _learned(row: Row) -> str:
+    """What a row learned from, where that is not all of train."""
+    if row.train_share != 1:
+        return f" (trained on {in_percent(row.train_share)} of it)"
+    return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
+
+
+class _Reader:
+    """Buckets of runs; a training text is read once, and a run's predictions are."""
+
+    def __init__(self, task: Task, facets: Sequence[str]) -> None:
+        self._task, self._facets = task, facets
+        self._found: dict[tuple[Path, str], dict[str, dict[str, Bucket] | str]] = {}
+        self._corpora: dict[str, Corpus | str] = {}
+        self._known: dict[tuple[object, ...], set[Any]] = {}
+
+    def buckets(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
+        key = (run.folder, split)
+        if key not in self._found:
+            self._found[key] = self._read(split, run)
+        found = self._found[key][facet]
+        if isinstance(found, str):
+            raise MissingError(found)
+        return found
+
+    def _read(self, split: str, run: Run) -> dict[str, dict[str, Bucket] | str]:
+        """By facet and bucket, or why there are none of the facet."""
+        kept = run.predictions(split)
+        lacking: dict[str, str] = {}
+        known: set[Any] = set()
+        trained = [facet for facet in self._facets if self._task.facets[facet].needs_train]
+        if trained:
+            try:
+                known = self._learned(run)
+            except FeatbertError as error:
+                lacking = dict.fromkeys(trained, str(error))
+        facets = [facet for facet in self._facets if facet not in lacking]
+        rows = kept.words, kept.gold, kept.predicted
+        return {**self._task.break_down(facets, *rows, known=known), **lacking}
+
+    def _learned(self, run: Run) -> set[Any]:
+        """What the run's training text taught it."""
+        from featbert.data.corpus import joined
+        from featbert.data.share import drawn_part
+
+        record = run.record
+        known = [record.signature.splits.get(name) for name in record.trained_on]
+        identities = [one for one in known if one is not None]
+        if len(identities) < len(known) or not record.signature.source:
+            raise MissingError(f"{run.name} was not trained on files")
+        share = float(record.settings.get("train_share", 1.0))
+        drawn = (share, record.seed) if share < 1 else ()
+        key = (*((one.text, one.tags) for one in identities), *drawn)
+        if key not in self._known:
+            whole = joined([self._split(run, name) for name in record.trained_on])
+            part = drawn_part(whole, share, seed=record.seed)
+            self._known[key] = self._task.known([s.words for s in part], part.tags)
+        return self._known[key]
+
+    def _split(self, run: Run, name: str) -> Split:
+        """A split that the run learned from, as it was then."""
+        from featbert.data.load import load_corpus
+
+        signature, reading = run.record.signature, run.record.reading
+        key = json.dumps([signature.source, reading], sort_keys=True)
+        if key not in self._corpora:
+            try:
+                self._corpora[key] = load_corpus(signature.source, **reading)
+            except FeatbertError as error:
+                self._corpora[key] = str(error)
+        corpus = self._corpora[key]
+        if isinstance(corpus, str):
+            raise MissingError(f"the training text of {run.name} cannot be read: {corpus}")
+        split = corpus.splits.get(name)
+        if split is None or split.text_fingerprint != signature.splits[name].text:
+            raise MissingError(f"{signature.source} has other words than {run.name} learned from")
+        return split
+
+
+# Several scorers ----------------------------------------------------------------------------------
+
+# Differences are shown in points with two digits; what those show as nothing is nothing.
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class ScorerFigure:
+    """One row on one split by one scorer.
+
+    Attributes:
+        score: in [0, 1] over seeds.
+        difference: its mean less that of the baseline by the same scorer; None without one.
+        best: whether no row on the same data has a higher mean; a row without rivals is not best.
+    """
+
+    score: Statistic
+    difference: float | None
+    best: bool
+
+    @property
+    def sign(self) -> int | None:
+        """1 ahead of the baseline, -1 behind, 0 even to a hundredth of a point."""
+        if self.difference is None:
+            return None
+        rounded = round(self.difference, _DIGITS)
+        return (rounded > 0) - (rounded < 0)
+
+
+@dataclass(frozen=True)
+class ScorerRow:
+    """One row on one split by every scorer of its task.
+
+    Attributes:
+        row: its name.
+        against: name of the baseline, which is the same for all scorers; None without one.
+        figures: by key of the score, in the order of the task's `scorers`.
+        agree: whether all scorers give the difference the same sign; None without a difference.
+    """
+
+    row: str
+    split: str
+    against: str | None
+    figures: Mapping[str, ScorerFigure]
+    agree: bool | None
+
+
+def with_scorers(comparison: Comparison) -> Comparison:
+    """The comparison with every row's scores by every scorer, by split and then by row.
+
+    All scores are of the runs' records. Where they order rows differently, a claim that one row is
+    better is a claim about a scorer, too.
+    """
+    found = [
+        _scorer_row(place, comparison.rows, split)
+        for split in comparison.splits
+        for place, row in enumerate(comparison.rows)
+        if split in row.splits
+    ]
+    return dataclasses.replace(comparison, scorers=tuple(found))
+
+
+def _scorer_row(place: int, rows: Sequence[Row], split: str) -> ScorerRow:
+    row = rows[place]
+    base = baseline_of(row, rows, split)
+    figures = {}
+    for key in row.task.scorers:
+        score = row.score(split, key)
+        assert score is not None
+        difference = None if base is None else score.mean - base.mean(split, key)
+        figures[key] = ScorerFigure(score, difference, place in best_of(rows, split, key))
+    return ScorerRow(
+        row=row.name,
+        split=split,
+        against=None if base is None else base.name,
+        figures=figures,
+        agree=None if base is None else len({figure.sign for figure in figures.values()}) == 1,
+    )
+
+
+def scorer_notes(comparison: Comparison) -> list[str]:
+    """Where scorers disagree in who is ahead of the baseline or best, or that they agree."""
+    names = comparison.task.scorers
+    words = {1: "ahead of", 0: "even with", -1: "behind"}
+    notes = [
+        f"{one.split}: the scorers disagree: {one.row} is "
+        + ", ".join(
+            f"{words[figure.sign]} {one.against} by {names[key]}"
+            for key, figure in one.figures.items()
+            if figure.sign is not None
+        )
+        for one in comparison.scorers
+        if one.agree is False
+    ]
+    for split in comparison.splits:
+        on = {row.name: row.data(split) for row in comparison.rows}
+        for data in dict.fromkeys(on.values()):
+            here = [s for s in comparison.scorers if s.split == split and on[s.row] == data]
+            best = {
+                key: {one.row for one in here if one.figures[key].best}
+                for key in names
+                if any(one.figures[key].best for one in here)
+            }
+            if best and not set.intersection(*best.values()):
+                named = ", ".join(
+                    f"{' and '.join(sorted(b))} by {names[k]}" for k, b in best.items()
+                )
+                notes.append(f"{split}: the scorers disagree in the best row: {named}")
+    compared = [s for s in comparison.scorers if s.agree is not None]
+    if not notes and compared:
+        notes = ["the scorers agree in the sign of every difference to the baseline"]
+    return notes
+
+
+# Example by example -------------------------------------------------------------------------------
+
+# (first word, word after the last one, class)
+Span = tuple[int, int, str]
+# Sentences of one text that are kept; a page with more of them would be slow to open.
+MOST = 2000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A row that is compared: its name, its tuning, and the run that represents it."""
+
+    row: str
+    tuning: str
+    seed: int
+    run: str
+
+
+@dataclass(frozen=True)
+class JudgedSentence:
+    """A sentence in which at least one row is wrong.
+
+    Attributes:
+        number: in its split, from 1.
+        words: (T,) as they are in the file.
+        gold: its spans in order.
+        found: by answer: that row's spans, None where they are the gold ones.
+    """
+
+    number: int
+    words: tuple[str, ...]
+    gold: tuple[Span, ...]
+    found: tuple[tuple[Span, ...] | None, ...]
+
+
+@dataclass(frozen=True)
+class JudgedText:
+    """One evaluated split with all rows that were scored on it.
+
+    Attributes:
+        corpus, split: what it is.
+        answers: the rows, in the comparison's order.
+        sentences: those with a mistake, in the file's order, the first `MOST`.
+        with_mistakes: how many there are in all.
+        size: sentences of the split.
+    """
+
+    corpus: str
+    split: str
+    answers: tuple[Answer, ...]
+    sentences: tuple[JudgedSentence, ...]
+    with_mistakes: int
+    size: int
+
+
+def judged_texts(comparison: Comparison, *, most: int = MOST) -> tuple[list[JudgedText], list[str]]:
+    """Each evaluated text of a comparison, and a line for each whose predictions are missing.
+
+    One run represents each row, that of the lowest seed which all rows of a text have. Kept are
+    the sentences in which at least one row is wrong.
+    """
+    found: list[JudgedText] = []
+    notes: list[str] = []
+    for split in comparison.splits:
+        scored = [row for row in comparison.rows if split in row.splits]
+        for text in dict.fromkeys(row.data(split)[:2] for row in scored):
+            rows = [row for row in scored if row.data(split)[:2] == text]
+            try:
+                found.append(_judged(rows, split, most))
+            except FeatbertError as error:
+                notes.append(f"no sentences of {rows[0].corpus} {split}: {error}")
+    return found, notes
+
+
+def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
+    runs, spans = _runs(rows), rows[0].task.spans
+    read = [run.predictions(split) for run in runs]
+    gold = [_spans(one) for one in spans(read[0].gold)]
+    by_row = [[_spans(one) for one in spans(found.predicted)] for found in read]
+    wrong = [i for i, right in enumerate(gold) if any(found[i] != right for found in by_row)]
+    sentences = tuple(
+        JudgedSentence(
+            number=i + 1,
+            words=tuple(read[0].words[i]),
+            gold=gold[i],
+            found=tuple(None if found[i] == gold[i] else found[i] for found in by_row),
+        )
+        for i in wrong[:most]
+    )
+    answers = tuple(
+        Answer(row.name, row.tuning, run.record.seed, run.name)
+        for row, run in zip(rows, runs, strict=True)
+    )
+    return JudgedText(rows[0].corpus, split, answers, sentences, len(wrong), len(gold))
+
+
+def _runs(rows: Sequence[Row]) -> list[Run]:
+    """One run a row: of the lowest seed that all have, else of each row's lowest."""
+    shared = set.intersection(*(set(row.seeds) for row in rows))
+    seed = min(shared, default=None)
+    return [next((r for r in row.runs if r.record.seed == seed), row.runs[0]) for row in rows]
+
+
+def _spans(found: set[tuple[str, int, int]]) -> tuple[Span, ...]:
+    """Spans of one sentence in the order of their words."""
+    return tuple(sorted((first, last + 1, kind) for kind, first, last in found))

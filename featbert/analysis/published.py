@@ -1,0 +1,223 @@
+"""Published figures next to what comparable runs reached.
+
+A published row is set next to the comparison rows that are called like it (`concat_last4`,
+`fine-tuning`), unless what distinguishes their labels says otherwise. A difference is computed only
+where corpus and encoder are the published ones: figures on other corpora or of other encoders are
+not a mark to reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from featbert.analysis.compare import Comparison, Row, Statistic, base_name
+from featbert.errors import InputError
+from featbert.runs.grouping import EVALUATED
+
+if TYPE_CHECKING:
+    from featbert.runs.published import PublishedRow, PublishedTable
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The score of one split, in [0, 1]; None for what was not published or not reproduced.
+
+    Attributes:
+        published: as printed, a hundredth of it.
+        published_sd: standard deviation printed with it.
+        reproduced: over the seeds of the comparison row.
+        difference: reproduced mean less the published figure, where the two are comparable.
+    """
+
+    published: float | None
+    published_sd: float | None
+    reproduced: Statistic | None
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class PublishedLine:
+    """One published row, and the comparison row of its name if there is one.
+
+    Attributes:
+        label: the published row by all that its table says of it.
+        figures: by split, of the splits that the table has figures of.
+    """
+
+    label: str
+    published: PublishedRow
+    row: Row | None
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True)
+class PublishedFigures:
+    """A published table next to a comparison.
+
+    Attributes:
+        table: its `source` and `verified` say where the figures are from.
+    """
+
+    table: PublishedTable
+    splits: tuple[str, ...]
+    lines: tuple[PublishedLine, ...]
+
+
+def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:
+    """The figures of `table` next to the rows of `comparison`, in the table's order.
+
+    Raises:
+        InputError: the table has its figures by language or by tuning.
+    """
+    splits = tuple(s for s in EVALUATED if any(_figure(row, s) is not None for row in table.rows))
+    if not splits:
+        raise InputError(f"{table.id} has no figures by split that a comparison could be next to")
+    lines = []
+    for published in table.rows:
+        rows = [row for row in comparison.rows if _is_called(row, published)]
+        lines += [_line(published, row, table, splits) for row in rows or (None,)]
+    return PublishedFigures(table, splits, tuple(lines))
+
+
+def is_by_language(table: PublishedTable) -> bool:
+    """Whether a table is a transfer matrix: its figures are by language."""
+    return any(isinstance(row.test, dict) for row in table.rows)
+
+
+def _line(
+    published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
+) -> PublishedLine:
+    same = row is not None and _same_corpus(row.corpus, table.corpus)
+    same = same and row is not None and row.model.rpartition("/")[2] == published.model
+    figures = {}
+    for split in splits:
+        printed = _figure(published, split)
+        found = None if row is None else row.score(split)
+        apart = None if not same or printed is None or found is None else found.mean - printed
+        # The one standard deviation of a row is of its last split.
+        sd = published.sd / 100 if published.sd is not None and split == splits[-1] else None
+        figures[split] = Figure(printed, sd, found, apart)
+    return PublishedLine(_label(published), published, row, figures)
+
+
+def _figure(row: PublishedRow, split: str) -> float | None:
+    percent = getattr(row, split, None)
+    return percent / 100 if isinstance(percent, float | int) else None
+
+
+def _base(published: PublishedRow) -> str:
+    return base_name(published.tuning or "full", published.layers)
+
+
+def _is_called(row: Row, published: PublishedRow) -> bool:
+    """Whether a comparison row has the published row's name, and nothing in its label differs."""
+    if row.train_share != 1 or base_name(row.tuning, row.layers) != _base(published):
+        return False
+    said = published.model_dump(exclude_none=True)
+    named = {**row.differing, **row.varied}
+    return all(_agrees(said[name], shown) for name, shown in named.items() if name in said)
+
+
+def _agrees(said: object, shown: str) -> bool:
+    """Whether a published setting is that of a label; one that is true is any but none."""
+    if isinstance(said, bool):
+        return said == (shown not in ("0", "false", "none", "unset"))
+    return str(said).casefold() == shown.casefold()
+
+
+def _label(published: PublishedRow) -> str:
+    said = published.model_dump(
+        exclude_none=True, exclude={"tuning", "layers", "dev", "test", "sd", "source"}
+    )
+    inner = ", ".join(v if k == "model" else f"{k}={v}" for k, v in said.items())
+    return f"{_base(published)} ({inner})" if inner else _base(published)
+
+
+def _same_corpus(ours: str, published: str) -> bool:
+    """conll2003 is CoNLL-2003 English."""
+
+    def plain(name: str) -> str:
+        return "".join(char for char in name.casefold() if char.isalnum())
+
+    return plain(published).startswith(plain(ours))
+
+
+# Matrices by language -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublishedTransfer:
+    """One row of a published matrix: its label, the language trained on (None: each on itself)."""
+
+    label: str
+    train: str | None
+    scores: Mapping[str, float]
+    digits: int
+
+
+@dataclass(frozen=True)
+class PublishedMatrix:
+    """A published table by language: rows by what was trained on, columns by evaluation."""
+
+    id: str
+    title: str
+    source: str
+    corpus: str
+    verified: str
+    note: str | None
+    split: str
+    evaluated_on: tuple[str, ...]
+    rows: tuple[PublishedTransfer, ...]
+
+    @property
+    def label(self) -> str:
+        """What a figure calls it."""
+        return f"published: {self.source}"
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Labels of the rows."""
+        return tuple(row.label for row in self.rows)
+
+    @property
+    def means(self) -> tuple[tuple[float | None, ...], ...]:
+        """(rows, columns) score in [0, 1], None where nothing was published."""
+        return tuple(tuple(row.scores.get(c) for c in self.evaluated_on) for row in self.rows)
+
+    @property
+    def own(self) -> tuple[tuple[bool, ...], ...]:
+        """(rows, columns) whether a figure is of the language that its row was trained on."""
+        return tuple(
+            tuple(c in row.scores and row.train in (None, c) for c in self.evaluated_on)
+            for row in self.rows
+        )
+
+
+def published_matrix(table: PublishedTable) -> PublishedMatrix:
+    """A table whose figures are by language."""
+    rows = tuple(_transfer(row) for row in table.rows)
+    return PublishedMatrix(
+        id=table.id,
+        title=table.title,
+        source=table.source or table.id,
+        corpus=table.corpus,
+        verified=table.verified,
+        note=table.note,
+        split="test",
+        evaluated_on=tuple(dict.fromkeys(language for row in rows for language in row.scores)),
+        rows=rows,
+    )
+
+
+def _transfer(row: PublishedRow) -> PublishedTransfer:
+    percents = row.test if isinstance(row.test, dict) else {}
+    label = row.train or row.setting or ""
+    if row.setting and row.model and "bert" not in row.model:
+        label = f"{row.setting} ({row.model})"
+    digits = max((len(str(p).partition(".")[2]) for p in percents.values()), default=0)
+    scores = {language: percent / 100 for language, percent in percents.items()}
+    # Settings of a table without `train` are transfer from English, or each language on itself.
+    own = row.setting == "in-language"
+    return PublishedTransfer(label, row.train or (None if own else "en"), scores, digits)

@@ -1,0 +1,229 @@
+"""Tables in every format, against the numbers of the runs that they show."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+
+import pytest
+
+from featbert.analysis.breakdown import with_scorers
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.cost import with_costs
+from featbert.analysis.published import published_figures, published_matrix
+from featbert.analysis.transfer import transfer_matrices
+from featbert.errors import InputError
+from featbert.report.rendering import FORMATS, as_html, as_text, harmless, render
+from featbert.report.tables import (
+    comparison_tables,
+    epochs_table,
+    notebook_html,
+    run_facts,
+    run_scores_table,
+    runs_table,
+    scores_table,
+)
+from featbert.runs.published import published_table
+from featbert.runs.record import write_record
+from featbert.runs.run import find_runs
+from tests.analysis.evaluation_records import transfer_runs
+from tests.analysis.records import make_epoch, make_record, make_run, make_seeds, usual_runs
+
+
+def full(runs=None):
+    """A comparison with every analysis that needs no predictions."""
+    comparison = with_scorers(with_costs(compare_runs(runs or usual_runs())))
+    table = published_figures(comparison, published_table("devlin2019-table7"))
+    return dataclasses.replace(comparison, published=(table,))
+
+
+def grid(table) -> dict[str, dict[str, str]]:
+    """Texts by the first cell of the row and the column's head."""
+    columns, rows = table.select()
+    heads = [column.head for column in columns]
+    return {r[0].text: dict(zip(heads, (c.text for c in r), strict=True)) for r in rows}
+
+
+def test_cells_are_the_numbers_of_the_rows() -> None:
+    (comparison,) = compare(usual_runs())
+    table = scores_table(comparison)
+    shown = grid(table)
+    assert list(shown) == [row.label for row in comparison.rows]
+    for row in comparison.rows:
+        cells = shown[row.label]
+        assert cells["seeds"] == "3"
+        for split in comparison.splits:
+            score = row.score(split)
+            text = f"{100 * score.mean:.2f} ± {100 * score.sd:.2f}"
+            assert cells[f"{split} entity F1"] == text
+            less = "baseline" if row.is_baseline else f"{100 * row.difference[split]:+.2f}"
+            assert cells[f"Δ {split}"] == less
+    assert shown["fine-tuning"]["extraction"] == "–"
+    assert table.sections == (False, False, False, True)
+
+
+def test_the_best_of_each_column_is_marked_among_rivals() -> None:
+    (comparison,) = compare(usual_runs())
+    columns, rows = scores_table(comparison).select()
+    place = [column.head for column in columns].index("dev entity F1")
+    assert [row[place].best for row in rows] == [False, False, False, True]
+    (alone,) = compare([make_run("a")])
+    assert not any(cell.best for row in scores_table(alone).select()[1] for cell in row)
+
+
+def test_further_scores_are_columns_where_they_are_asked_for() -> None:
+    (comparison,) = compare(usual_runs())
+    (table,) = comparison_tables(comparison, show=["strict_f1"])["scores"]
+    mean = comparison.rows[0].mean("dev", "strict_f1")
+    assert grid(table)["embeddings"]["dev strict F1"].startswith(f"{100 * mean:.2f}")
+    with pytest.raises(InputError, match="'strict'"):
+        comparison_tables(comparison, show=["strict"])
+
+
+def test_a_split_that_was_learned_from_has_no_score() -> None:
+    runs = make_seeds("a", [0.5]) + make_seeds("b", [0.5], trained_on=["train", "dev"])
+    del runs[1].record.scores["dev"]
+    (comparison,) = compare([runs[1]])
+    assert "dev" not in comparison.splits
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_has_every_row_and_analysis(format) -> None:
+    comparison = full()
+    text = render([comparison], format, notes=["a note"])
+    assert text.endswith("\n")
+    for row in comparison.rows:
+        label = row.label.replace("_", r"\_") if format in ("markdown", "latex") else row.label
+        assert text.count(label) >= 3, (format, row.label)
+    assert format == "csv" or "a note" in text
+    assert render([], format) is not None
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(InputError, match="'jsn'"):
+        render([full()], "jsn")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_narrow_terminals_split_tables_and_no_word(width) -> None:
+    runs = make_seeds("a", [0.5, 0.6], settings={"epochs": 4, "learning_rate": 1e-3}) + make_seeds(
+        "b", [0.5, 0.7], settings={"epochs": 4, "learning_rate": 3e-5}
+    )
+    comparison = full([*usual_runs(), *runs])
+    text = render([comparison], "text", width=width)
+    assert max(map(len, text.split("\n"))) <= width
+    words = set(re.findall(r"\S+", render([comparison], "text")))
+    assert set(re.findall(r"\S+", text)) <= words | {"─" * n for n in range(width + 1)}
+
+
+def test_text_is_styled_only_where_it_may_be() -> None:
+    table = scores_table(full())
+    assert "\x1b[" not in as_text(table)
+    assert "\x1b[" in as_text(table, color=True)
+
+
+def test_csv_has_unrounded_numbers_and_no_formulas() -> None:
+    (comparison,) = compare(usual_runs())
+    lines = list(csv.DictReader(io.StringIO(render([comparison], "csv"))))
+    for row, line in zip(comparison.rows, lines, strict=True):
+        assert float(line["dev_f1"]) == row.mean("dev")
+        assert float(line["test_word_f1"]) == row.mean("test", "word_f1")
+        assert float(line["training_seconds"]) == row.cost.training_seconds.mean
+    assert harmless("=1+1") == "'=1+1"
+    assert harmless(-1.5) == -1.5
+
+
+def test_json_has_every_number_with_its_runs() -> None:
+    comparison = full()
+    found = json.loads(render([comparison], "json", notes=["a note"]))
+    assert [row["label"] for row in found["rows"]] == [row.label for row in comparison.rows]
+    for row, line in zip(comparison.rows, found["rows"], strict=True):
+        assert line["runs"] == [run.name for run in row.runs]
+        for key in comparison.task.columns:
+            assert line["dev"][key]["values"] == list(row.score("dev", key).values)
+        assert line["cost"]["training_seconds"]["mean"] == row.cost.training_seconds.mean
+    assert [c["row"] for c in found["costs"]] == [row.name for row in comparison.rows]
+    assert found["comparisons"][0]["measure"] == "f1"
+    assert found["notes"] == ["a note"]
+    diverged = make_run("a", cost={"training_flops": float("inf")})
+    (line,) = json.loads(render([compare_runs([diverged])], "json"))["rows"]
+    assert line["cost"]["training_flops"] is None
+
+
+def test_hostile_names_are_text_in_every_format() -> None:
+    name = "<b>x</b>|&_\x1b[31m\n=cmd"
+    comparison = compare_runs([make_run("a", layers=name)])
+    for format in FORMATS:
+        assert "\x1b" not in render([comparison], format)
+    page = notebook_html([comparison])
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x" in page
+
+
+def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -> None:
+    comparison = full()
+    (found,) = comparison.published
+    named = {line.label: line for line in found.lines}
+    line = named["concat_last4 (bert-base-cased)"]
+    assert line.row.label == "concat_last4"
+    assert line.figures["dev"].published == pytest.approx(0.961)
+    assert line.figures["dev"].reproduced == line.row.score("dev")
+    assert line.figures["dev"].difference is None
+    same = {"model": "bert-base-cased", "corpus": "conll2003"}
+    runs = make_seeds("a", [0.95, 0.96], signature=same)
+    (other,) = full(runs).published
+    line = next(one for one in other.lines if one.row is not None)
+    assert line.figures["dev"].difference == pytest.approx(0.955 - 0.961)
+
+
+def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:
+    f1 = {("en", "en"): 0.9, ("en", "de"): 0.6, ("de", "de"): 0.8, ("de", "en"): 0.65}
+    matrices = transfer_matrices(transfer_runs(tmp_path, f1))
+    published = [published_matrix(published_table("pires2019-table1"))]
+    for format in FORMATS:
+        text = render([], format, matrices=matrices, published=published)
+        assert "concat" in text or format == "csv"
+    found = json.loads(render([], "json", matrices=matrices))["transfer"][0]
+    cells = {row["trained_on"]: row["cells"] for row in found["rows"]}
+    for (train, test), mean in f1.items():
+        assert cells[train][test]["score"]["mean"] == pytest.approx(mean)
+    assert matrices[0].frame().pivot_table(
+        index="trained_on", columns="evaluated_on", values="value"
+    ).loc["de", "en"] == pytest.approx(0.65)
+
+
+def test_runs_are_listed_with_their_state(tmp_path) -> None:
+    write_record(tmp_path / "done", make_record("done", layers=None))
+    (tmp_path / "going").mkdir()
+    (tmp_path / "going" / "config.json").write_text('{"tuning": "none", "layers": "last"}')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "record.json").write_text("{")
+    found = find_runs(tmp_path)
+    shown = grid(runs_table(found))
+    assert {name: row["state"] for name, row in shown.items()} == {
+        "broken": "damaged",
+        "done": "finished",
+        "going": "epoch 0 of –",
+    }
+    assert (shown["done"]["what"], shown["done"]["dev"]) == ("fine-tuning", "60.00")
+    assert "going" in found._repr_html_()
+
+
+def test_one_run_shows_its_scores_epochs_and_facts() -> None:
+    history = [make_epoch(1, 0.5, 0.3), make_epoch(2, 0.4, 0.6), make_epoch(3, 0.3, None)]
+    run = make_run("r", history=history, best_epoch=2)
+    scores = grid(run_scores_table(run))
+    assert scores["dev all"]["entity F1"] == "60.00"
+    assert scores["test PER"]["gold"] == "10,000"
+    columns, rows = epochs_table(run).select()
+    assert [row[0].text for row in rows] == ["1", "2 best", "3"]
+    place = [column.head for column in columns].index("dev")
+    assert [row[place].text for row in rows] == ["30.00", "60.00", "–"]
+    assert [row[place].best for row in rows] == [False, True, False]
+    facts = dict(run_facts(run))
+    assert (facts["what"], facts["seed"]) == ("concat_last4", "1")
+    assert as_html(epochs_table(run)).count("<tr>") == 4
+    assert "r" in run._repr_html_()
