@@ -56,10 +56,15 @@ def fresh_command(*words: object, cwd: Path) -> Ended:
     return Ended(done.returncode, stdout, done.stderr, light)
 
 
-def killed_command(*words: object, cwd: Path, when: Callable[[], bool]) -> int:
-    """The exit code of a `featbert` command that is killed (SIGKILL) as soon as `when()` holds."""
+def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare: str = "") -> int:
+    """The exit code of a `featbert` command that is killed (SIGKILL) as soon as `when()` holds.
+
+    Args:
+        prepare: code that the process runs before the command.
+    """
+    code = f"{prepare}\nfrom featbert.cli.main import main\nmain()\n"
     process = subprocess.Popen(
-        [sys.executable, "-m", "featbert", *map(str, words)],
+        [sys.executable, "-c", code, *map(str, words)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=cwd,
