@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from featbert.analysis.breakdown import Breakdown
-from featbert.analysis.compare import Statistic, compare
+from featbert.analysis.compare import Statistic, compare, compare_runs
 from featbert.analysis.published import published_figures, published_matrix
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.transfer import transfer_matrices
@@ -403,6 +403,27 @@ def test_learning_is_by_sentences_on_a_logarithmic_axis():
     assert [t.get_text() for t in axes.get_xticklabels()] == ["600\n100%", "60\n10%", "180\n30%"]
 
 
+def test_shares_of_texts_of_several_sizes_are_on_a_round_axis():
+    runs = []
+    for corpus, size in (("a", 600), ("b", 6000)):
+        splits = {
+            name: dataclasses.replace(split, text=corpus * 64)
+            for name, split in make_run().record.signature.splits.items()
+        }
+        for share in (0.1, 1.0):
+            runs.append(
+                make_run(
+                    f"{corpus}-{share}",
+                    settings={"epochs": 4, "train_share": share},
+                    signature={"corpus": corpus, "splits": splits},
+                    train_sentences=round(size * share),
+                )
+            )
+    figure = compare_runs(runs, vary=["corpus"]).plot("learning")
+    ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
+    assert ticks == ["50", "100", "200", "500", "1,000", "2,000", "5,000", "10,000"]
+
+
 def test_bars_are_the_mean_weights_of_layers():
     weights = ([0.2, 0.3, 0.5], [0.4, 0.1, 0.5])
     runs = [
@@ -421,6 +442,11 @@ def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
     assert list(losses.lines[0].get_ydata()) == pytest.approx([0.8, 0.2, float("nan")], nan_ok=True)
     assert dots(scores) == [[3.0]] * 3
     assert len({axes.get_ylim() for axes in figure.axes[:4]}) == 1
+    learned = {"dev": None, "trained_on": ["train", "dev"], "settings": {"dev": 1}}
+    learned["history"] = [make_epoch(1, 0.5, None)]
+    figure = plot(one([*trained(), make_run("b", layers=None, **learned)]), "training")
+    assert figure.axes[0].get_ylim()[0] == pytest.approx(30 - 0.06 * 30)
+    assert "no dev score" in {text for text, _ in texts(figure)}
 
 
 def test_cells_are_percent_and_the_best_of_a_column_is_bold():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from featbert.analysis.curves import LearningPoint, learning_curves
 from featbert.report.figures.lines import HEIGHT, draw_lines, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, header, new_figure
+from featbert.report.figures.style import COLUMN_WIDTH, between, header, new_figure
 from featbert.report.figures.values import about, score_name
 from featbert.text import in_percent
 
@@ -43,7 +43,8 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     ticks = _ticks(points, (width or COLUMN_WIDTH) - 0.7)
     axes.minorticks_off()
     axes.set_xticks([place for place, _ in ticks], [label for _, label in ticks])
-    axes.set_xlabel("sentences trained on (share of train)")
+    of_share = " (share of train)" if "\n" in ticks[0][1] else ""
+    axes.set_xlabel(f"sentences trained on{of_share}")
     axes.set_ylabel(f"{score_name(comparison, split)} (%)")
     title = f"{score_name(comparison, split)} by training sentences"
     return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
@@ -54,6 +55,10 @@ def _ticks(points: Sequence[LearningPoint], inches: float) -> list[tuple[float, 
     by_share: dict[float, list[float]] = {}
     for point in points:
         by_share.setdefault(point.share, []).append(point.sentences.mean)
+    if any(max(own) > 1.1 * min(own) for own in by_share.values()):  # shares of several texts
+        steps = [digit * 10.0**power for power in range(9) for digit in (1, 2, 5)]
+        counts = [count for own in by_share.values() for count in own]
+        return [(tick, f"{tick:,.0f}") for tick in between(min(counts), max(counts), steps)]
     places = {share: statistics.fmean(own) for share, own in by_share.items()}
     order = sorted(places, reverse=True)
     decades = math.log10(max(places.values()) / min(places.values())) or 1.0

@@ -100,7 +100,7 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
     axes.minorticks_off()
     shown = ticks[:: math.ceil(len(ticks) / 7)]
     axes.set_xticks(shown, [_time(tick) if timed else operations(tick) for tick in shown])
-    axes.set_xlabel(f"{'time' if timed else 'operations'} of one run, {_shared(front)}")
+    axes.set_xlabel(f"{'time' if timed else 'operations'} of one run, extraction included")
     if front.label:
         axes.set_title(wrapped(front.label, _NARROWEST))
     axes.grid()
@@ -126,12 +126,6 @@ def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
     for cost, value in best[1:]:
         corners += [(cost, corners[-1][1]), (cost, value)]
     return [*corners, (end, corners[-1][1])]
-
-
-def _shared(front: ParetoFront) -> str:
-    if front.runs == 1:
-        return "extraction included"
-    return f"extraction shared by {front.runs:,} runs"
 
 
 def _label(drawn: Figure, panels: Sequence[tuple[Axes, ParetoFront]]) -> None:

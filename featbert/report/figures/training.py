@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure, wrapped
+from featbert.report.figures.style import (
+    COLUMN_WIDTH,
+    FAINT,
+    FULL_WIDTH,
+    header,
+    new_figure,
+    wrapped,
+)
 from featbert.report.figures.values import about, dev_scores, score_name, tuning_keys, tuning_look
 
 if TYPE_CHECKING:
@@ -36,13 +43,13 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     if all(len(run.record.history) < 2 for row in rows for run in row.runs):
         return None
     width = width or (COLUMN_WIDTH if len(rows) <= 2 else FULL_WIDTH)
-    lines = math.ceil(len(rows) / int(width / _NARROWEST))
+    lines = math.ceil(len(rows) / max(1, int(width / _NARROWEST)))
     columns = math.ceil(len(rows) / lines)
     heads = [wrapped(row.name, width / columns - 0.3) for row in rows]
     above = 0.14 * max(head.count("\n") + 1 for head in heads)
     drawn = new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
     grid = drawn.subplots(2 * lines, columns, squeeze=False, height_ratios=[_SCORE, _LOSS] * lines)
-    for axes in grid.flat[:]:
+    for axes in grid.flat:
         axes.set_axis_off()
     for n, (row, head) in enumerate(zip(rows, heads, strict=True)):
         line, column = divmod(n, columns)
@@ -80,7 +87,8 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
     color, marker = tuning_look(row.tuning)
     for run, ys in zip(row.runs, values, strict=True):
         epochs = [epoch.epoch for epoch in run.record.history]
-        axes.plot(epochs, ys, color=color, linewidth=1, alpha=0.75)
+        dot = "." if len(epochs) == 1 else ""  # a line of one point does not show
+        axes.plot(epochs, ys, color=color, linewidth=1, alpha=0.75, marker=dot)
         kept = [(x, y) for x, y in zip(epochs, ys, strict=True) if x == run.record.best_epoch]
         if kept and mark:
             axes.scatter(
@@ -100,15 +108,18 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
 def _share(panels: Any, *, log: bool) -> None:
     """One scale for all panels, with numbers at the first of each line."""
     used = [axes for axes in panels.flat if axes.axison]
-    limits = [axes.get_ylim() for axes in used]
-    low, high = min(low for low, _ in limits), max(high for _, high in limits)
+    shown = [y for axes in used for line in axes.lines for y in line.get_ydata() if y == y]
+    low, high = min(shown, default=1.0), max(shown, default=1.0)
+    room = 0.06 * (high - low) or 0.5
     for axes in used:
-        axes.set_ylim(low, high)
+        axes.set_ylim(low / 1.25 if log else low - room, high * 1.25 if log else high + room)
         axes.tick_params(labelleft=axes in panels[:, 0])
         if log:
-            subs = (1, 2, 5) if high < 12 * low else (1,)
-            axes.yaxis.set_major_locator(LogLocator(subs=subs))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 12 * low else (1,)))
             axes.yaxis.set_major_formatter("{x:g}")
             axes.minorticks_off()
         else:
             axes.yaxis.set_major_locator(MaxNLocator(4))
+            if all(y != y for line in axes.lines for y in line.get_ydata()):
+                within = "axes fraction"
+                axes.annotate("no dev score", (0.04, 0.5), xycoords=within, color=FAINT)
