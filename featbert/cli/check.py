@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
+from featbert.cli.main import Command, app
 from featbert.cli.text import count, grid, json_lines, printable, printable_lines, share, shortened
+from featbert.config import Data
 
 if TYPE_CHECKING:
     from featbert.data.check import CorpusReport
@@ -21,11 +22,10 @@ Row = tuple[str, list[str]]
 MOST_TYPES, MOST_LISTED = 40, 12
 
 
-@app.command(
-    cls=Watched,
-    epilog="Example: featbert check corpora/conll2003",
-)
+@app.command(cls=Command, epilog="Example: featbert check corpora/conll2003")
+@o.options(Data, without=("data", "task", "tag_scheme"))
 def check(
+    *,
     data: Annotated[
         str,
         typer.Argument(
@@ -34,11 +34,7 @@ def check(
             autocompletion=completion.corpora,
         ),
     ] = "sample",
-    language: o.Language = None,
-    encoding: o.Encoding = "utf-8",
-    scheme: o.Scheme = "auto",
-    token_column: o.TokenColumn = None,
-    tag_column: o.TagColumn = None,
+    given: dict[str, Any],
     targets: Annotated[
         Literal["entities", "labels"],
         typer.Option(
@@ -52,8 +48,7 @@ def check(
     from featbert.data.check import check_corpus
     from featbert.data.load import load_corpus
 
-    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    corpus = load_corpus(data, targets=targets, **reading)
+    corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_lines(report.to_dict()))

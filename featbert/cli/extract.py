@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.meter import Meter
-from featbert.cli.text import count, printable
-from featbert.errors import nearest
+from featbert.cli.main import Command, app
+from featbert.cli.progress import load_torch
+from featbert.config import Compute, Data, Encoding
+from featbert.errors import InputError, nearest
+from featbert.progress import report
 from featbert.report.units import size
-from featbert.text import unusual
+from featbert.text import printable, unusual
 
 
 @app.command(
-    cls=Watched,
-    epilog="Example: featbert extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
+    cls=Command, epilog="Example: featbert extract --model all-MiniLM-L6-v2 --data corpora/wikigold"
 )
+@o.options(Encoding, Data, Compute, without=("task", "tag_scheme"))
 def extract(
-    model: o.Model = "all-MiniLM-L6-v2",
-    data: o.Data = "sample",
+    *,
     layers: Annotated[
         str,
         typer.Option(
@@ -33,125 +33,106 @@ def extract(
             autocompletion=completion.stored_layers,
         ),
     ] = "all",
-    context: o.Context = "sentence",
-    truecase: o.Truecase = False,
-    pooling: o.Pooling = "first",
-    precision: o.Precision = "auto",
-    store_dtype: Annotated[
-        Literal["float16", "float32"],
-        typer.Option("--store-dtype", help="How vectors are kept: 2 or 4 bytes a number."),
-    ] = "float16",
-    cache_dir: o.CacheDir = Path("cache"),
-    device: o.Device = "auto",
+    given: dict[str, Any],
     token_budget: Annotated[
         int | None,
         typer.Option(
             "--token-budget",
-            metavar="TOKENS",
-            help="Padded wordpieces computed at once.  [default: 512, on a GPU 32768]",
+            metavar="INT",
+            help="Padded subwords computed at once.  [default: 512, on a GPU 32768]",
             min=1,
         ),
     ] = None,
+    cache_dir: o.CacheDir = Path("cache"),
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be stored; do nothing.")
     ] = False,
-    language: o.Language = None,
-    encoding: o.Encoding = "utf-8",
-    scheme: o.Scheme = "auto",
-    token_column: o.TokenColumn = None,
-    tag_column: o.TagColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Store the hidden states of all layers, a vector per word, once.
+    """Store the hidden states of every word, once.
 
-    A store costs words x (layers + 1) x hidden size x 2 bytes. One that exists is not computed
-    again; an interrupted extraction goes on where it stopped.
+    A store has words x (layers + 1) x hidden size x 2 bytes. An existing store is not computed
+    again; an interrupted extraction resumes.
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
-    from featbert.encoders.encoding import check_casing_of, check_context
-    from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
 
     _check_layers(layers)
-    source = find_encoder(model)
+    encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
+    compute = o.chosen(Compute, given)
+    source = find_encoder(encoding.model)
     held = None
     if layers != "all":
-        held = parse_layers(_combination(layers), source.num_layers).indices
-    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    corpus = load_corpus(data, **reading)
-    for split in corpus.splits.values():
-        check_context(context, has_documents=split.has_documents)
-    casing: Literal["original", "truecased"] = "truecased" if truecase else "original"
-    check_casing_of(source, casing, corpus)
-    is_uncased(source)  # a damaged tokenizer is told now
-    meter = Meter(quiet=quiet)
-    meter.load_torch()
+        from featbert.encoders.layers import parse_layers
 
-    from featbert.encoders.encoding import Encoding
+        held = parse_layers(_combination(layers), source.num_layers).indices
+    corpus = load_corpus(text.data, **text.reading)
+    o.check_encoding(encoding, source, corpus)
+    is_uncased(
+        source
+    )  # reads the tokenizer, so that a damaged one is refused before torch is loaded
+    load_torch()
+
+    from featbert.encoders import encoding as encoders
     from featbert.features.extraction import run_extraction
     from featbert.features.plan import plan_extraction
 
     plan = plan_extraction(
         corpus,
         source,
-        Encoding(
+        encoders.Encoding(
             layers=held,
-            context=context,
-            casing=casing,
-            pooling=pooling,
-            precision=precision,
-            dtype=store_dtype,
-            device=device,
+            context=encoding.context,
+            casing=encoding.casing,
+            pooling=encoding.pooling,
+            precision=compute.precision,
+            dtype=encoding.store_dtype,
+            device=compute.device,
             token_budget=token_budget,
         ),
         cache_dir=cache_dir,
-        reading=reading,
+        reading=text.reading,
     )
     m = plan.manifest
     shape = (
-        f"{count(m.words)} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "
+        f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "
         f"{size(plan.data_bytes)}"
     )
+    lines = []
     if plan.hit is not None:
-        stored = plan.hit.manifest
-        typer.echo(printable(f"{plan.path}: exists with all that was asked, nothing to do"))
-        if (stored.source, stored.reading) != (corpus.source, reading):
-            told = (
-                f"it was extracted from {stored.source}; for the tags of {corpus.source} "
-                "give featbert train the same --data and column options"
+        m = plan.hit.manifest
+        lines.append(f"{plan.path}: exists with all that was asked, nothing to do")
+        if (m.source, m.reading) != (corpus.source, text.reading):
+            lines.append(
+                f"it was extracted from {m.source}; to train on the tags of {corpus.source}, give "
+                "featbert train the same --data and column options"
             )
-            typer.echo(printable(told))
-        if stored.uncased:
-            told = f"{stored.model} is uncased: words were lowercased before they were read"
-            typer.echo(printable(told))
-        return
-    if dry_run:
-        typer.echo(printable(f"{plan.path}: would hold {shape}"))
-        return
-    meter.say(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
-    store = run_extraction(plan, corpus, source)
-    m = store.manifest
-    rate = count(round(m.words / max(m.seconds, 1e-9)))
-    typer.echo(printable(f"{store.path}: {shape}, {rate} words/s"))
-    names = next(iter(m.splits.values())).counts
-    found = unusual({n: sum(split.counts[n] for split in m.splits.values()) for n in names})
-    if found:
-        typer.echo(f"unusual: {found}")
+    elif dry_run:
+        lines.append(f"{plan.path}: would hold {shape}")
+    else:
+        report(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
+        store = run_extraction(plan, corpus, source)
+        m = store.manifest
+        lines.append(f"{store.path}: {shape}, {round(m.words / max(m.seconds, 1e-9)):,} words/s")
+        names = next(iter(m.splits.values())).counts
+        if found := unusual({n: sum(s.counts[n] for s in m.splits.values()) for n in names}):
+            lines.append(f"unusual: {found}")
     if m.uncased:
-        typer.echo(printable(f"{m.model} is uncased: words are lowercased before they are read"))
+        lines.append(f"{m.model} is uncased: words are lowercased before they are read")
+    for line in lines:
+        typer.echo(printable(line))
 
 
 def _combination(layers: str) -> str:
-    """The layer combination that --layers means; bare numbers are layers side by side."""
+    """The layer combination that --layers means; bare numbers are concatenated."""
     return f"concat:{layers}" if layers[:1].isdigit() else layers
 
 
 def _check_layers(layers: str) -> None:
-    """Raises InputError for what names no hidden states, before an encoder is at hand."""
+    """Raises InputError for layers that no encoder has."""
     from featbert.encoders.layers import ALIASES, NAMES, parse_layers
-    from featbert.errors import InputError
 
     if layers == "all":
         return
@@ -160,7 +141,6 @@ def _check_layers(layers: str) -> None:
     except InputError:
         names = ("all", *NAMES, *ALIASES)
         raise InputError(
-            f"hidden states to store expected for --layers, found {layers!r}"
-            f"{nearest(layers, names)}; give all, numbers such as 0,9-12, or the name of one "
-            f"combination: {', '.join(NAMES)}"
+            f"--layers {layers!r} names no hidden states{nearest(layers, names)}; give all, "
+            f"numbers such as 0,9-12, or the name of one combination: {', '.join(NAMES)}"
         ) from None
