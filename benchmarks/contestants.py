@@ -21,9 +21,8 @@ import featbert
 from benchmarks.harness import Options, Record, Work, in_turn, ratio, work_folder
 from benchmarks.machine import Product, facts, matmul_rate, precisions
 from benchmarks.text import WARM_UP, corpus_of, described, head
-from featbert import Corpus, FeatureStore, Run
+from featbert import Corpus, FeatureStore, Run, defaults
 from featbert.encoders.device import find_device
-from featbert.training.settings import DEFAULTS
 
 LAYERS = "concat_last4"
 
@@ -70,7 +69,7 @@ def train(store: FeatureStore, corpus: Corpus, folder: Path, **options: Any) -> 
             store.path, LAYERS, corpus=corpus, settings=settings, runs_dir=runs, **others
         )
 
-    return _trained(work, "features", folder, options)
+    return _trained(work, "none", folder, options)
 
 
 def finetune(corpus: Corpus, model: str, folder: Path, **options: Any) -> Trained:
@@ -79,11 +78,11 @@ def finetune(corpus: Corpus, model: str, folder: Path, **options: Any) -> Traine
     def work(runs: str, settings: Any, **others: Any) -> Run:
         return featbert.finetune(corpus, model, settings=settings, runs_dir=runs, **others)
 
-    return _trained(work, "finetune", folder, options)
+    return _trained(work, "full", folder, options)
 
 
 def _trained(
-    work: Callable[..., Run], approach: str, folder: Path, options: Mapping[str, Any]
+    work: Callable[..., Run], tuning: str, folder: Path, options: Mapping[str, Any]
 ) -> Trained:
     """Trains in a runs directory of its own, which is removed.
 
@@ -94,7 +93,7 @@ def _trained(
     settings = {name: value for name, value in options.items() if name not in others}
     runs = tempfile.mkdtemp(dir=folder)
     started = time.perf_counter()
-    run = work(runs, DEFAULTS[approach].but(**settings), **others)
+    run = work(runs, defaults(tuning).but(**settings), **others)
     seconds = time.perf_counter() - started - (run.record.cost.prediction_seconds or 0.0)
     shutil.rmtree(runs)
     return Trained(seconds, run)

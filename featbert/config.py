@@ -326,7 +326,10 @@ class RowsTable(_Rows):  # type: ignore[misc, valid-type]
         given = {n: v for n, v in self.model_dump().items() if n in Settings.model_fields}
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers
-        given = {n: v for n, v in given.items() if v not in (None, "none")}
+        for name in ("unfreeze", "freeze_to"):
+            if given[name] == "none":
+                given[name] = None
+        given = {n: v for n, v in given.items() if v is not None}
         return defaults(given.pop("tuning", tuning)).but(**(common | given))
 
 

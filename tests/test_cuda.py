@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 
-from featbert import extract, finetune, load_corpus, train
-from featbert.training.settings import TrainingSettings
+from featbert import defaults, extract, finetune, load_corpus, train
 from tests.workspace import write_corpus
 
 pytestmark = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU"),
 ]
-SMALL = TrainingSettings(epochs=3, batch_size=8, learning_rate=1e-2, dropout=0.1, lstm_size=16)
+GIVEN = {"batch_size": 8, "lstm_size": 16}
+SMALL = GIVEN | {"epochs": 3, "learning_rate": 1e-2, "dropout": 0.1}
 
 
 @pytest.fixture
@@ -46,10 +46,9 @@ def test_features_are_those_of_the_processor(corpus, tiny_bert, tmp_path, contex
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_fine_tuning_learns(corpus, tiny_bert, tmp_path, precision) -> None:
-    run = finetune(
-        corpus, str(tiny_bert), settings=SMALL, runs_dir=tmp_path, device="cuda",
-        precision=precision,
-    )  # fmt: skip
+    settings = defaults("full").but(**SMALL)
+    options = {"runs_dir": tmp_path, "device": "cuda", "precision": precision}
+    run = finetune(corpus, str(tiny_bert), settings=settings, **options)
     losses = [row.train_loss for row in run.record.history]
     assert losses[-1] < losses[0]
     assert run.record.signature.device == "cuda"
@@ -59,12 +58,13 @@ def test_fine_tuning_learns(corpus, tiny_bert, tmp_path, precision) -> None:
 @pytest.mark.parametrize("layers", ["last", "concat_last4", "weighted_all"])
 def test_features_are_learnt_from(corpus, tiny_bert, tmp_path, layers) -> None:
     store = extract(corpus, str(tiny_bert), cache_dir=tmp_path, device="cuda")
-    on_gpu = train(store, layers, settings=SMALL, runs_dir=tmp_path / "gpu", device="cuda")
+    settings = defaults("none").but(**SMALL)
+    on_gpu = train(store, layers, settings=settings, runs_dir=tmp_path / "gpu", device="cuda")
     losses = [row.train_loss for row in on_gpu.record.history]
     assert losses[-1] < losses[0]
     assert on_gpu.record.signature.training_precision == "fp32"
     # Without dropout both devices take the same steps but for rounding.
-    still = TrainingSettings(epochs=1, batch_size=8, learning_rate=1e-3, dropout=0.0, lstm_size=16)
+    still = defaults("none").but(**GIVEN, epochs=1, learning_rate=1e-3, dropout=0.0)
     gpu = train(store, layers, settings=still, runs_dir=tmp_path / "a", device="cuda")
     cpu = train(store, layers, settings=still, runs_dir=tmp_path / "b", device="cpu")
     assert gpu.record.history[0].train_loss == pytest.approx(

@@ -6,25 +6,20 @@ from pathlib import Path
 
 from featbert.analysis.compare import Comparison, compare_runs
 from featbert.errors import FeatbertError
-from featbert.runs.execution import Outcome, Watchers, carry_out
-from featbert.runs.file import Experiment
-from featbert.runs.plan import RUNS_DIR
+from featbert.runs.experiment import RUNS_DIR
+from featbert.runs.experiment_file import Experiment
+from featbert.runs.schedule import Outcome, carry_out
 from featbert.text import counted
 
 
-class FailedRunsError(FeatbertError):
-    """Runs of an experiment that failed; the message tells each with its reason."""
-
-
 def comparison_of(outcome: Outcome) -> Comparison:
-    """The rows of an experiment side by side.
+    """The rows of an experiment in one comparison.
 
     Raises:
-        FailedRunsError: no run of a row was finished.
+        FeatbertError: no run of a row was finished.
     """
     if not outcome.runs:
-        told = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
-        raise FailedRunsError(f"finished runs to compare expected, all failed: {told}")
+        raise FeatbertError(f"all runs failed: {_reasons(outcome)}")
     return compare_runs(outcome.runs, vary=outcome.plan.experiment.vary)
 
 
@@ -34,7 +29,6 @@ def run_experiment(
     cache_dir: str | Path = "cache",
     runs_dir: str | Path = RUNS_DIR,
     jobs: int = 1,
-    watchers: Watchers | None = None,
 ) -> Comparison:
     """Extracts once, trains what is missing, and compares all runs of the experiment.
 
@@ -42,12 +36,14 @@ def run_experiment(
         jobs: runs at a time, each in a process of its own.
 
     Raises:
-        FailedRunsError: runs failed; the others are finished and are not trained again.
+        FeatbertError: runs failed; the others are finished and are not trained again.
     """
-    outcome = carry_out(
-        experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs, watchers=watchers
-    )
+    outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
-        told = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
-        raise FailedRunsError(f"{counted(len(outcome.failures), 'run')} failed: {told}")
+        count = counted(len(outcome.failures), "run")
+        raise FeatbertError(f"{count} failed: {_reasons(outcome)}")
     return comparison_of(outcome)
+
+
+def _reasons(outcome: Outcome) -> str:
+    return "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())

@@ -128,16 +128,16 @@ def compare(
     from featbert.analysis.compare import compare_runs
     from featbert.analysis.cost import with_costs
     from featbert.analysis.transfer import transfer_matrices
+    from featbert.config import Settings
     from featbert.report.tables import check_show, search_line
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
+    from featbert.runs.load import find_run
     from featbert.runs.record import read_record
     from featbert.runs.run import Run, find_runs
-    from featbert.runs.usable import find_run
-    from featbert.training.settings import TrainingSettings
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
-    check_vary(freed, [f.name for f in dataclasses.fields(TrainingSettings)])
+    check_vary(freed, list(Settings.model_fields))
     o.check_figures(figures, figure)
     if report is not None:
         check_report(report)

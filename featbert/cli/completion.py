@@ -142,14 +142,15 @@ def keys(incomplete: str) -> list[str]:
 
 
 def _keys() -> Iterator[str]:
-    from featbert.runs.arm import AdaptTable, Arm, FeaturesTable, FinetuneTable
+    from featbert.config import RowsTable
+    from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable
 
     tables: dict[str, Any] = {
         "features": FeaturesTable,
-        "finetune": FinetuneTable,
+        "finetune": RowsTable,
         "adapt": AdaptTable,
     }
-    yield from (key for key in Arm.model_fields if key not in tables)
+    yield from (key for key in Configuration.model_fields if key not in tables)
     for name, table in tables.items():
         yield from (f"{name}.{key}" for key in table.model_fields)
 

@@ -16,7 +16,7 @@ from featbert.cli.text import json_lines, printable_lines
 from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.runs.evaluation_plan import PlannedEvaluation
+    from featbert.runs.evaluate import PlannedEvaluation
     from featbert.runs.evaluations import EvaluationRecord
 
 RunName = Annotated[
@@ -85,14 +85,14 @@ def evaluate(
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
-    from featbert.runs.evaluation_plan import choose_splits, plan_evaluation
-    from featbert.runs.type_mapping import parse_mapping
-    from featbert.runs.usable import check_usable, find_run
+    from featbert.runs.evaluate import choose_splits, parse_mapping, plan_evaluation
+    from featbert.runs.load import check_usable, find_run
+    from featbert.tasks.base import get_task
 
     mapping = parse_mapping(types or [])
     found = find_run(run, runs_dir)
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    corpus = load_corpus(data, **reading)
+    corpus = load_corpus(data, targets=get_task(found.record.task).targets, **reading)
     names = choose_splits(corpus, split or [])
     usable = check_usable(found, model=model)
     plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
@@ -101,17 +101,14 @@ def evaluate(
     meter = Meter(quiet=quiet)
     if not all(done):
         meter.load_torch()
-        from featbert.runs.evaluating import carry_out_evaluation
-        from featbert.runs.loading import load_tagger
+        from featbert.runs.evaluate import carry_out
+        from featbert.runs.load import load_run
 
-        tagger = load_tagger(usable, device=device)
+        loaded = load_run(usable, device=device)
         for at, plan in enumerate(plans):
             if records[at] is None:
                 meter.say(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
-                with meter.measure(f"{corpus.name} {plan.split.name}", "words") as bar:
-                    records[at] = carry_out_evaluation(
-                        plan, tagger, cache_dir=cache_dir, on_progress=bar.update
-                    )
+                records[at] = carry_out(plan, loaded, cache_dir)
     results = [
         (plan, record, before)
         for plan, record, before in zip(plans, records, done, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,16 +63,17 @@ def finetune(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
+    from featbert.config import defaults
     from featbert.data.load import load_corpus
     from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
-    from featbert.runs.identity import check_trainable, check_trained_splits
-    from featbert.training.settings import DEFAULTS, check_layers
+    from featbert.runs.identity import check_trainable
+    from featbert.runs.planned import check_layers
 
     numbers = o.parse_seeds(seeds)
     source = find_encoder(model)
-    settings = DEFAULTS["finetune"].but(
+    settings = defaults("full").but(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
@@ -91,8 +92,7 @@ def finetune(
     check_layers(settings, source.num_layers or 0)
     reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
     corpus = load_corpus(data, **reading)
-    check_trainable(corpus)
-    check_trained_splits(corpus, settings)
+    check_trainable(corpus, settings)
     for split in corpus.splits.values():
         check_context(context, has_documents=split.has_documents)
     casing: Literal["original", "truecased"] = "truecased" if truecase else "original"
@@ -102,30 +102,30 @@ def finetune(
     meter.says_log(log_dir)
     meter.load_torch()
 
-    from featbert.runs.running import finetune as finetune_run
+    from featbert.runs.api import finetune as finetune_run
 
     if uncased:
         meter.say(f"{source.name} is uncased: words are lowercased before they are read")
 
     for seed in numbers:
-        with meter.training(f"fine-tuning, seed {seed}") as watch:
-            run = finetune_run(
-                corpus,
-                source,
-                reading=reading,
-                seed=seed,
-                settings=settings,
-                context=context,
-                casing=casing,
-                tag_scheme=tag_scheme,
-                pooling=pooling,
-                runs_dir=runs_dir,
-                device=device,
-                precision=precision,
-                overwrite=overwrite,
-                listeners=dataclasses.replace(watch.listeners, log_dir=log_dir),
-            )
-        typer.echo(run_line(run, was_there=not watch.began))
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        run = finetune_run(
+            corpus,
+            source,
+            reading=reading,
+            seed=seed,
+            settings=settings,
+            context=context,
+            casing=casing,
+            tag_scheme=tag_scheme,
+            pooling=pooling,
+            runs_dir=runs_dir,
+            device=device,
+            precision=precision,
+            overwrite=overwrite,
+            log_dir=log_dir,
+        )
+        typer.echo(run_line(run, was_there=run.record.started < began))
     if found := unusual(run.record.counts):
         meter.say(f"unusual in the corpus: {found}")
     meter.say("featbert compare sets all finished runs side by side")

@@ -167,6 +167,7 @@ def probe(
     A linear model on each word's vector, in seconds, scored on dev. It shows what one layer
     holds; it is not a tagger to compare with.
     """
+    from featbert.config import defaults
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.identity import check_same_text, check_trainable
@@ -186,7 +187,7 @@ def probe(
             )
         store.require(combination.indices)
     corpus = load_corpus(m.source, **m.reading)
-    check_trainable(corpus)
+    check_trainable(corpus, defaults("none"))
     check_same_text(m, store.path, corpus)
     gold = corpus["dev"].tags
     train_tags = [tag for row in corpus["train"].tags for tag in row]

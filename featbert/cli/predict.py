@@ -22,7 +22,7 @@ from featbert.errors import InputError, MissingError, nearest
 from featbert.text import counted
 
 if TYPE_CHECKING:
-    from featbert.runs.predicting import TaggedPiece
+    from featbert.runs.predict import TaggedPiece
 
 STDIN = "-"
 
@@ -79,7 +79,7 @@ def predict(
     _check_out(out, file)
     from featbert.data.files import codec_name
     from featbert.data.streaming import kind_of, read_pieces
-    from featbert.runs.usable import check_usable, find_run
+    from featbert.runs.load import check_usable, find_run
 
     codec_name(encoding)
     name = "standard input" if file == STDIN else file
@@ -96,11 +96,10 @@ def predict(
         stream = stack.enter_context(_input(file))
         meter.load_torch()
 
-        from featbert.runs.loading import load_tagger
-        from featbert.runs.predicted_rows import written
-        from featbert.runs.predicting import predict_stream
+        from featbert.runs.load import load_run
+        from featbert.runs.predict import predict_stream, rows_of
 
-        tagger = load_tagger(usable, device=device)
+        loaded = load_run(usable, device=device)
         meter.say(f"tagging {name} with {found.name}")
         if file == STDIN and sys.stdin.isatty():
             meter.say("a sentence a line, an end of file (Ctrl-D) at the end")
@@ -119,7 +118,7 @@ def predict(
                 token_column=column,
                 on_bytes=on_bytes,
             )
-            _write(written(tally(predict_stream(tagger, pieces)), format), out)
+            _write(rows_of(tally(predict_stream(loaded, pieces)), format), out)
         except KeyboardInterrupt:
             stack.close()
             meter.say(f"{counted(tally.sentences, 'sentence')} tagged")

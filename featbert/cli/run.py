@@ -21,15 +21,14 @@ from featbert.cli.showing import (
     write_figures,
 )
 from featbert.cli.text import count, printable, run_line
-from featbert.cli.watching import ExperimentWatch
 from featbert.errors import InputError
 from featbert.report.units import size
 from featbert.text import counted
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
-    from featbert.runs.execution import Outcome
-    from featbert.runs.plan import ExperimentPlan
+    from featbert.runs.experiment import ExperimentPlan
+    from featbert.runs.schedule import Outcome
 
 
 @app.command(
@@ -86,14 +85,16 @@ def run(
         check_report(report)
     from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.layers import parse_layers
-    from featbert.runs.file import read_experiment
+    from featbert.runs.experiment import Resources
+    from featbert.runs.experiment_file import read_experiment
     from featbert.runs.identity import check_trainable
-    from featbert.runs.resources import Resources
 
     experiment = read_experiment(file, changes or [])
     resources = Resources()
-    for arm in experiment.arms:
-        check_trainable(resources.corpus(arm))
+    for arm in experiment.configurations:
+        for table in ("features", "finetune"):
+            if getattr(arm, table) is not None:
+                check_trainable(resources.corpus(arm), arm.settings(table))
         for split in resources.corpus(arm).splits.values():
             check_context(arm.context, has_documents=split.has_documents)
         check_casing_of(resources.encoder(arm.model), arm.casing, resources.corpus(arm))
@@ -104,8 +105,8 @@ def run(
     meter.load_torch()
 
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.runs.execution import carry_out
-    from featbert.runs.plan import plan_experiment
+    from featbert.runs.experiment import plan_experiment
+    from featbert.runs.schedule import carry_out
 
     where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
     plan = plan_experiment(experiment, **where)
@@ -115,13 +116,13 @@ def run(
     missing, known = count(len(plan.missing)), counted(len(plan.jobs), "run")
     meter.say(f"{experiment.name}: {missing} of {known} to train{_later(plan)}")
     meter.says_log(log_dir)
-    with ExperimentWatch(meter) as watch:
-        watchers = dataclasses.replace(watch.watchers, log_dir=log_dir)
-        outcome = carry_out(experiment, jobs=jobs, watchers=watchers, **where)
+    outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
     comparison = _with_notes(outcome)
-    matrices = transfer_matrices(outcome.runs) if experiment.transfer else []
-    beside = published_matrices_of(experiment.published) if matrices else []
-    text = shown([comparison], format, show=experiment.show, matrices=matrices, published=beside)
+    matrices = transfer_matrices(outcome.runs) if experiment.keys.transfer else []
+    beside = published_matrices_of(experiment.keys.published) if matrices else []
+    text = shown(
+        [comparison], format, show=experiment.keys.show, matrices=matrices, published=beside
+    )
     typer.echo(text, nl=False)
     if figures is not None:
         written = write_figures(figures, [comparison], matrices, beside, only=figure or ())
@@ -152,11 +153,10 @@ def _with_notes(outcome: Outcome) -> Comparison:
     """The comparison with what the experiment says of it: searches, published figures."""
     from featbert.analysis.outcome import comparison_of
     from featbert.report.tables import search_line
-    from featbert.runs.summary import search_record
 
     comparison = comparison_of(outcome)
-    searches = [search_line(search_record(search)) for search in outcome.plan.searches]
-    published, notes = published_of(comparison, outcome.plan.experiment.published)
+    searches = [search_line(search.record()) for search in outcome.plan.searches]
+    published, notes = published_of(comparison, outcome.plan.experiment.keys.published)
     return dataclasses.replace(
         comparison,
         notes=(*comparison.notes, *searches, *notes),
@@ -179,7 +179,6 @@ def _later(plan: ExperimentPlan) -> str:
 def _describe(plan: ExperimentPlan) -> str:
     """The plan as text: the stores and every run with its state."""
     from featbert.report.tables import search_line
-    from featbert.runs.summary import search_record
 
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
     stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
@@ -192,5 +191,5 @@ def _describe(plan: ExperimentPlan) -> str:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")
-    lines += [f"grid   {search_line(search_record(search))}" for search in plan.searches]
+    lines += [f"grid   {search_line(search.record())}" for search in plan.searches]
     return "\n".join(printable(line) for line in lines)

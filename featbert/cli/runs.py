@@ -82,7 +82,7 @@ def show(
     runs_dir: RunsDirHere = None,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
-    from featbert.runs.usable import find_run
+    from featbert.runs.load import find_run
 
     typer.echo(printable_lines(_facts(find_run(run, runs_dir or ctx.obj))), nl=False)
 

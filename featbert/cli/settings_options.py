@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import typer
 
-from featbert.training.settings import DEFAULTS
+from featbert.config import defaults
 
 # Setting: option, unit, help, least value, and what a default of None is called.
 _OPTIONS: dict[str, tuple[str, str, str, int | None, str]] = {
@@ -71,7 +71,7 @@ _OPTIONS: dict[str, tuple[str, str, str, int | None, str]] = {
 def setting(name: str, approach: Literal["features", "finetune"]) -> Any:
     """The option for a setting of `TrainingSettings`."""
     option, unit, told, least, nothing = _OPTIONS[name]
-    default = getattr(DEFAULTS[approach], name)
+    default = getattr(defaults("none" if approach == "features" else "full"), name)
     shown = nothing if default is None else default
     told = told.format(tokens="wordpieces" if approach == "finetune" else "words")
     return typer.Option(

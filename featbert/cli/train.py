@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -80,18 +80,14 @@ def train(
     """
     o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
+    from featbert.config import defaults
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
-    from featbert.runs.identity import (
-        check_same_text,
-        check_trainable,
-        check_trained_splits,
-    )
-    from featbert.training.settings import DEFAULTS
+    from featbert.runs.identity import check_same_text, check_trainable
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
     numbers = o.parse_seeds(seeds)
-    settings = DEFAULTS["features"].but(
+    settings = defaults("none").but(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
@@ -104,7 +100,8 @@ def train(
         train_on=train_on,
         train_share=train_share,
         lstm_size=hidden_size,
-        lstm_layers=layers_lstm,
+        lstm_layers=layers_lstm or None,
+        body="linear" if layers_lstm == 0 else None,
     )
     store = o.choose_store(features, cache_dir)
     for name in wanted:
@@ -112,8 +109,7 @@ def train(
     given = o.reading_options(language, encoding, scheme, token_column, tag_column)
     reading = store.manifest.reading | given
     corpus = load_corpus(data or store.manifest.source, **reading)
-    check_trainable(corpus)
-    check_trained_splits(corpus, settings)
+    check_trainable(corpus, settings)
     check_same_text(store.manifest, store.path, corpus)
     meter = Meter(quiet=quiet)
     meter.says_log(log_dir)
@@ -122,26 +118,26 @@ def train(
         meter.say(f"{store.manifest.model} is uncased: words were lowercased before they were read")
     meter.load_torch()
 
-    from featbert.runs.running import train as train_run
+    from featbert.runs.api import train as train_run
 
     for name in wanted:
         for seed in numbers:
-            with meter.training(f"{name}, seed {seed}") as watch:
-                run = train_run(
-                    store,
-                    name,
-                    corpus=corpus,
-                    reading=reading,
-                    seed=seed,
-                    settings=settings,
-                    tag_scheme=tag_scheme,
-                    runs_dir=runs_dir,
-                    device=device,
-                    precision=precision,
-                    overwrite=overwrite,
-                    listeners=dataclasses.replace(watch.listeners, log_dir=log_dir),
-                )
-            typer.echo(run_line(run, was_there=not watch.began))
+            began = datetime.now(UTC).isoformat(timespec="seconds")
+            run = train_run(
+                store,
+                name,
+                corpus=corpus,
+                reading=reading,
+                seed=seed,
+                settings=settings,
+                tag_scheme=tag_scheme,
+                runs_dir=runs_dir,
+                device=device,
+                precision=precision,
+                overwrite=overwrite,
+                log_dir=log_dir,
+            )
+            typer.echo(run_line(run, was_there=run.record.started < began))
     if found := unusual(run.record.counts):
         meter.say(f"unusual in the corpus: {found}")
     meter.say("featbert compare sets all finished runs side by side")

@@ -185,15 +185,21 @@ class Encoder(nn.Module):
         return layer_stack(self.model, self.num_layers) is not None
 
     @property
-    def trained_share(self) -> float:
-        """Share of the layers that gradients pass through: those above what is frozen below."""
+    def training_passes(self) -> float:
+        """Cost of a training step over the layers in forward passes: 3 where all is trained.
+
+        Gradients pass through the layers above what is frozen below, and matrices that are trained
+        have gradients of their own.
+        """
         if all(p.requires_grad for _, p in self._named):
-            return 1.0
+            return 3.0
         depths = self.parameter_depths
         trained = [depths[name] for name, p in self._named if p.requires_grad]
         if not trained:
-            return 0.0
-        return (self.num_layers - max(0, min(trained) - 1)) / self.num_layers
+            return 1.0
+        layers = [p for name, p in self._named if depths[name] and p.dim() > 1]
+        weights = sum(p.numel() for p in layers if p.requires_grad) / sum(p.numel() for p in layers)
+        return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
 
     def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
         """(R, longest, H) -> (W, H) by the pooling."""

@@ -74,7 +74,7 @@ def extract(
     Raises:
         FeatbertError: every refusal, before or during the work; a partial store is kept.
     """
-    corpus = load_corpus(corpus) if isinstance(corpus, str) else corpus
+    corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
     encoding = Encoding(
         context=context,

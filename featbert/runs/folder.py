@@ -1,33 +1,57 @@
-"""A run's folder while it is being written: nothing in it counts before the record does."""
+"""A run's folder while it is written: nothing in it counts before the record exists.
+
+<runs>/<run>/           config.json, history.jsonl, predictions, weights.safetensors, record.json
+<runs>/.<run>/          the same, while a finished run is replaced
+<runs>/.<run>.lock      which process trains it
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torch import nn
-
-from featbert.errors import FeatbertError
-from featbert.io import cannot_write, replacing
-from featbert.runs.lock import RunBusyError, lock_path, owned
+from featbert.errors import BusyError, FeatbertError
+from featbert.io import cannot_write, lock_beside, owning, replacing
 from featbert.runs.record import RECORD_NAME
-from featbert.training.checkpoint import NAME as CHECKPOINT
 
-FILES = ("config.json", "history.jsonl", "dev.conll", "test.conll", "weights.safetensors")
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+WEIGHTS = "weights.safetensors"
+CHECKPOINT = "checkpoint.safetensors"
+_KEPT = (CHECKPOINT, "evaluations")
+
+
+def lock_path(folder: Path) -> Path:
+    """The lock of the run in a folder."""
+    return lock_beside(folder)
+
+
+def owned(folder: Path) -> AbstractContextManager[None]:
+    """Within the block no other process trains the run in `folder`.
+
+    Raises:
+        BusyError: another process trains it; names that process.
+        FeatbertError: the runs directory cannot be written to.
+    """
+    return owning(folder, BusyError)
 
 
 def working_folder(folder: Path) -> Path:
-    """Where a run is written: its own folder, or aside while a finished run stands there."""
+    """Folder to write to: the run's own, or a hidden one while a finished run is replaced."""
     finished = (folder / RECORD_NAME).is_file()
     return _aside(folder) if finished else folder
 
 
 def move_into_place(written: Path, folder: Path) -> None:
-    """Puts a finished run that was written aside in the place of the one before."""
+    """Replaces the finished run in `folder` by the one in `written`."""
     if written == folder:
         return
     before = _before(folder)
@@ -39,35 +63,35 @@ def move_into_place(written: Path, folder: Path) -> None:
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or takes away what an earlier attempt at this run left, record first.
+    """Makes the folder, or removes what an earlier attempt left, the record first.
 
-    A checkpoint stays: it is what the attempt is gone on from.
+    A checkpoint stays: the run resumes from it.
 
     Raises:
         FeatbertError: the folder cannot be written to.
     """
-    with told_by_name(folder):
+    with named_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (RECORD_NAME, *FILES):
-            (folder / name).unlink(missing_ok=True)
-        _remove_temporary(folder)
+        (folder / RECORD_NAME).unlink(missing_ok=True)
+        for path in folder.iterdir():
+            if path.name not in _KEPT and path.is_file():
+                path.unlink()
 
 
 def settle(folder: Path) -> None:
-    """Ends what a kill in the last moments of a run left half done, where it left something.
+    """Finishes what a kill in the last moments of a run interrupted.
 
-    The run is finished then; a checkpoint beside its record goes, and a run that was written aside
-    takes its place. Where another process trains the run, or the folder cannot be written to,
-    nothing is done.
+    The run is finished then: the checkpoint next to its record is removed, and a run that was
+    written aside replaces the one before. Nothing is done where another process trains the run, or
+    the folder cannot be written to.
     """
-    if not _is_unsettled(folder):
-        return
-    with contextlib.suppress(RunBusyError, OSError, FeatbertError), owned(folder):
-        settle_owned(folder)
+    if _is_unsettled(folder):
+        with contextlib.suppress(OSError, FeatbertError), owned(folder):
+            settle_owned(folder)
 
 
 def settle_owned(folder: Path) -> None:
-    """`settle` for who owns the run's lock.
+    """`settle` for the owner of the run's lock.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -77,12 +101,13 @@ def settle_owned(folder: Path) -> None:
     if (folder / RECORD_NAME).is_file():
         shutil.rmtree(_before(folder), ignore_errors=True)
         (folder / CHECKPOINT).unlink(missing_ok=True)
-        _remove_temporary(folder)
+        for name in filter(_is_temporary, _names(folder)):
+            (folder / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def told_by_name(path: Path) -> Iterator[None]:
-    """Tells an OSError of the block, which writes a file, in one line that names it.
+def named_errors(path: Path) -> Iterator[None]:
+    """Turns an OSError of the block, which writes `path`, into one line that names it.
 
     Raises:
         FeatbertError: in its place.
@@ -101,28 +126,22 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         FeatbertError: it cannot be written.
     """
-    with told_by_name(path), replacing(path) as temporary:
+    with named_errors(path), replacing(path) as temporary:
         temporary.write_text(text, "utf-8")
 
 
 def append_line(path: Path, line: str) -> None:
-    """Adds a line to a file, which is made where there is none.
+    """Adds a line to a file, which is created if needed.
 
     Raises:
         FeatbertError: it cannot be written.
     """
-    with told_by_name(path), path.open("a", encoding="utf-8") as file:
+    with named_errors(path), path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
 
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def save_weights(path: Path, tagger: nn.Module) -> None:
-    """The tagger's parameters as safetensors; appears whole or not at all.
+def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
+    """Writes the parameters with these names as safetensors, whole or not at all.
 
     Raises:
         FeatbertError: they cannot be written.
@@ -130,11 +149,12 @@ def save_weights(path: Path, tagger: nn.Module) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    state = {n: t.detach().cpu().contiguous() for n, t in tagger.state_dict().items()}
+    state = model.state_dict()
+    tensors = {name: state[name].detach().cpu().contiguous() for name in names}
     try:
-        with told_by_name(path), replacing(path) as temporary:
-            save_file(state, temporary)
-            # safetensors makes files for their owner alone; these are read like those beside them
+        with named_errors(path), replacing(path) as temporary:
+            save_file(tensors, temporary)
+            # safetensors makes files for their owner alone
             shutil.copymode(path.with_name("config.json"), temporary)
     except SafetensorError as error:
         raise FeatbertError(cannot_write(path, OSError(str(error)))) from None
@@ -145,7 +165,7 @@ def _aside(folder: Path) -> Path:
 
 
 def _before(folder: Path) -> Path:
-    """Where the run before stands for a moment, while another takes its place."""
+    """Where the replaced run is for a moment."""
     return folder.with_name(f".{folder.name}.before")
 
 
@@ -159,13 +179,8 @@ def _is_unsettled(folder: Path) -> bool:
     )
 
 
-def _remove_temporary(folder: Path) -> None:
-    for name in filter(_is_temporary, _names(folder)):
-        (folder / name).unlink(missing_ok=True)
-
-
 def _is_temporary(name: str) -> bool:
-    """Ours end so, and safetensors' begin so."""
+    """Ours end so, and those of safetensors begin so."""
     return name.endswith(".tmp") or name.startswith(".tmp")
 
 

@@ -1,33 +1,30 @@
-"""What a run is before it is trained: its signature, its settings, and the name they give it.
+"""What a run is before it is trained: its signature, and the name that follows from it.
 
-Two runs with one name would give the same numbers on the same machine, so a finished one is
-never trained again unasked.
+Two runs with one name would give the same numbers on the same machine, so a finished one is not
+trained again unless that is asked for.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from featbert.config import Settings
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.source import EncoderSource
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError
 from featbert.features.store import Manifest
+from featbert.io import json_hash, slug
 from featbert.runs.record import Signature, SplitIdentity
-from featbert.tasks.base import get_task
-from featbert.training.settings import TrainingSettings, named_settings
+from featbert.tasks.base import Task
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
     from featbert.encoders.device import Device
 
-Approach = Literal["features", "finetune"]
 # Signature fields that say where and by which libraries a run was computed; they do not make
 # another run of it.
 SURROUNDINGS = (
@@ -42,73 +39,50 @@ SURROUNDINGS = (
 )
 
 
-# Schemes that the labels a tagger learns can be in.
-TAG_SCHEMES = ("bio", "iob1")
-
-
-class CorpusError(InputError):
-    """A corpus that a tagger cannot be trained on, or that is not the store's."""
-
-
-def check_trainable(corpus: Corpus) -> None:
-    """Raises CorpusError where the corpus lacks train or dev, or tags."""
+def check_trainable(corpus: Corpus, settings: Settings) -> None:
+    """Raises InputError where the corpus lacks a split or targets that training needs."""
+    where = corpus.source or corpus.name
+    has = ", ".join(corpus.splits) or "none"
     for name, use in (("train", "train on"), ("dev", "choose the best epoch on")):
         if name not in corpus or not len(corpus[name]):
-            raise CorpusError(
-                f"a {name} split expected to {use}, {corpus.source or corpus.name} has "
-                f"{', '.join(corpus.splits) or 'none'}; add a {name} file to the folder"
+            raise InputError(
+                f"{where} has no {name} split to {use} (found: {has}); add a {name} file"
             )
     for name, split in corpus.splits.items():
         if not split.is_tagged:
-            raise CorpusError(f"tags expected in {split.path or name}, it has words alone")
-
-
-def check_trained_splits(corpus: Corpus, settings: TrainingSettings) -> None:
-    """Raises CorpusError where the corpus cannot be parted as the settings say.
-
-    Training on dev too must leave a split to score, a share of train more than it to draw from.
-    """
+            raise InputError(f"{split.path or name} has words but no tags")
     if settings.train_on != "train" and "test" not in corpus:
-        raise CorpusError(
-            f"a test split expected to score a tagger that learned from {settings.train_on}, "
-            f"{corpus.source or corpus.name} has {', '.join(corpus.splits)}; train on train"
+        raise InputError(
+            f"{where} has no test split to score a run that learns from {settings.train_on} "
+            f"(found: {has}); train on train"
         )
     if settings.train_share != 1 and unit_numbers(corpus["train"])[-1] == 0:
         train = corpus["train"]
         unit = "document" if train.has_documents else "sentence"
-        raise CorpusError(
-            f"several documents or sentences expected to draw a share of {settings.train_share} "
-            f"from, {train.path or 'train'} is one {unit}; train on all of it"
-        )
-
-
-def check_tag_scheme(scheme: str) -> None:
-    """Raises InputError for a scheme that labels cannot be in."""
-    if scheme not in TAG_SCHEMES:
         raise InputError(
-            f"tag scheme {' or '.join(TAG_SCHEMES)} expected, found {scheme!r}"
-            f"{nearest(scheme, TAG_SCHEMES)}"
+            f"{train.path or 'train'} is one {unit}; a share of {settings.train_share:g} needs "
+            "several"
         )
 
 
-def check_same_text(manifest: Manifest, where: Path, corpus: Corpus) -> None:
-    """Raises CorpusError where the store's vectors are of another text than the corpus."""
+def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
+    """Raises InputError where the store was extracted from another text than the corpus."""
     for name, split in corpus.splits.items():
         stored = manifest.splits.get(name)
         if stored is None or stored.text != split.text_fingerprint:
-            has = "other words" if stored else f"no {name} split"
-            raise CorpusError(
-                f"the text of {corpus.source or corpus.name} expected in {where}, it holds "
-                f"{has}; extract the corpus as it is now"
+            what = f"other text than {name} of" if stored else f"a text without the {name} split of"
+            raise InputError(
+                f"{store} was extracted from {what} {corpus.source or corpus.name}; "
+                "run featbert extract again"
             )
 
 
 @dataclass(frozen=True)
-class Encoding:
-    """How words became vectors: what a signature takes from a store, or from a trainable encoder.
+class EncodingIdentity:
+    """How words become vectors: what a signature takes from a store, or from a tuned encoder.
 
     Attributes:
-        store_dtype, extraction_device: None where no store was used.
+        store_dtype, extraction_device: None without a store.
     """
 
     model: str
@@ -125,7 +99,7 @@ class Encoding:
     adapted_epochs: int
 
     @classmethod
-    def of_store(cls, m: Manifest) -> Encoding:
+    def of_store(cls, m: Manifest) -> EncodingIdentity:
         """The encoding that a store with manifest `m` holds."""
         return cls(
             model=m.model,
@@ -145,10 +119,10 @@ class Encoding:
     @classmethod
     def of_encoder(
         cls, source: EncoderSource, *, context: str, casing: str, pooling: str, precision: str
-    ) -> Encoding:
-        """The encoding that fine-tuning begins with."""
+    ) -> EncodingIdentity:
+        """The encoding that tuning begins with."""
         if source.num_layers is None or source.hidden_size is None:
-            raise InputError(f"layers and hidden size expected in {source.folder}/config.json")
+            raise InputError(f"{source.folder}/config.json has no number of layers or hidden size")
         return cls(
             model=source.name,
             encoder_weights=source.weights_hash,
@@ -156,8 +130,8 @@ class Encoding:
             encoder_hidden_size=source.hidden_size,
             context=context,
             pooling=pooling,
-            # Fine-tuning keeps fp32 weights and casts their products: not the same states as
-            # those of an encoder whose weights were cast once, for a store.
+            # Tuning keeps fp32 weights and casts their products: not the same states as those of
+            # an encoder whose weights were cast once, for a store.
             encoder_precision=precision if precision == "fp32" else f"{precision}-autocast",
             store_dtype=None,
             encoder_files=source.files_hash,
@@ -169,22 +143,23 @@ class Encoding:
 
 def make_signature(
     corpus: Corpus,
-    encoding: Encoding,
+    task: Task,
+    encoding: EncodingIdentity,
     device: Device,
     *,
     training_precision: str,
     tag_scheme: str,
 ) -> Signature:
-    """Signature of a run, of either approach."""
+    """Signature of a run."""
     return Signature(
         corpus=corpus.name,
         source=corpus.source,
         language=corpus.language,
-        splits=_splits(corpus),
+        splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
         tag_scheme=tag_scheme,
-        entity_types=list(corpus.entity_types),
+        entity_types=list(task.classes_of(corpus)),
         training_precision=training_precision,
-        scorer=get_task("entities").scorer,
+        scorer=task.scorer,
         device=device.kind,
         device_name=device.name,
         threads=device.threads,
@@ -193,32 +168,28 @@ def make_signature(
     )
 
 
+def split_identity(corpus: Corpus, name: str) -> SplitIdentity:
+    """What identifies the text and targets of a split."""
+    split = corpus[name]
+    return SplitIdentity(split.text_fingerprint, split.tag_fingerprint, len(split), split.n_words)
+
+
 def run_name(
     signature: Signature,
-    approach: Approach,
+    task: str,
+    tuning: str,
     layers: str | None,
     settings: dict[str, Any],
     seed: int,
 ) -> str:
-    """<corpus>--<encoder>--<approach or layers>--seed<n>--<8 hex of all that identifies it>"""
+    """<corpus>--<encoder>--<layers or tuning>--seed<n>--<8 hex of all that identifies it>"""
     same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
-    if same["casing"] == "original":
-        del same["casing"]  # runs from before there was a choice keep their names
-    same |= {
-        "approach": approach,
-        "layers": layers,
-        "settings": named_settings(settings),
-        "seed": seed,
-    }
-    short = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:8]
-    parts = (signature.corpus, signature.model, layers or approach, f"seed{seed}", short)
-    return "--".join(re.sub(r"[^\w.-]+", "_", part).strip("._-")[:60] for part in parts)
-
-
-def _splits(corpus: Corpus) -> dict[str, SplitIdentity]:
-    return {
-        name: SplitIdentity(s.text_fingerprint, s.tag_fingerprint, len(s), s.n_words)
-        for name in SPLITS
-        if name in corpus
-        for s in (corpus[name],)
-    }
+    same |= {"task": task, "tuning": tuning, "layers": layers, "settings": settings, "seed": seed}
+    parts = (
+        signature.corpus,
+        signature.model,
+        layers or tuning,
+        f"seed{seed}",
+        json_hash(same)[:8],
+    )
+    return "--".join(map(slug, parts))

@@ -205,7 +205,7 @@ class Cost:
         total_parameters: parameters needed to predict from text, the encoder's included.
         run_bytes: size of the run folder's weights on disk.
         extraction_flops, training_flops, prediction_flops: operations estimated from shapes
-            (`featbert.encoders.flops`): of the store, of all epochs with their dev scoring, of
+            (`featbert.encoders.encoder`): of the store, of all epochs with their dev scoring, of
             predicting dev and test.
     """
 

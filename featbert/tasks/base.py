@@ -20,7 +20,8 @@ from pydantic import ConfigDict
 from featbert.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence
+    from featbert.data.corpus import Corpus, Sentence, Split
+    from featbert.data.tags import Targets
 
 # Of every class that is kept as JSON.
 KEPT = ConfigDict(strict=True, extra="forbid")
@@ -106,6 +107,7 @@ class Task(Protocol):
     Attributes:
         name: in records, files and options.
         title: for people.
+        targets: what a corpus is read for, as `load_corpus` takes it.
         scorer: who counts, with version; a part of every run's signature.
         measure: chooses the epoch; differences of it are tested.
         columns: every value that scores have, key to name for people; first the measure's.
@@ -117,6 +119,8 @@ class Task(Protocol):
     def name(self) -> str: ...
     @property
     def title(self) -> str: ...
+    @property
+    def targets(self) -> str | Targets: ...
     @property
     def scorer(self) -> str: ...
     @property
@@ -154,6 +158,42 @@ class Task(Protocol):
 
     def known(self, words: Rows, gold: Rows) -> set[Any]:
         """What a training text teaches, as far as a facet asks for it."""
+
+    def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
+        """The classes that a training text can teach, in the order of their numbers.
+
+        Args:
+            scheme: in which the answers are learned, where the task has several.
+        """
+
+    def items(self, split: Split) -> Counts:
+        """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
+
+    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
+        """(T,) the right answer for each item, as numbers; T is the last of `items`."""
+
+    def answers(
+        self, numbers: Counts, classes: tuple[str, ...], offsets: Counts, scheme: str
+    ) -> Rows:
+        """Answers by sequence, from the numbers of their items."""
+
+    def gold(self, split: Split) -> Rows:
+        """The right answers by sequence."""
+
+    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
+        """Names of the classes for people, sorted."""
+
+    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
+        """Names of the classes of a corpus for people, sorted."""
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        """Names of the classes that occur, for people, sorted."""
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        """An answer with classes under other names; "O" stands for no class."""
+
+    def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
+        """(class, first word, word after the last) of what an answer marks in its words."""
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """(class, first word, last word) of each answer, by sentence."""

@@ -15,17 +15,18 @@ from __future__ import annotations
 import importlib.metadata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
-from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Predictions, Rows, Scores
+from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Rows, Scores
+from featbert.tasks.words import WordTask
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence
+    from featbert.data.corpus import Corpus, Split
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
@@ -61,11 +62,12 @@ def prf(correct: int, predicted: int, gold: int) -> dict[str, float]:
     }
 
 
-class Entities:
+class Entities(WordTask):
     """The task of named entities; see `Task` for what its methods return."""
 
     name = "entities"
     title = "named entities"
+    targets = "entities"
     scorer = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
     measure = Measure("f1", "entity F1", ("correct", "predicted", "gold"), f1_of)
     columns: Mapping[str, str] = {
@@ -172,22 +174,67 @@ class Entities:
             for _, first, last in found
         }
 
-    def predictions_name(self, split: str) -> str:
-        """dev -> dev.conll"""
-        return f"{split}.conll"
+    def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
+        """Tags of a training text in the scheme: "O" first, then by type."""
+        seen = {tag for tags in self.gold(train) for tag in _in_scheme(tags, scheme)} - {"O"}
+        return ("O", *sorted(seen, key=lambda t: (t[2:], t[:1])))
 
-    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
-        """Columns word, gold tag, predicted tag."""
-        from featbert.data.conll import write_conll
+    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Counts:
+        """Number of each word's tag."""
+        number = {name: i for i, name in enumerate(classes)}
+        tags = (tag for row in self.gold(split) for tag in _in_scheme(row, scheme))
+        return np.array([number[tag] for tag in tags], dtype=np.int64)
 
-        write_conll(path, sentences, predicted)
+    def answers(
+        self, numbers: Counts, classes: tuple[str, ...], offsets: Counts, scheme: str
+    ) -> Rows:
+        """BIO tags by sentence.
 
-    def read_predictions(self, path: Path) -> Predictions:
-        """Reads three columns; `-DOCSTART-` lines begin documents."""
-        return _parse(path.read_bytes(), path)
+        Answers in BIO stay as they are, also ill-formed ones (strict scoring sees them); those of
+        another scheme are read the conlleval way.
+        """
+        tags = np.array(classes, dtype=object)[numbers]
+        rows = [cast(list[str], part.tolist()) for part in np.split(tags, offsets[1:-1])]
+        return rows if scheme == "bio" else [list(to_bio(row, scheme)[0]) for row in rows]
+
+    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
+        """Entity types, sorted."""
+        return tuple(sorted({name[2:] for name in classes if name != "O"}))
+
+    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
+        """Entity types of a corpus, sorted."""
+        return corpus.entity_types
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        """Entity types that occur, sorted."""
+        return sorted({tag[2:] for row in gold for tag in row if tag != "O"})
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        """BIO tags (T,) of one sentence with types under their new names.
+
+        Entities are renamed, not tags: two that get one type and touch stay two. An entity that
+        ill-formed tags begin with I- stays so, unless it would become one with that before it.
+        """
+        found = ["O"] * len(tags)
+        for type_, start, end in spans(tags):
+            new = mapping.get(type_, type_)
+            if new == "O":
+                continue
+            touches = start > 0 and found[start - 1][2:] == new
+            found[start:end] = [f"I-{new}"] * (end - start)
+            found[start] = f"{'B' if touches else tags[start][0]}-{new}"
+        return found
+
+    def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
+        """(type, first word, word after the last) of each entity of a sentence, in order."""
+        return [(type_, start, end) for type_, start, end in spans(tags)]
 
 
 TASK = Entities()
+
+
+def _in_scheme(tags: Sequence[str], scheme: str) -> Sequence[str]:
+    return tags if scheme == "bio" else from_bio(tags, scheme)
 
 
 def check_tags(gold: Rows, predicted: Rows) -> None:
@@ -309,36 +356,3 @@ def _ordered(facet: str, names: Collection[str]) -> Iterator[str]:
     buckets = {"length": _LENGTHS, "sentence": _SENTENCES}
     order = _SEEN if facet == "seen" else [name for _, name in buckets[facet]]
     return (name for name in order if name in names)
-
-
-def _parse(data: bytes, path: Path) -> Predictions:
-    """Three-column lines as sentences."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: {error}") from None
-    # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
-    separator = "\t" if "\t" in text else " "
-    found = Predictions([], [], [], [])
-    open_sentence = False
-    document = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        columns = line.split(separator)
-        if not line.strip(" \t") or columns[0] == "-DOCSTART-":
-            open_sentence = False
-            document += columns[0] == "-DOCSTART-"
-            continue
-        if len(columns) != 3 or not all(columns):
-            raise InputError(
-                f"line {number} of {path} has not the three columns word, gold tag, predicted "
-                f"tag: {line[:60]!r}"
-            )
-        if not open_sentence:
-            for rows in (found.words, found.gold, found.predicted):
-                rows.append([])
-            found.documents.append(document)
-            open_sentence = True
-        for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
-            rows[-1].append(column)
-    return found

@@ -1,8 +1,8 @@
-"""Gradients: clipped to a norm, and looked at before a step is taken with them.
+"""Gradients: clipped to a norm, and checked before a step is taken with them.
 
-One that is not finite would make every weight NaN. On a processor each step is looked at before it
-is taken; on a GPU that would make the host wait for every step, so that what was found is kept
-there and read at the end of the epoch.
+One that is not finite would make every weight NaN. On a processor each step is checked before it is
+taken; on a GPU the host would wait for every step, so the result stays there and is read at the end
+of the epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from featbert.text import counted
 
 
 @dataclass(frozen=True)
-class Wrong:
+class NonFinite:
     """Gradients that were not finite.
 
     Attributes:
@@ -34,21 +34,21 @@ class Wrong:
     parameters: list[str]
 
     @property
-    def told(self) -> str:
-        """What was expected and found; a loss that is not finite itself is what is to be told."""
+    def description(self) -> str:
+        """What is not finite; the loss comes first."""
         if not math.isfinite(self.loss):
-            return f"a finite loss expected, found {self.loss}"
+            return f"the loss is {self.loss}"
         if not self.parameters:
-            return "gradients of a finite norm expected, found one too large for float32"
+            return "the norm of the gradients is too large for float32"
         concerned = f"{counted(len(self.parameters), 'parameter')} ({self.parameters[0]} first)"
-        return f"finite gradients expected, found others for {concerned}"
+        return f"the gradients of {concerned} are not finite"
 
 
 class GradientWatch:
     """Clips the gradients of a module's parameters and remembers what was not finite.
 
     Attributes:
-        tells_at_once: whether `found` can be asked after each step without waiting for a GPU.
+        is_immediate: whether `found` can be asked after each step without waiting for a GPU.
     """
 
     def __init__(self, module: nn.Module, device: torch.device) -> None:
@@ -59,7 +59,7 @@ class GradientWatch:
         self._loss = torch.zeros((), device=device)
         self._held: list[int] = []  # numbers of the parameters that have gradients
         self._numbers = torch.empty(0, dtype=torch.int64, device=device)
-        self.tells_at_once = device.type == "cpu"
+        self.is_immediate = device.type == "cpu"
 
     def clip(self, clip_norm: float, step: int, loss: Tensor) -> None:
         """Scales the gradients so that their norm over all parameters is `clip_norm` at most.
@@ -76,7 +76,7 @@ class GradientWatch:
         total = torch.linalg.vector_norm(norms)
         nn.utils.clip_grads_with_norm_(parameters, clip_norm, total)
         wrong = ~total.isfinite()
-        if self.tells_at_once and not wrong:
+        if self.is_immediate and not wrong:
             return
         if held != self._held:
             self._held, self._numbers = held, torch.tensor(held, device=wrong.device)
@@ -87,11 +87,11 @@ class GradientWatch:
         self._loss = torch.where(is_first, loss.detach().float(), self._loss)
         self._wrong = self._wrong + wrong
 
-    def found(self) -> Wrong | None:
+    def found(self) -> NonFinite | None:
         """What was not finite since the last look; None where everything was. Waits for a GPU."""
         wrong = int(self._wrong)
         if not wrong:
             return None
         self._wrong = torch.zeros_like(self._wrong)
         names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
-        return Wrong(wrong, int(self._first), float(self._loss), names)
+        return NonFinite(wrong, int(self._first), float(self._loss), names)

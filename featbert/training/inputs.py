@@ -1,13 +1,13 @@
-"""What the loop draws batches from: one shape for both approaches.
+"""What batches are drawn from: stored states, or subwords for an encoder that is tuned.
 
-A batch is a set of sentence ids; an `Inputs` cuts it under a token budget into parts that can be
-computed one after the other, and turns a part into what its tagger's forward takes.
+A batch is a set of sequence numbers; an `Inputs` cuts it under a token budget into parts that are
+computed one after the other, and turns a part into what `Model.states` takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops, matrix
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.features.store import FeatureStore
-from featbert.models.bilstm import FeatureBatch
 
 Ints = NDArray[np.int64]
 # Share of the memory that is left which vectors may take; larger ones are read from disk.
@@ -29,13 +28,20 @@ MEMORY_SHARE = 0.6
 
 
 class Inputs(Protocol):
-    """Sentences of one text, ready to be batched.
+    """Sequences of one text, ready to be batched.
 
     Attributes:
-        offsets: (S + 1,) words before each sentence.
+        offsets: (S + 1,) words before each sequence.
+        lengths: (S,) words of each sequence.
+        prediction_factor: padded tokens of a batch of prediction over those of training, by device
+            kind. A GPU has room, since no gradients are kept. On a processor a BiLSTM's time steps
+            want rows, as many as take no more memory than a step of training; an encoder is fastest
+            where its caches hold the states.
     """
 
     offsets: Ints
+    lengths: Ints
+    prediction_factor: ClassVar[Mapping[str, float]]
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """The sentences, each once, in parts of at most `token_budget` padded tokens.
@@ -47,14 +53,16 @@ class Inputs(Protocol):
         """Padded tokens of a part."""
 
     def batch(self, sentences: Ints) -> Any:
-        """The tagger's input for whole sentences, in this order."""
+        """What `Model.states` takes, for whole sequences in this order."""
 
-    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
+    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
         """Operations of a part: forward, and backward through what is trained."""
 
 
 class FeatureInputs:
     """Frozen vectors in the precision that they are stored in: in memory once, or mapped."""
+
+    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.5, "cuda": 4}
 
     def __init__(
         self,
@@ -65,7 +73,7 @@ class FeatureInputs:
     ) -> None:
         """
         Args:
-            states: (k, N, H) in the combination's order, on the tagger's device; or, left on disk,
+            states: (k, N, H) in the combination's order, on the model's device; or, left on disk,
                 for each of several texts that follow one another k tensors (n, H).
             offsets: (S + 1,) words before each sentence.
             starts: (S,) place of each sentence's first word in `states`, where those have other
@@ -96,7 +104,7 @@ class FeatureInputs:
                 are read whole, one after the other, and no other vectors of them are kept.
 
         Raises:
-            InputError: the store lacks one of the layers.
+            StoreError: the store lacks one of the layers.
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
@@ -135,20 +143,17 @@ class FeatureInputs:
         """Words, as if padded to the longest sentence: how `parts` counts them."""
         return padded_tokens(self.lengths[sentences])
 
-    def batch(self, sentences: Ints) -> FeatureBatch:
-        """The sentences' vectors, gathered by word index."""
-        lengths = self.lengths[sentences]
-        words = torch.from_numpy(ranges(self.starts[sentences], lengths))
+    def batch(self, sentences: Ints) -> Tensor:
+        """(k, W, H) the sentences' vectors, gathered by word index."""
+        words = torch.from_numpy(ranges(self.starts[sentences], self.lengths[sentences]))
         if isinstance(self.states, Tensor):
-            states = self.states.index_select(1, to_device(words, self.device))
-        else:
-            states = to_device(_gathered(self.states, words), self.device)
-        return FeatureBatch(states, lengths)
+            return self.states.index_select(1, to_device(words, self.device))
+        return to_device(_gathered(self.states, words), self.device)
 
-    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
-        """Every matrix of the tagger meets every word once."""
+    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
+        """Every matrix of the model meets every word once."""
         words = float(self.lengths[sentences].sum())
-        return 2.0 * matrix_entries(tagger) * words * (3 if training else 1)
+        return 2.0 * matrix_entries(model) * words * (3 if training else 1)
 
 
 def _layer(store: FeatureStore, names: Sequence[str], layer: int) -> Tensor:
@@ -173,10 +178,13 @@ def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
 
 
 class PieceInputs:
-    """Wordpieces of one text for the trainable encoder."""
+    """Subwords of one text for an encoder that is tuned."""
+
+    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4}
 
     def __init__(self, alignment: Alignment, encoder: Encoder, device: torch.device) -> None:
         self.offsets: Ints = alignment.sentences
+        self.lengths: Ints = np.diff(self.offsets)
         self.alignment = alignment
         self.encoder = encoder
         self.device = device
@@ -217,18 +225,18 @@ class PieceInputs:
         """The windows that the sentences' words are read from."""
         return self.encoder.sentence_batch(self.alignment, sentences).to(self.device)
 
-    def flops(self, tagger: nn.Module, sentences: Ints, *, training: bool) -> float:
+    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
         """The encoder over the windows that are read, and the classifier over the words.
 
         What is frozen has no backward pass, below the lowest layer that is trained.
         """
         windows = self._windows(sentences)
-        words = float(np.diff(self.offsets)[sentences].sum())
-        head = 2.0 * (matrix_entries(tagger) - matrix_entries(self.encoder)) * words
+        words = float(self.lengths[sentences].sum())
+        head = 2.0 * (matrix_entries(model) - matrix_entries(self.encoder)) * words
         body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
         if not training:
             return head + body
-        return 3 * head + body * (1 + 2 * self.encoder.trained_share)
+        return 3 * head + body * self.encoder.training_passes
 
     def _windows(self, sentences: Ints) -> Ints:
         """Numbers of the windows that the sentences' words are read from, each once."""

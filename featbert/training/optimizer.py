@@ -14,32 +14,33 @@ from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from featbert.config import Settings
 from featbert.models.combination import ScalarMix
+from featbert.models.model import Model
 from featbert.training.bert_adam import BertAdam
-from featbert.training.freezing import as_layered, lowest_trained
 from featbert.training.history import ParameterGroup
-from featbert.training.settings import TrainingSettings
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-6
 
 
-def make_optimizer(tagger: nn.Module, settings: TrainingSettings) -> Optimizer:
-    """The optimiser over all parameters that are ever trained, in named groups.
+def make_optimizer(model: Model, settings: Settings) -> Optimizer:
+    """The optimiser over all parameters that are trained in some epoch, in named groups.
 
     Groups are matrices, vectors and scalar_mix; where layers have rates of their own or are
-    unfrozen one after the other: embeddings, layer 1, ..., classifier, in matrices and vectors.
+    unfrozen one after the other: embeddings, layer 1, ..., head, in matrices and vectors.
     """
-    groups = _groups_by_layer(tagger, settings) or _groups_by_shape(tagger, settings)
+    model.set_trained(settings, settings.epochs)
+    groups = _groups_by_layer(model, settings) or _groups_by_shape(model, settings)
     if not settings.bias_correction:
         return BertAdam(groups, betas=BETAS, eps=EPSILON)
     return AdamW(groups, betas=BETAS, eps=EPSILON, fused=True)
 
 
-def _groups_by_shape(tagger: nn.Module, settings: TrainingSettings) -> list[dict[str, Any]]:
-    mixes = [m for m in tagger.modules() if isinstance(m, ScalarMix)]
+def _groups_by_shape(model: Model, settings: Settings) -> list[dict[str, Any]]:
+    mixes = [m for m in model.modules() if isinstance(m, ScalarMix)]
     mixed = {id(p) for m in mixes for p in m.parameters()}
-    trained = [p for p in tagger.parameters() if p.requires_grad]
+    trained = [p for p in model.parameters() if p.requires_grad]
     rest = [p for p in trained if id(p) not in mixed]
     rate = settings.learning_rate
     return [
@@ -48,15 +49,18 @@ def _groups_by_shape(tagger: nn.Module, settings: TrainingSettings) -> list[dict
     ]
 
 
-def _groups_by_layer(tagger: nn.Module, settings: TrainingSettings) -> list[dict[str, Any]]:
+def _groups_by_layer(model: Model, settings: Settings) -> list[dict[str, Any]]:
+    """Discriminative rates (Howard and Ruder 2018, section 3.2).
+
+    A parameter at depth d learns at eta / delta^(L + 1 - d): the head at eta.
+    """
     if settings.discriminative == 1 and settings.unfreeze is None and settings.freeze_to is None:
         return []
-    layered = as_layered(tagger)
-    depths, top = layered.parameter_depths(), layered.num_layers + 1
-    lowest = lowest_trained(settings, layered.num_layers, settings.epochs)
-    by_depth: dict[int, list[nn.Parameter]] = {depth: [] for depth in range(lowest, top + 1)}
-    for name, parameter in tagger.named_parameters():
-        if depths[name] >= lowest:
+    depths = model.parameter_depths()
+    top = max(depths.values())
+    by_depth: dict[int, list[nn.Parameter]] = {depth: [] for depth in sorted(set(depths.values()))}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
             by_depth[depths[name]].append(parameter)
     return [
         group
@@ -71,11 +75,11 @@ def _groups_by_layer(tagger: nn.Module, settings: TrainingSettings) -> list[dict
 
 
 def _depth_name(depth: int, top: int) -> str:
-    return {0: "embeddings", top: "classifier"}.get(depth, f"layer {depth}")
+    return {0: "embeddings", top: "head"}.get(depth, f"layer {depth}")
 
 
 def _split_by_shape(
-    prefix: str, parameters: Iterable[nn.Parameter], rate: float, settings: TrainingSettings
+    prefix: str, parameters: Iterable[nn.Parameter], rate: float, settings: Settings
 ) -> list[dict[str, Any]]:
     parameters = list(parameters)
     matrices = [p for p in parameters if p.dim() > 1]
@@ -109,7 +113,7 @@ def rate_share(step: int, *, total: int, warmup: float, schedule: str = "linear"
     return max(0.0, (total - step) / max(1, total - rising))
 
 
-def make_schedule(optimizer: Optimizer, settings: TrainingSettings, *, total: int) -> LambdaLR:
+def make_schedule(optimizer: Optimizer, settings: Settings, *, total: int) -> LambdaLR:
     """The schedule of `rate_share` over all groups."""
     return LambdaLR(
         optimizer,
@@ -122,15 +126,15 @@ def make_schedule(optimizer: Optimizer, settings: TrainingSettings, *, total: in
 def describe_groups(optimizer: Optimizer, share: float) -> list[ParameterGroup]:
     """What was trained at `share` of the highest rate: name, parameters and rate of each group.
 
-    Matrices and vectors of one layer are told together; a layer that is frozen is left out.
+    Matrices and vectors of one layer are one row; a layer that is frozen has none.
     """
-    told: dict[str, ParameterGroup] = {}
+    rows: dict[str, ParameterGroup] = {}
     for group in optimizer.param_groups:
         count = sum(p.numel() for p in group["params"] if p.requires_grad)
         if not count:
             continue
         name, _, kind = group["name"].rpartition(" ")
         name = name or kind
-        before = told[name].parameters if name in told else 0
-        told[name] = ParameterGroup(name, before + count, float(group["initial_lr"]) * share)
-    return list(told.values())
+        before = rows[name].parameters if name in rows else 0
+        rows[name] = ParameterGroup(name, before + count, float(group["initial_lr"]) * share)
+    return list(rows.values())

@@ -279,16 +279,16 @@ def test_tags_of_the_same_text_from_another_column(workspace: Workspace) -> None
 
 
 def test_a_saved_run_predicts_what_it_predicted(finished: Workspace) -> None:
+    from featbert.runs.labels import tags_by_sentence
+    from featbert.training.settings import DEFAULTS
     from safetensors.torch import load_file
 
     from featbert.data.load import load_corpus
     from featbert.encoders.device import find_device
     from featbert.encoders.layers import parse_layers
     from featbert.models.bilstm import BiLSTMTagger
-    from featbert.runs.labels import tags_by_sentence
     from featbert.training.inputs import FeatureInputs
     from featbert.training.loop import predict
-    from featbert.training.settings import DEFAULTS
 
     run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
     store = FeatureStore(next(finished.cache.glob("*.h5")))

@@ -13,17 +13,18 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from featbert.cli.main import commands
-from featbert.config import Adapt
+from featbert.config import Adapt, RowsTable, Section, defaults
 from featbert.features.store import Manifest, StoredSplit
-from featbert.runs import arm, checking, experiment_record, record
+from featbert.runs import experiment_file, experiment_record, record
 from featbert.runs.evaluations import EvaluationRecord
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
-from featbert.training.settings import DEFAULTS, TrainingSettings
 from tests.docs.pages import DOCS
 from tests.docs.reference_words import DEFAULT_WORDS, WORDS
 
@@ -31,21 +32,28 @@ _PLACE = re.compile(r"(<!-- table: ([\w.-]+) -->\n).*?(<!-- end -->)", re.S)
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 
 
+class GridSeeds(Section):
+    """The key of `[grid]` that is no table."""
+
+    seeds: list[int] = Field([1], description="Seeds that each setting is tried with.")
+
+
 def tables() -> dict[str, str]:
     """Every table by its name, as Markdown."""
     made: dict[str, Callable[[], Iterable[str]]] = {
         "commands": command_lines,
-        "file": lambda: keys(checking.FileTable, "file", attributes(checking.FileTable)),
-        "arm": lambda: keys(arm.Arm, "arm", attributes(arm.Arm) | options_by_name()),
-        "train_sizes": lambda: keys(
-            checking.TrainSizes, "train_sizes", attributes(checking.TrainSizes)
-        ),
-        "grid": lambda: keys(checking.GridSeeds, "grid", {}),
-        "adapt": lambda: keys(arm.AdaptTable, "adapt", adapt_words(), Adapt()),
+        "file": lambda: keys(experiment_file.FileKeys, "file"),
+        "arm": lambda: keys(experiment_file.Configuration, "arm"),
+        "train_sizes": lambda: keys(experiment_file.TrainSizes, "train_sizes"),
+        "grid": lambda: keys(GridSeeds, "grid"),
+        "adapt": lambda: keys(experiment_file.AdaptTable, "adapt", Adapt()),
     }
-    for approach, kind in (("features", arm.FeaturesTable), ("finetune", arm.FinetuneTable)):
-        made[approach] = lambda kind=kind, approach=approach: keys(  # type: ignore[misc]
-            kind, approach, attributes(TrainingSettings), DEFAULTS[approach]
+    for table, kind, tuning in (
+        ("features", experiment_file.FeaturesTable, "none"),
+        ("finetune", RowsTable, "full"),
+    ):
+        made[table] = lambda kind=kind, table=table, tuning=tuning: keys(  # type: ignore[misc]
+            kind, table, defaults(tuning)
         )
     for record_kind in (
         *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
@@ -98,28 +106,17 @@ def choices(p: Any) -> list[str]:
     ]
 
 
-def options_by_name() -> dict[str, str]:
-    """Help of the options that stand for keys of an arm, by the key."""
-    known: dict[str, str] = {}
-    for _, command in commands():
-        for p in command.params:
-            told = parameter(p)[2]
-            if p.param_type_name == "option" and told:
-                known.setdefault(p.name, told)
-    return known
-
-
 # Keys and fields --------------------------------------------------------------------------------
 
 
-def keys(kind: Any, table: str, words: Mapping[str, str], defaults: Any = None) -> Iterator[str]:
+def keys(kind: Any, table: str, used: Any = None) -> Iterator[str]:
     """The keys of a table of experiment files."""
     rows = []
     for name, key in kind.model_fields.items():
         default = key.get_default(call_default_factory=True)
-        if default is None and defaults is not None:
-            default = getattr(defaults, name, None)
-        told = WORDS.get(f"{table}.{name}") or words[name]
+        if default is None and used is not None:
+            default = getattr(used, name, None)
+        told = key.description or WORDS[f"{table}.{name}"]
         told = sentence(told.replace("None:", "–:"))
         by_default = DEFAULT_WORDS.get(f"{table}.{name}", shown(default))
         rows.append((f"`{name}`", values(key.annotation), by_default, told))
@@ -134,11 +131,6 @@ def fields(kind: type) -> Iterator[str]:
         told = told or known[field.name].replace("None", "null")
         rows.append((f"`{field.name}`", in_json(str(field.type)), sentence(told)))
     return grid(("field", "type", "meaning"), rows)
-
-
-def adapt_words() -> dict[str, str]:
-    """Words for the keys of `[adapt]`."""
-    return {name: field.description or "" for name, field in Adapt.model_fields.items()}
 
 
 def attributes(kind: type) -> dict[str, str]:
@@ -174,13 +166,15 @@ def values(annotation: Any) -> str:
     """What a key takes, by its type."""
     inner = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
     origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return values(inner[0])
     if origin is typing.Literal:
         return ", ".join(f"`{word}`" for word in inner)
     if origin in (typing.Union, types.UnionType):
         return ", ".join(map(values, inner))
     if origin is list:
         return f"list: {values(inner[0])}"
-    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, arm.Table)):
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return "table"
     return {int: "whole number", float: "number", bool: "true or false", str: "text"}[annotation]
 

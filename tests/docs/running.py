@@ -18,7 +18,7 @@ from featbert.cli.main import app
 from featbert.cli.options import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
-from featbert.runs.file import read_experiment
+from featbert.runs.experiment_file import read_experiment
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.

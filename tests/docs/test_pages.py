@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.corpus import SPLITS
-from featbert.training.settings import DEFAULTS
+from featbert.encoders.tunings import TUNINGS
 from tests.docs.pages import (
     DOCS,
     EVERY_PAGE,
@@ -70,9 +70,9 @@ def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
     monkeypatch.setattr(
         importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
     )
-    for approach, settings in list(DEFAULTS.items()):
-        quick = dataclasses.replace(settings, epochs=1, lstm_size=8)
-        monkeypatch.setitem(DEFAULTS, approach, quick)
+    for key, tuning in list(TUNINGS.items()):
+        quick = {**tuning.defaults, "epochs": 1, "lstm_size": 8}
+        monkeypatch.setitem(TUNINGS, key, dataclasses.replace(tuning, defaults=quick))
     return tmp_path
 
 

@@ -11,14 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
+from featbert.config import defaults
 from featbert.errors import FeatbertError
-from featbert.runs.checking import check_experiment
-from featbert.training.settings import DEFAULTS
+from featbert.runs.experiment_file import check_experiment
 from tests.docs.pages import DOCS
 from tests.docs.reference import commands, renewed
 from tests.workspace import Workspace
 
 REFERENCE = DOCS / "reference"
+TUNED = {"features": defaults("none"), "finetune": defaults("full")}
 PAGES = sorted(REFERENCE.glob("*.md"))
 
 
@@ -75,8 +76,8 @@ def test_keys_are_known_and_defaults_are_those_that_are_used(heading: str):
         told = {table: {key: value}} if table else {key: value}
         base = {"finetune": {}} if table == "adapt" or not table else {}
         experiment = check_experiment({"name": "x"} | base | told, where="a test")
-        if table in DEFAULTS and hasattr(DEFAULTS[table], key):
-            assert experiment.arms[0].settings(table) == DEFAULTS[table]
+        if table in TUNED and hasattr(TUNED[table], key):
+            assert experiment.configurations[0].settings(table) == TUNED[table]
     unknown = {"nothing": 1}
     with pytest.raises(FeatbertError, match="nothing"):
         check_experiment(

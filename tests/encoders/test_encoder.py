@@ -22,13 +22,11 @@ from featbert.encoders.encoder import (
     matrix_entries,
     read_layers,
 )
-from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
-from featbert.models.bilstm import BiLSTMTagger
-from featbert.models.finetuned import FineTuneTagger
 from featbert.training.inputs import PieceInputs
 from tests.features.support import Plain, sentences_of
+from tests.models.support import logits_of, settings_of, stored, tuned
 from tests.tiny_encoders import FAMILIES, write_encoder
 
 TEXTS = [
@@ -330,36 +328,36 @@ def test_flops_count_no_layer_above(encoder_folder):
 
 
 def test_the_fine_tuned_tagger_against_torch_s_counter(tiny_bert: Path) -> None:
-    encoder = load_encoder(find_encoder(str(tiny_bert)))
-    encoder.model.set_attn_implementation("eager")  # the counter passes over fused attention
-    tagger = FineTuneTagger(encoder, 5).eval()
+    model = tuned(tiny_bert).eval()
+    encoder = model.encoder
+    encoder.model.set_attn_implementation("eager")  # the counter ignores fused attention
     text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
     counted = 0
     for sentence in range(len(text)):  # one at a time: nothing is padded
         with FlopCounterMode(display=False) as counter, torch.no_grad():
-            tagger(inputs.batch(np.array([sentence])))
+            logits_of(model, inputs.batch(np.array([sentence])), inputs.lengths[[sentence]])
         counted += counter.get_total_flops()
     everything = np.arange(len(text))
-    assert inputs.flops(tagger, everything, training=False) == pytest.approx(counted, rel=1e-6)
+    assert inputs.flops(model, everything, training=False) == pytest.approx(counted, rel=1e-6)
 
 
 @pytest.mark.parametrize("frozen_below", [0, 1, 2, 3, 4])
 def test_training_with_frozen_layers_against_torch_s_counter(tiny_bert, frozen_below) -> None:
     """Layers below the lowest one that is trained cost their forward pass alone."""
-    encoder = load_encoder(find_encoder(str(tiny_bert)))
+    model = tuned(tiny_bert).train()
+    encoder = model.encoder
     encoder.model.set_attn_implementation("eager")
-    tagger = FineTuneTagger(encoder, 5).train()
-    tagger.freeze_below(frozen_below)
+    model.set_trained(settings_of("full", freeze_to=frozen_below - 1 if frozen_below else None), 1)
     text = [Sentence(("The", "quick", "Hamilton", "fox"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
     with FlopCounterMode(display=False) as counter:
-        tagger(inputs.batch(np.array([0]))).sum().backward()
+        logits_of(model, inputs.batch(np.array([0])), inputs.lengths).sum().backward()
     counted = counter.get_total_flops()
     # The lowest trained layer and the classifier need no gradients of what comes in.
-    found = inputs.flops(tagger, np.array([0]), training=True)
+    found = inputs.flops(model, np.array([0]), training=True)
     assert found == pytest.approx(counted, rel=0.12)
     assert found >= counted
 
@@ -367,7 +365,7 @@ def test_training_with_frozen_layers_against_torch_s_counter(tiny_bert, frozen_b
 def test_the_bilstm_by_hand() -> None:
     from featbert.encoders.encoder import matrix_entries
 
-    tagger = BiLSTMTagger(parse_layers("concat:1-2", 4), 16, 5, lstm_size=8)
+    model = stored("concat:1-2", layers=4)
     # two directions, four gates of 8 units: 32 inputs then 16, and 8 of the state before
     by_hand = 2 * (4 * 8 * (32 + 8)) + 2 * (4 * 8 * (16 + 8)) + 16 * 5
-    assert matrix_entries(tagger) == by_hand
+    assert matrix_entries(model) == by_hand

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from featbert import FeatbertError, Run, compare, load_corpus, parse_layers, render
 from featbert.data.conll import write_conll
 from featbert.data.tags import SCHEMES, TagError, from_bio, spans, to_bio
-from featbert.runs.file import read_experiment
+from featbert.runs.experiment_file import read_experiment
 from featbert.runs.record import RunRecord, from_json, to_json
 from tests.analysis.records import make_record
 from tests.hostile.strange import texts

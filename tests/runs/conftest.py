@@ -10,7 +10,9 @@ import pytest
 
 from featbert.runs.record import write_record
 from featbert.runs.run import Run
+from tests.runs.experiments import Lab
 from tests.runs.finished_runs import learned_run, write_corpus
+from tests.workspace import Workspace
 
 
 @pytest.fixture(scope="session")
@@ -23,16 +25,16 @@ def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def both(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str, Run]:
-    """A truecasing run of each approach, to be read only."""
+    """A truecasing run of each tuning, to be read only."""
     folder = tmp_path_factory.mktemp("both")
     corpus = write_corpus(folder / "mine")
     return {
-        name: learned_run(name, folder, small_bert, corpus, casing="truecased")
-        for name in ("features", "finetune")
+        tuning: learned_run(tuning, folder, small_bert, corpus, casing="truecased")
+        for tuning in ("none", "full")
     }
 
 
-@pytest.fixture(params=["features", "finetune"])
+@pytest.fixture(params=["none", "full"])
 def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) -> Run:
     """A copy of one of them with an encoder and a corpus of its own, to be written to."""
     whole = both[request.param]
@@ -44,3 +46,8 @@ def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) ->
     record = dataclasses.replace(record, signature=signature, model_source=str(model))
     write_record(folder, record)
     return Run(folder, record)
+
+
+@pytest.fixture
+def lab(workspace: Workspace) -> Lab:
+    return Lab(workspace)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
+from featbert.runs.api import finetune, train
 from featbert.runs.run import Run
-from featbert.runs.running import finetune, train
-from featbert.training.settings import TrainingSettings
 
 SENTENCES = [
     ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),
@@ -20,8 +20,8 @@ SENTENCES = [
     ("No entity here at all", "O O O O O"),
     ("Smith jumps over the lazy dog", "B-PER O O O O O"),
 ]
-# Enough for a tagger of a random encoder to tell entities apart, and no more.
-FEATURES = TrainingSettings(
+# Enough for a random encoder's states to tell entities apart, and no more.
+STORED = defaults("none").but(
     epochs=10,
     batch_size=2,
     learning_rate=2e-2,
@@ -31,7 +31,7 @@ FEATURES = TrainingSettings(
     warmup=0.0,
     schedule="constant",
 )
-FINETUNE = TrainingSettings(epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0)
+TUNED = defaults("full").but(epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0)
 
 
 def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path:
@@ -53,7 +53,7 @@ def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path
     return folder
 
 
-def features_run(
+def stored_run(
     folder: Path,
     model: Path,
     corpus: Path,
@@ -73,7 +73,7 @@ def features_run(
         layers,
         corpus=read,
         seed=seed,
-        settings=FEATURES,
+        settings=STORED,
         tag_scheme=tag_scheme,
         runs_dir=folder / "runs",
         precision="fp32",
@@ -81,31 +81,31 @@ def features_run(
     )
 
 
-def finetune_run(
+def tuned_run(
     folder: Path, model: Path, corpus: Path, *, seed: int = 1, tag_scheme: str = "bio", **how
 ) -> Run:
-    """A fine-tuned run; `how` is what the encoder's reading may differ in."""
+    """A run with a tuned encoder; `how` is what the encoder's reading may differ in."""
     return finetune(
         load_corpus(corpus),
         str(model),
         seed=seed,
-        settings=FINETUNE,
+        settings=TUNED,
         tag_scheme=tag_scheme,
         runs_dir=folder / "runs",
         **{"precision": "fp32", "device": "cpu"} | how,
     )
 
 
-MAKERS = {"features": features_run, "finetune": finetune_run}
+MAKERS = {"none": stored_run, "full": tuned_run}
 
 
-def learned_run(approach: str, folder: Path, model: Path, corpus: Path, **how) -> Run:
+def learned_run(tuning: str, folder: Path, model: Path, corpus: Path, **how) -> Run:
     """A run that gives several tags: equality with a run that only ever says O would say little.
 
     Of so few steps on a random encoder now and then nothing comes; then another seed is taken.
     """
     for seed in (1, 2, 3, 4):
-        run = MAKERS[approach](folder, model, corpus, seed=seed, **how)
+        run = MAKERS[tuning](folder, model, corpus, seed=seed, **how)
         if len({tag for row in run.predictions("test").predicted for tag in row}) > 2:
             return run
-    raise AssertionError(f"no seed of {approach} {how} learned anything")
+    raise AssertionError(f"no seed of {tuning} {how} learned anything")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -11,11 +9,9 @@ from torch import nn
 
 from featbert.training.bert_adam import BertAdam
 from featbert.training.optimizer import make_optimizer, make_schedule, rate_share
-from featbert.training.settings import TrainingSettings
+from tests.models.support import settings_of, stored
 
-SETTINGS = TrainingSettings(
-    epochs=1, batch_size=4, learning_rate=2e-2, dropout=0.0, weight_decay=0.01, warmup=0.3
-)
+GIVEN = {"body": "linear", "epochs": 1, "learning_rate": 2e-2, "weight_decay": 0.01, "warmup": 0.3}
 STEPS = 12
 
 
@@ -35,24 +31,24 @@ def numpy_steps(weights, gradients, *, decay, bias_correction, rates):
 @pytest.mark.parametrize("schedule", ["linear", "constant"])
 @pytest.mark.parametrize("bias_correction", [True, False])
 def test_against_numpy(bias_correction, schedule):
-    settings = dataclasses.replace(SETTINGS, bias_correction=bias_correction, schedule=schedule)
+    settings = settings_of("none", bias_correction=bias_correction, schedule=schedule, **GIVEN)
     torch.manual_seed(0)
-    tagger = nn.Linear(5, 3)
-    begin = {n: p.detach().numpy().copy() for n, p in tagger.named_parameters()}
+    model = stored("last", 3, hidden=5, **GIVEN)
+    begin = {n: p.detach().numpy().copy() for n, p in model.named_parameters()}
     random = np.random.default_rng(2)
     gradients = {n: random.normal(size=(STEPS, *w.shape)) for n, w in begin.items()}
-    optimizer = make_optimizer(tagger, settings)
+    optimizer = make_optimizer(model, settings)
     planned = make_schedule(optimizer, settings, total=STEPS)
     for t in range(STEPS):
-        for name, p in tagger.named_parameters():
+        for name, p in model.named_parameters():
             p.grad = torch.tensor(gradients[name][t], dtype=torch.float32)
         optimizer.step()
         planned.step()
     rates = [2e-2 * rate_share(t, total=STEPS, warmup=0.3, schedule=schedule) for t in range(STEPS)]
-    for name, p in tagger.named_parameters():
+    for name, p in model.named_parameters():
         expected = numpy_steps(
             begin[name], gradients[name], bias_correction=bias_correction, rates=rates,
-            decay=0.01 if name == "weight" else 0.0,
+            decay=0.01 if name.endswith("weight") else 0.0,
         )  # fmt: skip
         np.testing.assert_allclose(p.detach().numpy(), expected, rtol=2e-5, atol=2e-6)
         assert np.abs(expected - begin[name]).max() > 0.05
@@ -62,18 +58,19 @@ def test_the_two_are_not_the_same():
     """Without correction the first step is 0.1 / sqrt(0.001) times as long."""
     moved = []
     for bias_correction in (True, False):
-        tagger = nn.Linear(1, 1, bias=False)
-        nn.init.constant_(tagger.weight, 1.0)
-        tagger.weight.grad = torch.tensor([[0.5]])
-        settings = dataclasses.replace(SETTINGS, bias_correction=bias_correction, weight_decay=0.0)
-        make_optimizer(tagger, settings).step()
-        moved.append(1 - tagger.weight.item())
+        given = GIVEN | {"bias_correction": bias_correction, "weight_decay": 0.0}
+        model = stored("last", 1, hidden=1, **given)
+        weight = model.output.classifier.weight
+        nn.init.constant_(weight, 1.0)
+        weight.grad = torch.tensor([[0.5]])
+        make_optimizer(model, settings_of("none", **given)).step()
+        moved.append(1 - weight.item())
     assert moved[1] / moved[0] == pytest.approx(0.1 / np.sqrt(0.001), rel=1e-3)
 
 
 def test_parameters_without_gradients_stay():
-    tagger = nn.Linear(2, 2)
-    before = tagger.weight.detach().clone()
-    tagger.bias.grad = torch.ones(2)
-    BertAdam([{"params": list(tagger.parameters())}], lr=0.1).step()
-    assert torch.equal(tagger.weight, before)
+    model = nn.Linear(2, 2)
+    before = model.weight.detach().clone()
+    model.bias.grad = torch.ones(2)
+    BertAdam([{"params": list(model.parameters())}], lr=0.1).step()
+    assert torch.equal(model.weight, before)

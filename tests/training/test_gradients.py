@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.training.gradients import GradientWatch, Wrong
+from featbert.training.gradients import GradientWatch, NonFinite
 
 CPU = torch.device("cpu")
 LOSS = torch.tensor(2.5)
@@ -37,7 +37,7 @@ def test_it_clips_to_the_numbers_of_torch(scale):
 def test_steps_are_counted_and_the_first_is_named(at_once):
     module = layers(1.0)
     watch = GradientWatch(module, CPU)
-    watch.tells_at_once = at_once
+    watch.is_immediate = at_once
     good = copy.deepcopy([None if p.grad is None else p.grad for p in module.parameters()])
     for step in range(1, 7):
         for parameter, gradient in zip(module.parameters(), good, strict=True):
@@ -50,15 +50,13 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
         # On a GPU the weights are lost after the first such step, and every later loss with them.
         watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
     found = watch.found()
-    assert found == Wrong(2, 3, 2.5, ["1.weight", "2.bias"])
-    assert found.told == (
-        "finite gradients expected, found others for 2 parameters (1.weight first)"
-    )
+    assert found == NonFinite(2, 3, 2.5, ["1.weight", "2.bias"])
+    assert "1.weight" in found.description
     assert watch.found() is None
 
 
-def test_a_loss_that_is_not_finite_is_what_is_told():
-    assert Wrong(1, 4, float("nan"), ["a.weight"]).told == "a finite loss expected, found nan"
+def test_a_loss_that_is_not_finite_comes_first():
+    assert "nan" in NonFinite(1, 4, float("nan"), ["a.weight"]).description
 
 
 def test_a_norm_too_large_for_float32():
@@ -69,6 +67,6 @@ def test_a_norm_too_large_for_float32():
         parameter.grad.view(-1)[0] = 1.5e19
     watch = GradientWatch(module, CPU)
     watch.clip(1.0, 1, LOSS)
-    assert watch.found().told == (
-        "gradients of a finite norm expected, found one too large for float32"
-    )
+    found = watch.found()
+    assert (found.step, found.parameters) == (1, [])
+    assert found.description

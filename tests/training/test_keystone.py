@@ -1,7 +1,7 @@
 """The keystone (promise 2): features and fine-tuning begin from the same states.
 
-The encoder of the fine-tuned tagger, in eval mode and before any step, yields exactly the
-states that the store holds, within the store's precision.
+A tuned encoder, in eval mode and before any step, gives exactly the states that
+the store holds, within the store's precision.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
-from featbert.models.finetuned import FineTuneTagger
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from tests.features.support import corpus_of
+from tests.models.support import logits_of, tuned
 from tests.tiny_encoders import FAMILIES
 
 CPU = torch.device("cpu")
@@ -60,8 +60,7 @@ def test_both_approaches_begin_from_the_same_states(
         device="cpu",
         token_budget=60,
     )
-    tagger = FineTuneTagger(load_encoder(find_encoder(folder), pooling=pooling), 5).eval()
-    encoder = tagger.encoder
+    encoder = tuned(folder, pooling=pooling).eval().encoder
     alignment = align(
         corpus["train"].sentences,
         encoder.wordpieces,
@@ -78,13 +77,13 @@ def test_both_approaches_begin_from_the_same_states(
 
     # Batches as the loop draws them: other sentences, in another order, than were extracted.
     for sentences in (np.array([5, 0, 1]), np.array([3]), np.array([4, 2])):
-        stored = features.batch(sentences).states.numpy().astype(np.float32)
+        stored = features.batch(sentences).numpy().astype(np.float32)
         batch = pieces.batch(sentences)
         with torch.inference_mode():
-            tuned = torch.stack(encoder.hidden_states(batch)).numpy()
+            found = torch.stack(encoder.hidden_states(batch)).numpy()
             last = encoder(batch).numpy()
         assert np.abs(stored).max() > 0.5
-        np.testing.assert_allclose(stored, tuned, **TOLERANCE[dtype])
+        np.testing.assert_allclose(stored, found, **TOLERANCE[dtype])
         np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
 
 
@@ -144,14 +143,15 @@ def test_states_that_are_not_the_same_would_be_seen(encoder_folder, tmp_path, fa
     corpus = corpus_of(train=TRAIN)
     source = find_encoder(str(encoder_folder(family)))
     store = extract(corpus, source, cache_dir=tmp_path, precision="fp32", device="cpu")
-    tagger = FineTuneTagger(load_encoder(source), 5)
-    encoder = tagger.encoder
+    model = tuned(source.folder)
+    encoder = model.encoder
     alignment = align(corpus["train"].sentences, encoder.wordpieces, positions=encoder.positions)
     batch = PieceInputs(alignment, encoder, CPU).batch(np.arange(6))
-    logits = tagger(batch)
+    lengths = np.array([len(text.split(" ")) for text in TRAIN])
+    logits = logits_of(model, batch, lengths)
     torch.nn.functional.cross_entropy(logits, torch.arange(len(logits)) % 5).backward()
-    torch.optim.SGD(tagger.parameters(), lr=0.05).step()
-    tagger.eval()
+    torch.optim.SGD(model.parameters(), lr=0.05).step()
+    model.eval()
     with torch.inference_mode():
         moved = encoder(batch).numpy()
     close = np.isclose(store.read("train", [3])[0], moved, **TOLERANCE["float16"])

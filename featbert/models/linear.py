@@ -1,0 +1,31 @@
+"""No body: the output reads the word vectors, with dropout.
+
+On a tuned encoder this is the classifier of Devlin et al. 2019, section 5.3; on frozen states it is
+a linear probe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from featbert.encoders.alignment import Ints
+
+
+class Linear(nn.Module):
+    """Dropout of the word vectors.
+
+    Attributes:
+        width: D, size of the vectors it returns.
+    """
+
+    def __init__(self, width: int, settings: Any) -> None:
+        super().__init__()
+        self.width = width
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W, D) -> (W, D)"""
+        dropped: Tensor = self.dropout(vectors.float())
+        return dropped

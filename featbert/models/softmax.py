@@ -1,0 +1,47 @@
+"""A softmax over the classes of each item: a linear classifier and cross-entropy.
+
+The items are those of the targets: words for tags, sequences for classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from featbert.encoders.alignment import Ints
+from featbert.models.combination import full_precision
+
+
+class Softmax(nn.Module):
+    """One logit row an item, each item by itself."""
+
+    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+        """
+        Args:
+            width: D, size of the vectors it reads.
+            classes: names of the C classes.
+        """
+        super().__init__()
+        self.classifier = nn.Linear(width, len(classes))
+
+    def logits(self, vectors: Tensor) -> Tensor:
+        """(W, D) -> (W, C) in fp32: logits of few bits would tie."""
+        with full_precision(vectors):
+            logits: Tensor = self.classifier(vectors.float())
+        return logits
+
+    def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
+        """Sum of the items' cross-entropies; targets (W,) are class numbers."""
+        return functional.cross_entropy(self.logits(vectors), targets, reduction="sum")
+
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W,) number of each item's most probable class."""
+        return self.logits(vectors).argmax(1)
+
+    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+        """(W,) what `decode` gives, and (W, C) the probability of every class."""
+        logits = self.logits(vectors)
+        return logits.argmax(1), torch.softmax(logits, 1)

@@ -1,0 +1,311 @@
+"""A finished run scored on other data: another language, another domain, another split.
+
+The words are read as the run's own were: casing, encoder, context, precision and layers. Frozen
+vectors come from a store: one of the whole corpus in the cache, if there is one, else the split
+alone is extracted into
+
+    <cache>/evaluations/
+
+next to the stores that `featbert train` chooses from. Truecased words are another text than the
+file's, and so have a store of their own.
+
+Classes may have other names in the data (`--map`):
+
+    PERSON=PER   the data's PERSON is the run's PER
+    MISC=O       no such class: ignored in gold and predicted answers
+
+A mapping holds for gold and predicted answers alike, each name once and all at the same time
+(`A=B`, `B=A` exchanges them).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from featbert.data.corpus import Corpus, Split
+from featbert.errors import InputError, nearest
+from featbert.runs.evaluations import (
+    EvaluationRecord,
+    evaluation_path,
+    read_evaluation,
+    write_evaluation,
+)
+from featbert.runs.identity import split_identity
+from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
+from featbert.runs.record import SplitIdentity
+from featbert.runs.run import Run
+from featbert.versions import library_versions
+
+if TYPE_CHECKING:
+    from featbert.encoders.encoding import Casing, Context, Pooling
+    from featbert.features.plan import ExtractionPlan
+    from featbert.features.store import FeatureStore
+
+FOLDER = "evaluations"
+
+
+@dataclass(frozen=True)
+class PlannedEvaluation:
+    """A run on one split of a corpus, before it is scored.
+
+    Attributes:
+        identity: of the split, before any mapping of classes.
+        mapping: new names of classes.
+        path: where the record is, or will be.
+    """
+
+    usable: UsableRun
+    corpus: Corpus
+    split: Split
+    identity: SplitIdentity
+    mapping: dict[str, str]
+    path: Path
+
+    @property
+    def predictions(self) -> Path:
+        """The file of gold and predicted answers, next to the record."""
+        return self.path.with_name(self.usable.task.predictions_name(self.path.stem))
+
+    @property
+    def finished(self) -> EvaluationRecord | None:
+        """The record of this evaluation, if it is done by the current scorer.
+
+        Raises:
+            InputError: it cannot be read, or is another run's.
+        """
+        if not (self.path.is_file() and self.predictions.is_file()):
+            return None
+        try:
+            record = read_evaluation(self.path)
+        except InputError as error:
+            raise InputError(f"{error}; --overwrite evaluates the run again") from None
+        if record.run not in (self.usable.run.name, self.usable.record.name):
+            raise InputError(
+                f"{self.path} is the evaluation of another run, {record.run}; "
+                "--overwrite evaluates the run again"
+            )
+        return record if record.scorer == self.usable.task.scorer else None
+
+    @property
+    def learned(self) -> bool:
+        """Whether the run learned from this very text."""
+        record = self.usable.record
+        splits = (record.signature.splits.get(name) for name in record.trained_on)
+        return any(s is not None and s.text == self.identity.text for s in splits)
+
+
+def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
+    """The named splits, each once; test by default, or dev where there is no test.
+
+    Raises:
+        InputError: a split that the corpus lacks.
+    """
+    where, has = corpus.source or corpus.name, ", ".join(corpus.splits)
+    for name in names:
+        if name not in corpus:
+            near = nearest(name, corpus.splits)
+            raise InputError(f"{where} has no split {name!r}{near}; it has {has}")
+    chosen = list(dict.fromkeys(names)) or [n for n in ("test", "dev") if n in corpus][:1]
+    if not chosen:
+        raise InputError(f"{where} has neither test nor dev; it has {has}: use --split")
+    return chosen
+
+
+def plan_evaluation(
+    usable: UsableRun, corpus: Corpus, split: str, mapping: Mapping[str, str] | None = None
+) -> PlannedEvaluation:
+    """Checks that the run can be scored on a split and names the record; nothing is written.
+
+    Raises:
+        InputError: the corpus lacks the split, its answers, or documents that the run reads, or
+            the mapping has unknown names.
+    """
+    (name,) = choose_splits(corpus, [split])
+    chosen, mapping = corpus[name], dict(mapping or {})
+    where = chosen.path or f"{name} of {corpus.source or corpus.name}"
+    if not len(chosen) or not chosen.is_tagged:
+        what = "tags" if len(chosen) else "sentences"
+        raise InputError(f"{where} has no {what} to score against")
+    if usable.record.signature.context == "document" and not all(
+        s.document is not None for s in chosen
+    ):
+        raise InputError(
+            f"{where} has no documents, but {usable.run.name} reads whole documents; mark them "
+            "with -DOCSTART- lines, or evaluate a run with sentence context"
+        )
+    check_mapping(mapping, data=usable.task.classes_of(corpus), run=usable.classes)
+    mapping = {old: new for old, new in mapping.items() if old != new}
+    identity = split_identity(corpus, name)
+    path = evaluation_path(usable.run.folder, corpus.name, name, identity, mapping)
+    return PlannedEvaluation(usable, corpus, chosen, identity, mapping, path)
+
+
+def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
+    """The mapping that texts such as "PERSON=PER" describe.
+
+    Raises:
+        InputError: a text without "=", a name left out, or one class mapped to two.
+    """
+    mapping: dict[str, str] = {}
+    for text in texts:
+        old, equals, new = (part.strip() for part in text.partition("="))
+        if not equals or not old or not new or old == "O":
+            raise InputError(f"--map {text!r} is not FROM=TO; as in --map PERSON=PER")
+        if mapping.setdefault(old, new) != new:
+            raise InputError(f"--map maps {old} to both {mapping[old]} and {new}")
+    return mapping
+
+
+def check_mapping(mapping: Mapping[str, str], *, data: Iterable[str], run: Iterable[str]) -> None:
+    """Raises InputError for names that neither the data nor the run has.
+
+    A new name is unknown unless classes of both get it, as in `LOC=ENT`, `PER=ENT`.
+
+    Args:
+        data: classes of the corpus.
+        run: classes that the run was taught.
+    """
+    sides = (set(data), set(run))
+    known = sorted(sides[0] | sides[1])
+    for old, new in mapping.items():
+        fresh = {name for name, to in mapping.items() if to == new}
+        shared = all(side & fresh for side in sides)
+        for name, fits in ((old, old in known), (new, new in ("O", *known) or shared)):
+            if not fits:
+                raise InputError(
+                    f"--map {old}={new}: unknown class {name!r}{nearest(name, known)}; "
+                    f"data and run have {', '.join(known)}"
+                )
+
+
+def renamed(classes: Iterable[str], mapping: Mapping[str, str]) -> list[str]:
+    """The classes under their new names, sorted, without those that are ignored."""
+    return sorted({mapping.get(name, name) for name in classes} - {"O"})
+
+
+def evaluate(
+    run: Run | UsableRun,
+    corpus: Corpus,
+    split: str = "test",
+    *,
+    mapping: Mapping[str, str] | None = None,
+    cache_dir: str | Path = "cache",
+    device: str = "auto",
+    overwrite: bool = False,
+) -> EvaluationRecord:
+    """Scores of a finished run on a split of a corpus; record and predictions go to its folder.
+
+    An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
+
+    Args:
+        mapping: new names of classes, for gold and predicted answers alike; "O" ignores one.
+
+    Raises:
+        FeatbertError: see `check_usable`, `plan_evaluation`, `load_run` and `extract`.
+    """
+    usable = check_usable(run) if isinstance(run, Run) else run
+    plan = plan_evaluation(usable, corpus, split, mapping)
+    found = None if overwrite else plan.finished
+    return found or carry_out(plan, load_run(usable, device=device), Path(cache_dir))
+
+
+def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
+    """Predicts, scores and records; the record is written last."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    corpus, split, task = plan.corpus, plan.split, plan.usable.task
+    extraction_seconds = None
+    if plan.usable.combination is None:
+        inputs = run.inputs(split.sentences)
+    else:
+        store, extraction_seconds = _vectors(plan, run, cache_dir)
+        inputs = run.stored(store, split.name)
+    clock = time.perf_counter()
+    predicted = run.answers(inputs, task.items(split))
+    prediction_seconds = time.perf_counter() - clock
+    gold = task.gold(split)
+    if plan.mapping:
+        gold = [task.rename(answer, plan.mapping) for answer in gold]
+        predicted = [task.rename(answer, plan.mapping) for answer in predicted]
+    classes = task.classes_in(gold)
+    taught = renamed(plan.usable.classes, plan.mapping)
+    record = EvaluationRecord(
+        run=plan.usable.record.name,
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        split=split.name,
+        identity=plan.identity,
+        entity_types=classes,
+        mapping=plan.mapping,
+        unseen_types=[name for name in classes if name not in taught],
+        absent_types=[name for name in taught if name not in classes],
+        scores=task.score(gold, predicted),
+        scorer=task.scorer,
+        extraction_seconds=extraction_seconds,
+        prediction_seconds=prediction_seconds,
+        device=run.device.kind,
+        device_name=run.device.name,
+        threads=run.device.threads,
+        versions=library_versions(),
+        started=started,
+    )
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
+    sentences = [
+        dataclasses.replace(s, tags=tuple(tags))
+        for s, tags in zip(split.sentences, gold, strict=True)
+    ]
+    task.write_predictions(plan.predictions, sentences, predicted)
+    write_evaluation(plan.path, record)
+    return record
+
+
+def _vectors(
+    plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path
+) -> tuple[FeatureStore, float | None]:
+    """A store that holds the split's vectors, and its seconds if it is new."""
+    from featbert.encoders.encoding import Encoding
+    from featbert.features.extraction import run_extraction
+    from featbert.features.plan import plan_extraction
+
+    combination, signature = plan.usable.combination, plan.usable.record.signature
+    assert combination is not None
+    corpus, name = plan.corpus, plan.split.name
+
+    def extraction(of: Corpus, casing: str, folder: Path) -> ExtractionPlan:
+        encoding = Encoding(
+            layers=combination.indices,
+            context=cast("Context", signature.context),
+            casing=cast("Casing", casing),
+            pooling=cast("Pooling", signature.pooling),
+            precision=signature.encoder_precision,
+            dtype=signature.store_dtype or "float16",
+            device=run.device.kind,
+        )
+        return plan_extraction(of, plan.usable.source, encoding, cache_dir=folder)
+
+    marked = all(s.has_documents for s in corpus.splits.values())
+    own_train = "train" in corpus and (
+        corpus["train"].text_fingerprint == signature.splits["train"].text
+    )
+    # A store of the whole corpus counts casing in the corpus's own training split.
+    if (signature.context == "sentence" or marked) and (
+        signature.casing == "original" or own_train
+    ):
+        whole = extraction(corpus, signature.casing, cache_dir)
+        if whole.hit is not None:
+            return whole.hit, None
+    sentences = tuple(run.reading(plan.split.sentences))
+    part = dataclasses.replace(plan.split, sentences=sentences)
+    alone = Corpus(corpus.name, {name: part}, corpus.language, corpus.source)
+    planned = extraction(alone, "original", cache_dir / FOLDER)
+    if planned.hit is not None:
+        return planned.hit, None
+    store = run_extraction(planned, alone, plan.usable.source)
+    return store, store.manifest.seconds

@@ -1,0 +1,477 @@
+"""What an experiment will do, as far as it can be known before it is done.
+
+Some runs follow from others: with a grid, the settings of a row follow from the runs that were
+tried; with train+dev, the epochs follow from the run on train alone. So an experiment is planned
+again whenever runs have finished, until none is missing; each plan depends on what is finished by
+then and on nothing else, which is also how an interrupted experiment resumes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.encoders.device import find_device
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.errors import InputError, nearest
+from featbert.features.plan import ExtractionPlan, plan_extraction
+from featbert.features.store import FeatureStore
+from featbert.runs.experiment_file import Configuration, Experiment
+from featbert.runs.experiment_record import ExperimentRecord, SearchRecord, TriedSettings
+from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.tasks.base import get_task
+from featbert.training.adapt import AdaptationPlan, plan_adaptation
+
+RUNS_DIR = Path("experiments/runs")
+# Signature fields that an experiment may vary, as its file calls them.
+_CONDITIONS = {
+    "corpus": "corpus",
+    "model": "model",
+    "context": "context",
+    "casing": "casing",
+    "pooling": "pooling",
+    "tag_scheme": "tag_scheme",
+    "training_precision": "precision",
+    "store_dtype": "store_dtype",
+}
+
+
+class Resources:
+    """Corpora, encoders and stores, each read once however many runs need it."""
+
+    def __init__(self) -> None:
+        self._corpora: dict[str, Corpus] = {}
+        self._sources: dict[str, EncoderSource] = {}
+        self._stores: dict[Path, FeatureStore] = {}
+
+    def corpus(self, configuration: Configuration) -> Corpus:
+        """The configuration's corpus; raises what `load_corpus` raises."""
+        reading = configuration.reading
+        targets = get_task(configuration.task).targets
+        key = json.dumps([configuration.data, configuration.task, reading], sort_keys=True)
+        if key not in self._corpora:
+            self._corpora[key] = load_corpus(configuration.data, targets=targets, **reading)
+        return self._corpora[key]
+
+    def encoder(self, model: str) -> EncoderSource:
+        """The encoder of that name; raises what `find_encoder` raises."""
+        if model not in self._sources:
+            self._sources[model] = find_encoder(model)
+        return self._sources[model]
+
+    def store(self, path: Path) -> FeatureStore:
+        """The finished store at a path."""
+        if path not in self._stores:
+            self._stores[path] = FeatureStore(path)
+        return self._stores[path]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of an experiment.
+
+    Attributes:
+        configuration: says where its text is; with the model that the run is planned with.
+        run: as it will be, or is.
+        extraction: the store that it reads; None where the encoder is tuned.
+    """
+
+    configuration: Configuration
+    run: PlannedRun
+    extraction: ExtractionPlan | None
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the run that it builds on is finished."""
+        return self.run.base is None or self.run.base.finished is not None
+
+    def material(self, resources: Resources) -> FeatureStore | EncoderSource:
+        """The store that the run reads, or the encoder that it tunes."""
+        if self.extraction is None:
+            return resources.encoder(self.configuration.model)
+        return resources.store(self.extraction.path)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A grid search on dev for one row.
+
+    Attributes:
+        configuration: what distinguishes its configuration from others of the experiment.
+        settings: of each point, in the file's order; points that are the same runs once.
+        tried: the runs of each, one a seed.
+        scores: mean dev score of each in [0, 1]; None where a run is missing.
+        failed: which of them failed, so that nothing waits for their scores.
+    """
+
+    tuning: str
+    layers: str | None
+    configuration: str
+    points: tuple[Configuration, ...]
+    tried: tuple[tuple[Job, ...], ...]
+    scores: tuple[float | None, ...]
+    failed: tuple[bool, ...]
+
+    @property
+    def chosen(self) -> int | None:
+        """The place with the best mean dev score, the first of equals; None until all are there.
+
+        Where some failed the best of the others is taken.
+        """
+        waiting = any(
+            score is None and not failed
+            for score, failed in zip(self.scores, self.failed, strict=True)
+        )
+        known = [score for score in self.scores if score is not None]
+        return None if waiting or not known else self.scores.index(max(known))
+
+    def record(self) -> SearchRecord:
+        """What was tried and chosen, with the settings that not all points share."""
+        settings = [jobs[0].run.options.settings.model_dump() for jobs in self.tried]
+        varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
+        told = [{name: s[name] for name in varied} for s in settings]
+        tried = zip(told, self.tried, self.scores, strict=True)
+        return SearchRecord(
+            self.tuning,
+            self.layers,
+            self.tried[0][0].run.signature.corpus,
+            self.configuration,
+            [TriedSettings(s, [job.name for job in jobs], score) for s, jobs, score in tried],
+            self.chosen,
+        )
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """An encoder that is trained as a language model before the runs of its configurations."""
+
+    configuration: Configuration
+    plan: AdaptationPlan
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """What is known now.
+
+    Attributes:
+        adaptations: encoders to be trained first; runs on them are not known yet.
+        adapted: folders of the adapted encoders that exist.
+        jobs: all runs known now, each once, in the order they will be trained.
+        rows: those that the comparison shows.
+        searches: grid searches, finished or not.
+    """
+
+    experiment: Experiment
+    adaptations: tuple[Adaptation, ...]
+    adapted: tuple[Path, ...]
+    jobs: tuple[Job, ...]
+    rows: tuple[Job, ...]
+    searches: tuple[Search, ...]
+
+    @property
+    def missing(self) -> tuple[Job, ...]:
+        """Runs that are not finished."""
+        return tuple(job for job in self.jobs if job.run.finished is None)
+
+    @property
+    def open_searches(self) -> tuple[Search, ...]:
+        """Searches whose rows are not known yet."""
+        return tuple(search for search in self.searches if search.chosen is None)
+
+    def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
+        """The record of the experiment as it is now."""
+        keys = self.experiment.keys
+        return ExperimentRecord(
+            name=keys.name,
+            description=keys.description,
+            vary=list(self.experiment.vary),
+            rows=[job.name for job in self.rows if job.run.finished is not None],
+            missing=[job.name for job in self.missing],
+            published=list(keys.published),
+            show=list(keys.show),
+            transfer=keys.transfer,
+            labels=dict(keys.labels),
+            searches=[search.record() for search in self.searches],
+            failures=dict(failures),
+        )
+
+
+def plan_experiment(
+    experiment: Experiment,
+    *,
+    cache_dir: str | Path = "cache",
+    runs_dir: str | Path = RUNS_DIR,
+    resources: Resources | None = None,
+    failed: Collection[str] = (),
+) -> ExperimentPlan:
+    """Checks everything that can be checked and names every run known now; nothing is written.
+
+    Args:
+        failed: names of runs that failed, so that searches end without them.
+
+    Raises:
+        FeatbertError: a corpus, an encoder or a combination of options cannot be used.
+    """
+    resources = resources or Resources()
+    _check_labels(experiment, resources)
+    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources, failed)
+    for number in range(len(experiment.configurations)):
+        planner.add(number)
+    return ExperimentPlan(
+        experiment,
+        tuple(planner.adaptations.values()),
+        tuple(planner.adapted),
+        tuple(planner.jobs.values()),
+        tuple(planner.rows.values()),
+        tuple(planner.searches),
+    )
+
+
+class _Planner:
+    def __init__(
+        self,
+        experiment: Experiment,
+        cache_dir: Path,
+        runs_dir: Path,
+        resources: Resources,
+        failed: Collection[str],
+    ) -> None:
+        self.failed = failed
+        self.experiment = experiment
+        self.cache_dir = cache_dir
+        self.runs_dir = runs_dir
+        self.resources = resources
+        self.adaptations: dict[Path, Adaptation] = {}
+        self.adapted: dict[Path, None] = {}  # as a set that keeps its order
+        self.jobs: dict[str, Job] = {}
+        self.rows: dict[str, Job] = {}
+        self.searches: list[Search] = []
+
+    def add(self, number: int) -> None:
+        """Adds the runs of a configuration."""
+        configuration = self.with_encoder(self.experiment.configurations[number])
+        if configuration is None:
+            self.check_unadapted(number)
+            return
+        if configuration.features is not None:
+            num_layers = self.extraction(configuration).manifest.num_layers
+            for layers in configuration.features.specs(num_layers):
+                self.add_row(number, configuration, "features", layers)
+        if configuration.finetune is not None:
+            self.add_row(number, configuration, "finetune", None)
+
+    def with_encoder(self, configuration: Configuration) -> Configuration | None:
+        """The configuration with the encoder that it names; None while it must be adapted."""
+        asked = configuration.adaptation
+        if asked is None:
+            return configuration
+        settings, seed = asked
+        plan = plan_adaptation(
+            self.resources.corpus(configuration),
+            self.resources.encoder(configuration.model),
+            settings=settings,
+            models_dir=self.cache_dir / "models",
+            seed=seed,
+            device=configuration.device,
+            precision=configuration.precision,
+        )
+        if plan.finished is None:
+            self.adaptations.setdefault(plan.folder, Adaptation(configuration, plan))
+            return None
+        self.adapted[plan.folder] = None
+        return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
+
+    def check_unadapted(self, number: int) -> None:
+        """Checks a configuration on the encoder that its adaptation begins from."""
+        before = self.experiment.configurations[number].model_copy(update={"adapt": None})
+        alone = dataclasses.replace(
+            self.experiment, configurations=(before,), grids={}, names=("",)
+        )
+        _Planner(alone, self.cache_dir, self.runs_dir, self.resources, ()).add(0)
+
+    def add_row(
+        self, number: int, configuration: Configuration, table: str, layers: str | None
+    ) -> None:
+        """The runs of one row, and before them those that it follows from."""
+        points = self.experiment.grids.get((number, table), ())
+        chosen, tried = configuration, 1
+        if points:
+            models = {"model": configuration.model, "adapt": None}
+            points = tuple(p.model_copy(update=models) for p in points)
+            search = self.search(self.experiment.names[number], points, table, layers)
+            if search.chosen is None:
+                return
+            chosen = search.points[search.chosen]
+            tried = len(search.points)
+        for seed in chosen.seeds:
+            job = self.add_job(chosen, table, layers, seed, tried=tried)
+            self.rows.setdefault(job.name, job)
+
+    def search(
+        self, name: str, points: tuple[Configuration, ...], table: str, layers: str | None
+    ) -> Search:
+        """The search of one row; one that tries the same runs as another is that other."""
+        # Dev decides, so what is tried never learns from it.
+        points = tuple(p.model_copy(update={"train_on": "train"}) for p in points)
+        seeds = self.experiment.grid_seeds
+        distinct = {
+            tuple(self.job(point, table, layers, seed, 1).name for seed in seeds): number
+            for number, point in reversed(list(enumerate(points)))  # the first of equals stays
+        }
+        names = list(reversed(distinct))
+        for search in self.searches:
+            if [tuple(j.name for j in jobs) for jobs in search.tried] == names:
+                return search
+        kept = [points[distinct[name]] for name in names]
+        tried = [
+            tuple(self.add_job(p, table, layers, seed, tried=len(kept)) for seed in seeds)
+            for p in kept
+        ]
+        original = self.experiment.configurations
+        train_on = original[0].train_on if original else "train"
+        search = Search(
+            tried[0][0].run.tuning,
+            layers,
+            name,
+            tuple(p.model_copy(update={"train_on": train_on}) for p in kept),
+            tuple(tried),
+            tuple(_mean_dev(jobs) for jobs in tried),
+            tuple(any(job.name in self.failed for job in jobs) for jobs in tried),
+        )
+        self.searches.append(search)
+        return search
+
+    def add_job(
+        self,
+        configuration: Configuration,
+        table: str,
+        layers: str | None,
+        seed: int,
+        *,
+        tried: int,
+    ) -> Job:
+        job = self.job(configuration, table, layers, seed, tried)
+        for run in _bases_first(job.run):
+            self.jobs.setdefault(run.name, Job(configuration, run, job.extraction))
+        return self.jobs[job.name]
+
+    def job(
+        self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
+    ) -> Job:
+        source = self.resources.encoder(configuration.model)
+        corpus = self.resources.corpus(configuration)
+        options = RunOptions(
+            seed,
+            configuration.settings(table, source.num_layers or 0),
+            self.runs_dir,
+            find_device(configuration.device),
+            configuration.precision,
+            self.experiment.name,
+            self.experiment.vary,
+            configuration.reading,
+            configuration.task,
+            configuration.tag_scheme,
+            tried,
+        )
+        if layers is None:
+            run = plan_tuned_run(
+                source,
+                corpus,
+                options,
+                context=configuration.context,
+                casing=configuration.casing,
+                pooling=configuration.pooling,
+            )
+            return Job(configuration, run, None)
+        extraction = self.extraction(configuration)
+        manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
+        run = plan_stored_run(manifest, extraction.path, corpus, layers, options)
+        return Job(configuration, run, extraction)
+
+    def extraction(self, configuration: Configuration) -> ExtractionPlan:
+        encoding = Encoding(
+            context=configuration.context,
+            casing=configuration.casing,
+            pooling=configuration.pooling,
+            precision=configuration.precision,
+            dtype=configuration.store_dtype,
+            device=configuration.device,
+        )
+        return plan_extraction(
+            self.resources.corpus(configuration),
+            self.resources.encoder(configuration.model),
+            encoding,
+            cache_dir=self.cache_dir,
+            reading=configuration.reading,
+        )
+
+
+def distinctions(jobs: Sequence[Job]) -> dict[str, dict[str, str]]:
+    """By run name: the conditions and settings in which it differs from others of its row kind.
+
+    A run that differs from no other, but for the seed, has none.
+    """
+    facts = {job.name: _facts(job) for job in jobs}
+    alike: dict[tuple[str, str | None], list[str]] = {}
+    for job in jobs:
+        alike.setdefault((job.run.tuning, job.run.layers), []).append(job.name)
+    found: dict[str, dict[str, str]] = {}
+    for names in alike.values():
+        keys = dict.fromkeys(key for name in names for key in facts[name])
+        varied = [key for key in keys if len({facts[name].get(key) for name in names}) > 1]
+        for name in names:
+            found[name] = {key: facts[name][key] for key in varied if key in facts[name]}
+    return found
+
+
+def _facts(job: Job) -> dict[str, str]:
+    signature = job.run.signature
+    conditions = {shown: _text(getattr(signature, f)) for f, shown in _CONDITIONS.items()}
+    return conditions | {name: _text(value) for name, value in job.run.settings.items()}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _check_labels(experiment: Experiment, resources: Resources) -> None:
+    """Raises InputError for a class in [labels] that no corpus has."""
+    if not experiment.keys.labels:
+        return
+    known = {
+        name
+        for c in experiment.configurations
+        for name in get_task(c.task).classes_of(resources.corpus(c))
+    }
+    for name in experiment.keys.labels:
+        if name not in known:
+            raise InputError(
+                f"labels: unknown class {name!r}{nearest(name, known)}; "
+                f"the corpora have {', '.join(sorted(known))}"
+            )
+
+
+def _bases_first(run: PlannedRun) -> Iterator[PlannedRun]:
+    if run.base is not None:
+        yield from _bases_first(run.base)
+    yield run
+
+
+def _mean_dev(jobs: tuple[Job, ...]) -> float | None:
+    """Mean dev score of runs; None where one is missing."""
+    runs = [job.run.finished for job in jobs]
+    scores = [run.record.score("dev") for run in runs if run is not None]
+    known = [score for score in scores if score is not None]
+    return statistics.fmean(known) if len(known) == len(runs) else None

@@ -1,0 +1,482 @@
+"""An experiment file: TOML, typed and checked, all mistakes reported at once.
+
+    name = "quickstart"
+    data = "sample"                    # a corpus folder, or the embedded sample
+    model = "all-MiniLM-L6-v2"
+    seeds = [1, 2, 3]
+
+    [features]                         # rows on frozen features, one a layer combination
+    layers = ["embeddings", "last", "concat_last4"]
+    epochs = 6
+
+    [finetune]                         # a row with a tuned encoder
+    epochs = 6
+
+A file may vary several things. Each combination of these is a configuration with its own rows:
+
+    [corpora]                          # several corpora, by language or name
+    en = "conll2003"                   # a folder, or keys of its own:
+    de = { data = "conll2003-de", encoding = "latin-1", grid.finetune.epochs = [3] }
+
+    [variants]                         # every combination is compared
+    context = ["sentence", "document"]
+
+    [[variant]]                        # single alternatives
+    finetune.discriminative = 2.6
+    [[variant]]
+    finetune.unfreeze = 3
+
+    [train_sizes]                      # learning curves: all rows on parts of train
+    shares = [0.1, 0.25, 0.5, 1.0]
+    equal = "steps"                    # epochs are divided by the share; or "epochs"
+
+    [grid]                             # the best on dev is trained with all seeds
+    seeds = [1]
+    [grid.finetune]
+    learning_rate = [2e-5, 3e-5, 5e-5]
+
+Paths are relative to the working directory, as on the command line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from featbert.config import (
+    LARGEST_SEED,
+    Adapt,
+    Compute,
+    Data,
+    Encoding,
+    RowsTable,
+    Section,
+    Settings,
+    Training,
+    epochs_on,
+    mistakes,
+    optional,
+    validated,
+)
+from featbert.encoders.layers import NAMES, parse_layers
+from featbert.encoders.tunings import TUNINGS
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.runs.grouping import VARYABLE, check_vary
+from featbert.runs.published import published_table
+
+# In `layers`: every hidden state by itself, from the embeddings to the last layer.
+EACH = "each"
+# The tables of rows.
+TABLES = ("features", "finetune")
+# Keys of a configuration, and the name in `vary` that allows a comparison across them.
+FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
+MOST_COMBINATIONS = 10_000
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+class FeaturesTable(RowsTable):
+    """`[features]`: rows on stored states, one for each layer combination."""
+
+    layers: list[str] = Field(
+        list(NAMES), min_length=1, description="Layer combinations; each: every layer by itself."
+    )
+
+    @field_validator("layers")
+    @classmethod
+    def _known(cls, layers: list[str]) -> list[str]:
+        names = [EACH if spec == EACH else parse_layers(spec).name for spec in layers]
+        if len(set(names)) != len(names):
+            raise ValueError(f"a layer combination occurs twice in {', '.join(names)}")
+        return names
+
+    def specs(self, num_layers: int) -> list[str]:
+        """The combinations for an encoder with `num_layers` layers, each once."""
+        single = ["embeddings", *(f"layer:{n}" for n in range(1, num_layers + 1))]
+        specs = [s for spec in self.layers for s in (single if spec == EACH else [spec])]
+        return list(dict.fromkeys(specs))
+
+
+AdaptTable: Any = optional("AdaptTable", Adapt, seed=(Seed, Field(1, description="Random seed.")))
+
+
+class Configuration(Data, Encoding, Compute):
+    """A text, an encoder, and the rows to train on them.
+
+    Attributes:
+        features, finetune: rows on frozen states, and on an encoder that is tuned; at least one.
+    """
+
+    train_on: Literal["train", "train+dev"] = Field(
+        "train", description=Training.model_fields["train_on"].description
+    )
+    train_share: float = Field(1.0, gt=0, le=1, description="Part of the training sentences.")
+    equal_steps: bool = Field(
+        False, description="Divide epochs by train_share, so that the steps are as many."
+    )
+    seeds: list[Seed] = Field([1], min_length=1, description="Random seeds, a run each.")
+    adapt: AdaptTable | None = Field(
+        None, description="Train the encoder as a language model on the task's text first."
+    )
+    features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
+    finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
+
+    @field_validator("seeds")
+    @classmethod
+    def _once(cls, seeds: list[int]) -> list[int]:
+        if len(set(seeds)) != len(seeds):
+            raise ValueError(f"a seed occurs twice in {seeds}")
+        return seeds
+
+    def settings(self, table: str, num_layers: int = 0) -> Settings:
+        """Settings of the rows of a table.
+
+        Args:
+            num_layers: L of the encoder, for what is given as "all".
+
+        Raises:
+            InputError: settings that do not fit together, or have no effect.
+        """
+        rows: RowsTable = getattr(self, table) or RowsTable()
+        common = {"train_on": self.train_on, "train_share": self.train_share}
+        settings = rows.settings("none" if table == "features" else "full", num_layers, **common)
+        if TUNINGS[settings.tuning].frozen != (table == "features"):
+            raise InputError(f"tuning is {settings.tuning!r}; use the other table for it")
+        used = settings.used(weighted=True)
+        given = rows.model_dump(exclude_none=True).keys() & Settings.model_fields.keys()
+        idle = sorted(given - used.keys() - {"tuning"})
+        if idle:
+            raise InputError(
+                f"{', '.join(idle)} has no effect with tuning={settings.tuning}, "
+                f"body={settings.body}, output={settings.output}"
+            )
+        if self.equal_steps:
+            settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
+        return settings
+
+    @property
+    def adaptation(self) -> tuple[Adapt, int] | None:
+        """Settings and seed of the encoder's language-model training, if it is asked for."""
+        if self.adapt is None:
+            return None
+        given = self.adapt.model_dump(exclude_none=True)
+        seed: int = given.pop("seed")
+        return validated(Adapt, given), seed
+
+
+class TrainSizes(Section):
+    """`[train_sizes]`: parts of the training sentences that every row is trained on."""
+
+    shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        min_length=1, description="Parts of the training sentences, such as [0.1, 0.5, 1.0]."
+    )
+    equal: Literal["steps", "epochs"] = Field(
+        "steps", description="What is the same for each: steps, or epochs."
+    )
+
+    @field_validator("shares")
+    @classmethod
+    def _once(cls, shares: list[float]) -> list[float]:
+        if len(set(shares)) != len(shares):
+            raise ValueError(f"a share occurs twice in {shares}")
+        return shares
+
+
+class FileKeys(Section):
+    """Keys of the file itself; all others are those of its configurations."""
+
+    name: str = Field("experiment", pattern=r"\w", description="Name; the file's by default.")
+    description: str = Field("", description="What the experiment asks.")
+    corpora: dict[str, str | dict[str, Any]] = Field({}, description="Several corpora, by name.")
+    variants: dict[str, Any] = Field({}, description="Keys with lists: every combination.")
+    variant: list[dict[str, Any]] = Field([], description="Single alternatives.")
+    train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
+    grid: dict[str, Any] = Field({}, description="Settings to search on dev, by table.")
+    transfer: bool = Field(False, description="Score each run on the other corpora too.")
+    labels: dict[str, str] = Field({}, description="Other names of types when scoring elsewhere.")
+    published: list[str] = Field([], description="Published tables to show next to the results.")
+    show: list[str] = Field([], description="Further columns of the comparison.")
+    vary: list[str] = Field([], description="What the runs may differ in and still be compared.")
+
+    @field_validator("vary")
+    @classmethod
+    def _vary(cls, vary: list[str]) -> list[str]:
+        check_vary(vary, list(Settings.model_fields))
+        return vary
+
+    @field_validator("published")
+    @classmethod
+    def _published(cls, published: list[str]) -> list[str]:
+        for name in published:
+            try:
+                published_table(name)
+            except MissingError as error:
+                raise ValueError(str(error)) from None
+        return published
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole experiment file.
+
+    Attributes:
+        keys: the file's own keys.
+        configurations: every combination of what the file varies; one for a plain file.
+        names: what distinguishes each configuration, "context=document"; "" for a plain file.
+        grids: for a configuration's number and a table, the configurations to choose from on dev;
+            absent where nothing is searched.
+        grid_seeds: seeds that each of them is tried with.
+        vary: what its runs may differ in and still share a table.
+    """
+
+    keys: FileKeys
+    configurations: tuple[Configuration, ...]
+    names: tuple[str, ...]
+    grids: Mapping[tuple[int, str], tuple[Configuration, ...]]
+    grid_seeds: tuple[int, ...]
+    vary: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.keys.name
+
+
+def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment:
+    """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
+
+    Raises:
+        MissingError: no such file.
+        InputError: all mistakes of file and changes together.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text("utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        near = nearest(path.name, [p.name for p in path.parent.glob("*.toml")])
+        raise MissingError(f"no experiment file {path}{near}; see experiments/") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also of numbers that Python does not read
+        raise InputError(f"{path} is not TOML: {error}") from None
+    for change in changes:
+        _change(data, change)
+    return check_experiment({"name": path.stem} | data, where=str(path))
+
+
+def _change(data: dict[str, Any], change: str) -> None:
+    """Applies one `key=value` to the file's data; the value is TOML, or plain text."""
+    key, equals, text = change.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise InputError(f"--set {change!r} is not key=value; as in --set seeds=[1,2]")
+    try:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except (ValueError, RecursionError):
+        value = text.strip()
+    for part in parts[:-1]:
+        data = data.setdefault(part, {})
+        if not isinstance(data, dict):
+            raise InputError(f"--set {change!r}: {part!r} is not a table")
+    data[parts[-1]] = value
+
+
+def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
+    """The experiment that a table describes; `where` names it in messages.
+
+    Raises:
+        InputError: all mistakes together.
+    """
+    reader = _Reader(data)
+    found = reader.experiment()
+    if reader.wrong or found is None:
+        n = len(reader.wrong)
+        count = f"{n} mistakes" if n > 1 else "a mistake"
+        raise InputError(f"{count} in {where}: " + "; ".join(m[:400] for m in reader.wrong))
+    return found
+
+
+class _Reader:
+    """Reads a file's data into configurations and collects what is wrong with it."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.common = {k: v for k, v in data.items() if k not in FileKeys.model_fields}
+        self.own = {k: v for k, v in data.items() if k in FileKeys.model_fields}
+        self.wrong: dict[str, None] = {}  # in order, each once: configurations share most keys
+
+    def experiment(self) -> Experiment | None:
+        try:
+            file = FileKeys.model_validate(self.own)
+        except ValidationError as error:
+            self.note(mistakes(FileKeys, error, Configuration.model_fields))
+            readable = {k: v for k, v in self.own.items() if k in ("corpora", "variants", "grid")}
+            try:
+                file = FileKeys.model_validate(readable)
+            except ValidationError:
+                file = FileKeys()
+        grid = dict(file.grid)
+        seeds = grid.pop("seeds", [1])
+        try:
+            seeds = Configuration(seeds=seeds).seeds
+        except ValidationError as error:
+            self.note(f"grid.{line}" for line in mistakes(Configuration, error))
+        overlays = self.overlays(file)
+        configurations: list[Configuration] = []
+        grids: dict[tuple[int, str], tuple[Configuration, ...]] = {}
+        for overlay in overlays:
+            own = overlay.pop("grid", {})
+            configuration = self.configuration(merged(self.common, overlay))
+            if configuration is not None:
+                for table, tried in self.tries(merged(grid, own), overlay, configuration).items():
+                    grids[len(configurations), table] = tried
+                configurations.append(configuration)
+        for table in TABLES:
+            if table in grid and all(getattr(c, table) is None for c in configurations):
+                self.note([f"[grid.{table}] without a [{table}] table"])
+        if not configurations:
+            return None
+        ends = [dict(flattened(o)) for o in overlays]
+        keys = dict.fromkeys(key for end in ends for key in end)
+        varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
+        tops = {key.split(".")[0] for key in varied}
+        freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
+        return Experiment(
+            keys=file,
+            configurations=tuple(configurations),
+            names=tuple(
+                ", ".join(f"{k}={end[k]}" for k in varied if k in end and k != "data")
+                for end in ends
+            ),
+            grids=grids,
+            grid_seeds=tuple(seeds),
+            vary=tuple(dict.fromkeys([*file.vary, *freed])),
+        )
+
+    def overlays(self, file: FileKeys) -> list[dict[str, Any]]:
+        """What each configuration changes in the file's own keys."""
+        corpora: list[dict[str, Any]] = [
+            {"language": name} | ({"data": own} if isinstance(own, str) else own)
+            for name, own in file.corpora.items()
+        ]
+        ways = self.combinations(file.variants, "variants")
+        sizes: list[dict[str, Any]] = [{}]
+        if file.train_sizes is not None:
+            equal = file.train_sizes.equal == "steps"
+            sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
+        parts = (corpora or [{}], file.variant or [{}], ways, sizes)
+        count = math.prod(map(len, parts))
+        if count > MOST_COMBINATIONS:
+            self.note([f"{count:,} configurations; at most {MOST_COMBINATIONS:,} are possible"])
+            return []
+        found = []
+        for corpus, way, combination, size in itertools.product(*parts):
+            overlay = merged(merged(corpus, way), combination)
+            if size and any("train_share" in keys for keys in (self.common, overlay)):
+                self.note(["train_share is given twice: by itself and in [train_sizes]"])
+            found.append(merged(overlay, size))
+        return found
+
+    def tries(
+        self, grid: dict[str, Any], overlay: dict[str, Any], configuration: Configuration
+    ) -> dict[str, tuple[Configuration, ...]]:
+        """The configurations to choose from on dev, by table."""
+        found = {}
+        for table, settings in grid.items():
+            if table not in TABLES or not isinstance(settings, Mapping):
+                self.note(
+                    [
+                        f"unknown key 'grid.{table}'{nearest(table, (*TABLES, 'seeds'))}; a grid "
+                        "searches settings of features or finetune, [variants] compares other keys"
+                    ]
+                )
+            elif "layers" in settings:
+                self.note(["grid.features.layers: list layers in [features], they make rows"])
+            elif getattr(configuration, table) is not None:
+                data = merged(self.common, overlay)
+                tried = [
+                    self.configuration(merged(data, {table: combination}))
+                    for combination in self.combinations(settings, f"grid.{table}")
+                ]
+                found[table] = tuple(c for c in tried if c is not None)
+        return found
+
+    def combinations(self, table: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+        """One overlay for each combination of the lists in `table`; one empty one for none."""
+        ends = list(flattened(table))
+        for key, values in ends:
+            if not isinstance(values, list) or not values:
+                self.note([f"{where}.{key} is {values!r:.80}; it should be a list, as in [1, 2]"])
+                return []
+            if len({repr(v) for v in values}) != len(values):
+                self.note([f"{where}.{key}: a value occurs twice in {values!r:.80}"])
+        if (count := math.prod(len(values) for _, values in ends)) > MOST_COMBINATIONS:
+            self.note([f"{where}: {count:,} combinations; at most {MOST_COMBINATIONS:,}"])
+            return []
+        overlays = []
+        for values in itertools.product(*(values for _, values in ends)):
+            overlay: dict[str, Any] = {}
+            for (key, _), value in zip(ends, values, strict=True):
+                overlay = merged(overlay, _nested(key, value))
+            overlays.append(overlay)
+        return overlays
+
+    def configuration(self, data: dict[str, Any]) -> Configuration | None:
+        """The configuration that `data` describes; None where it cannot be read."""
+        try:
+            configuration = Configuration.model_validate(data)
+        except (ValidationError, RecursionError) as error:
+            if isinstance(error, RecursionError):
+                self.note(["tables are nested too deeply"])
+            else:
+                self.note(mistakes(Configuration, error, FileKeys.model_fields))
+            return None
+        if configuration.features is None and configuration.finetune is None:
+            self.note(["no [features] or [finetune] table; at least one is needed"])
+        for table in TABLES:
+            if getattr(configuration, table) is not None:
+                self.attempt(f"[{table}]", lambda t=table: configuration.settings(t))
+        self.attempt("[adapt]", lambda: configuration.adaptation)
+        return configuration
+
+    def attempt(self, where: str, check: Any) -> None:
+        try:
+            check()
+        except FeatbertError as error:
+            self.note([f"{where}: {error}"])
+
+    def note(self, lines: Iterable[str]) -> None:
+        self.wrong |= dict.fromkeys(lines)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the keys of `over` instead, tables merged; neither is changed."""
+    result = dict(base)
+    for key, value in over.items():
+        before = result.get(key)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys and values of the ends of a table."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """The table that a dotted key and its value stand for."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    result: dict[str, Any] = value
+    return result

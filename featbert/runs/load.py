@@ -1,0 +1,407 @@
+"""A finished run that is used again: found by name, checked, and loaded.
+
+words ─▶ the run's casing ─▶ its context, encoder and layers ─▶ its weights ─▶ answers
+
+On the text and the machine that it was trained with, it gives the answers that the run recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from featbert.config import Settings, defaults
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.load import load_corpus
+from featbert.encoders.layers import LayerCombination, parse_layers
+from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
+from featbert.io import file_hash
+from featbert.runs.folder import WEIGHTS
+from featbert.runs.record import RECORD_NAME, RunRecord, read_record
+from featbert.runs.run import Run
+from featbert.tasks.base import Task, get_task
+from featbert.text import counted
+
+if TYPE_CHECKING:
+    import torch
+
+    from featbert.encoders.alignment import Alignment
+    from featbert.encoders.batching import TokenBudget
+    from featbert.encoders.device import Device, Precision
+    from featbert.encoders.encoder import Encoder
+    from featbert.encoders.encoding import Context, Pooling, Reading
+    from featbert.features.store import FeatureStore
+    from featbert.models.model import Model
+    from featbert.training.inputs import Inputs
+    from featbert.training.step import Compute
+
+# Reading options that say which words a file has; the others say how its tags are read.
+_WORD_OPTIONS = ("language", "encoding", "token_column")
+
+
+@dataclass(frozen=True)
+class UsableRun:
+    """A finished run with what is needed to use it, all of it checked.
+
+    Attributes:
+        source: its encoder, the same as when it was trained.
+        combination: layers it reads from a store; None where the encoder was tuned.
+        counted: a corpus whose train split gives the casing of words, where the run truecases.
+    """
+
+    run: Run
+    source: EncoderSource
+    combination: LayerCombination | None
+    settings: Settings
+    counted: Corpus | None
+
+    @property
+    def record(self) -> RunRecord:
+        return self.run.record
+
+    @property
+    def task(self) -> Task:
+        return get_task(self.record.task)
+
+    @property
+    def weights(self) -> Path:
+        return self.run.folder / WEIGHTS
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes that the run knows, for people: entity types, labels."""
+        return self.task.taught(tuple(self.record.labels))
+
+
+def find_run(name: str, runs_dir: Path | str) -> Run:
+    """A finished run by its folder, or by its name in the runs directory.
+
+    Raises:
+        MissingError: no such folder (with the nearest name), or the run is not finished.
+        InputError: its record cannot be read.
+    """
+    runs_dir = Path(runs_dir)
+    for folder in (runs_dir / name, Path(name).expanduser()):
+        if name and folder.is_dir():
+            folder = folder if folder.name.strip(".") else folder.resolve()
+            _check_no_runs_directory(folder)
+            return Run(folder, read_record(folder))
+    known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
+    where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
+    raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
+
+
+def _check_no_runs_directory(folder: Path) -> None:
+    """Raises MissingError for a folder of runs."""
+    if (folder / RECORD_NAME).exists():
+        return
+    held = sorted(path.parent.name for path in folder.glob(f"*/{RECORD_NAME}"))
+    if held:
+        raise MissingError(
+            f"{folder} is a folder of {counted(len(held), 'run')}; name one of them, such as "
+            f"{folder / held[0]}"
+        )
+
+
+def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
+    """Checks all that using the run needs; nothing is computed but hashes.
+
+    Args:
+        model: where its encoder is now, if not where the record says.
+
+    Raises:
+        MissingError: its weights, its encoder or, for truecasing, its training text are gone.
+        InputError: one of them differs from what the run was trained with.
+    """
+    record = run.record
+    if not (run.folder / WEIGHTS).is_file():
+        raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
+    if not record.labels:
+        raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
+    combination = None
+    if record.layers is not None:
+        combination = parse_layers(record.layers, record.signature.encoder_layers)
+    settings = defaults(record.tuning).but(**record.settings)
+    return UsableRun(run, _encoder(run, model), combination, settings, _counted_corpus(record))
+
+
+def _encoder(run: Run, model: str | None) -> EncoderSource:
+    """The run's encoder, found again and compared."""
+    record, signature = run.record, run.record.signature
+    wanted = model or record.model_source or signature.model
+    try:
+        source = find_encoder(wanted)
+    except MissingError as error:
+        raise MissingError(
+            f"the encoder of {run.name} is missing: {error}; say where it is with --model"
+        ) from None
+    for what, expected, found in (
+        ("weights", signature.encoder_weights, source.weights_hash),
+        ("config and tokenizer", signature.encoder_files, source.files_hash),
+    ):
+        if found != expected:
+            raise InputError(
+                f"{source.folder} is not the encoder of {run.name}: its {what} differ "
+                f"({found[:12]}, not {expected[:12]}); name the right one with --model"
+            )
+    return source
+
+
+def _counted_corpus(record: RunRecord) -> Corpus | None:
+    """The corpus in whose training split a truecasing run counts, read again and compared."""
+    signature = record.signature
+    if signature.casing == "original":
+        return None
+    train, where = signature.splits.get("train"), signature.source
+    what = f"the training text of {record.name}, which gives the casing of words,"
+    if train is None or not where:
+        raise InputError(f"{what} was not read from files; train the run again")
+    options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
+    try:
+        corpus = load_corpus(where, targets=None, **options)
+    except FeatbertError as error:
+        raise MissingError(f"{what} is missing: {error}") from None
+    split: Split | None = corpus.splits.get("train")
+    if split is None or split.text_fingerprint != train.text:
+        raise InputError(f"{what} has changed in {where}; train the run again")
+    return corpus
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run's model in eval mode, with all that turns words into its inputs.
+
+    Attributes:
+        usable: the run with what it was checked for.
+        model: with the run's weights, on the device.
+    """
+
+    usable: UsableRun
+    model: Model
+    compute: Compute
+
+    @property
+    def device(self) -> Device:
+        return self.compute.device
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The tuned encoder, or the frozen one, which is loaded when it is first needed.
+
+        Raises:
+            InputError: the frozen one cannot be loaded.
+        """
+        from featbert.encoders.device import torch_dtype
+        from featbert.encoders.encoder import load_encoder
+
+        if self.model.encoder is not None:
+            return self.model.encoder
+        signature = self.usable.record.signature
+        encoder = load_encoder(
+            self.usable.source,
+            dtype=torch_dtype(signature.encoder_precision),
+            pooling=cast("Pooling", signature.pooling),
+        )
+        return encoder.to(self.device.torch)
+
+    @cached_property
+    def encoding_budget(self) -> TokenBudget:
+        """Of a batch that the frozen encoder reads."""
+        from featbert.encoders.batching import TokenBudget
+        from featbert.features.plan import TOKEN_BUDGET
+
+        return TokenBudget(TOKEN_BUDGET[self.device.kind])
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The words of sentences as the encoder reads them."""
+        from featbert.encoders.encoding import Reading
+
+        signature = self.usable.record.signature
+        return Reading(self.usable.counted or Corpus("", {}), signature.casing)
+
+    def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
+        """The model's inputs for sentences, in memory; frozen vectors are computed now.
+
+        Raises:
+            InputError: document context for sentences without documents, or hidden states that are
+                not finite.
+        """
+        from featbert.encoders.alignment import align
+        from featbert.training.inputs import FeatureInputs, PieceInputs
+
+        alignment = align(
+            self.reading(sentences),
+            self.encoder.wordpieces,
+            positions=self.encoder.positions,
+            context=cast("Context", self.usable.record.signature.context),
+        )
+        if self.usable.combination is None:
+            return PieceInputs(alignment, self.encoder, self.device.torch)
+        states = self._states(alignment, self.usable.combination)
+        finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
+        if not finite.all():
+            word = int((~finite).nonzero()[0])
+            at = int(np.searchsorted(alignment.sentences, word, side="right")) - 1
+            raise InputError(
+                f"{self.usable.source.name} gives hidden states that are not finite in "
+                f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
+                f"{self.usable.record.signature.store_dtype}"
+            )
+        return FeatureInputs(states, alignment.sentences)
+
+    def stored(self, store: FeatureStore, split: str) -> Inputs:
+        """The model's inputs for a split whose vectors are in a store."""
+        from featbert.training.inputs import FeatureInputs
+
+        assert self.usable.combination is not None
+        return FeatureInputs.of_store(store, split, self.usable.combination, self.device.torch)
+
+    def answers(self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None) -> Any:
+        """The task's answers: what the run would have recorded for these inputs.
+
+        Args:
+            offsets: (S + 1,) items before each sequence; those of the words by default.
+        """
+        from featbert.training.loop import predict
+
+        offsets = inputs.offsets if offsets is None else offsets
+        numbers = predict(self.model, inputs, offsets, self.compute, self._budget(inputs))
+        return self._answers(numbers, offsets)
+
+    def probable_answers(self, inputs: Inputs) -> tuple[Any, list[list[float]]]:
+        """The same with the probability of each item's answer, by sequence.
+
+        Raises:
+            InputError: probabilities that are not finite.
+        """
+        from featbert.training.loop import predict_probabilities
+
+        offsets = inputs.offsets
+        numbers, shares = predict_probabilities(
+            self.model, inputs, offsets, self.compute, self._budget(inputs)
+        )
+        chosen = shares[np.arange(len(numbers)), numbers].astype(float)
+        if not np.isfinite(chosen).all():
+            raise InputError(
+                f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
+                f"too large for {self.compute.precision}"
+            )
+        rows = [part.tolist() for part in np.split(chosen, offsets[1:-1])]
+        return self._answers(numbers, offsets), rows
+
+    def _budget(self, inputs: Inputs) -> TokenBudget:
+        from featbert.encoders.batching import TokenBudget
+        from featbert.training.loop import prediction_budget
+
+        return TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
+
+    def _answers(self, numbers: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> Any:
+        record = self.usable.record
+        scheme = record.signature.tag_scheme
+        return self.usable.task.answers(numbers, tuple(record.labels), offsets, scheme)
+
+    def _states(self, alignment: Alignment, combination: LayerCombination) -> torch.Tensor:
+        """(k, N, H) on the device, as a store would hold them: the same batches and rounding."""
+        import torch
+
+        from featbert.features.extraction import block_edges, block_states
+        from featbert.features.plan import block_words
+
+        kept = self.usable.record.signature.store_dtype or "float16"
+        words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
+        edges, _ = block_edges(alignment, words)
+        with torch.inference_mode():
+            parts = [
+                block_states(
+                    self.encoder,
+                    alignment,
+                    np.arange(first, stop),
+                    combination.indices,
+                    dtype=getattr(torch, kept),
+                    budget=self.encoding_budget,
+                    device=self.device.torch,
+                )
+                for first, stop in pairwise(edges)
+            ]
+            return torch.cat(parts, dim=1)
+
+
+def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = None) -> LoadedRun:
+    """A finished run's model, ready to predict.
+
+    Args:
+        device: "cpu", "cuda" or "auto"; on another one than the run's, the last bits differ.
+        model: where its encoder is now, if not where the record says.
+
+    Raises:
+        MissingError: weights, encoder or training text (for truecasing) are gone.
+        InputError: one of them differs from what it was, the weights are damaged, or the device
+            lacks the run's precision.
+    """
+    from featbert.encoders.device import find_device
+    from featbert.encoders.encoder import load_encoder
+    from featbert.encoders.tunings import TUNINGS
+    from featbert.models.model import stored_model, tuned_model
+    from featbert.training.step import Compute
+
+    usable = check_usable(run, model=model) if isinstance(run, Run) else run
+    record, settings = usable.record, usable.settings
+    signature = record.signature
+    where = find_device(device)
+    precision = cast("Precision", signature.training_precision)
+    if TUNINGS[record.tuning].frozen and where.kind == "cuda":
+        precision = "fp32"  # as when it is trained: see `planned.py`
+    encoder_precision = signature.encoder_precision.removesuffix("-autocast")
+    if "fp16" in (precision, encoder_precision) and where.kind == "cpu":
+        raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
+    classes = tuple(record.labels)
+    if usable.combination is None:
+        encoder = load_encoder(usable.source, pooling=cast("Pooling", signature.pooling))
+        loaded = tuned_model(encoder, classes, settings)
+    else:
+        width = signature.encoder_hidden_size
+        loaded = stored_model(usable.combination, width, classes, settings)
+    _load_weights(loaded, usable)
+    return LoadedRun(usable, loaded.to(where.torch).eval(), Compute(where, precision))
+
+
+def _load_weights(model: Model, usable: UsableRun) -> None:
+    """Puts the run's weights into its model: the trained parameters, in their shapes."""
+    from safetensors import SafetensorError, safe_open
+
+    path, state = usable.weights, model.state_dict()
+    again = "train the run again"
+    base = {f"states.{name}" for name in _names(model.encoder)}
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = file.keys()
+            found = {name: tuple(file.get_slice(name).get_shape()) for name in names}
+            expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
+            missing = [name for name in expected if name not in found and name not in base]
+            wrong = [n for n in [*found, *missing] if expected.get(n) != found.get(n)]
+            if wrong:
+                raise InputError(
+                    f"{path} are the weights of another run: {wrong[0]} has "
+                    f"{found.get(wrong[0], 'no value')}, not {expected.get(wrong[0], 'any')}; "
+                    f"{again}"
+                )
+            tensors = {name: file.get_tensor(name) for name in found}
+        if file_hash(path) != usable.record.weights:
+            raise InputError(f"{path} was modified after the run was scored; {again}")
+    except FileNotFoundError:
+        raise MissingError(f"{path} does not exist; {again}") from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} is damaged: {error}; {again}") from None
+    model.load_state_dict(tensors, strict=False)
+
+
+def _names(encoder: Encoder | None) -> list[str]:
+    return [] if encoder is None else list(encoder.state_dict())

@@ -1,0 +1,176 @@
+"""Text answered by a finished run, as a stream: blocks of sentences in, tagged sentences out.
+
+Memory is that of one block, a few thousand words, or of one document where the run reads whole
+documents. Sentences keep their order and their words; a piece without words, such as a blank line,
+stays one. Written as
+
+CoNLL    word, tab, tag; a blank line after each sentence. A blank line of raw text stays a blank
+         line, so that line k of the input is before the k-th blank line. -DOCSTART- where the input
+         marks documents.
+JSONL    an object a sentence, also for a blank line:
+
+    {"text": "Smith's in Rome .",
+     "tokens": ["Smith", "'s", "in", "Rome", "."],
+     "offsets": [[0, 5], [5, 7], [8, 10], [11, 15], [16, 17]],
+     "tags": ["B-PER", "O", "O", "B-LOC", "O"],
+     "entities": [{"type": "PER", "start": 0, "end": 1, "start_char": 0, "end_char": 5,
+                   "text": "Smith", "probability": 0.98}, ...],
+     "probabilities": [0.98, 0.999, 0.999, 0.97, 1.0]}
+
+Offsets count Unicode code points of the line from 0, ends exclusive; `start` and `end` of an
+entity count tokens. Tokenised input has neither "text" nor offsets, and an entity's text is its
+tokens joined by spaces; it has "document" where the input has. Probabilities have six decimals: of
+each token's label, and of an entity the product over its tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from featbert.data.corpus import Sentence
+from featbert.data.files import BOM, DOCSTART
+from featbert.data.streaming import Piece
+from featbert.features.plan import BLOCK_WORDS
+from featbert.runs.load import LoadedRun
+
+Format = Literal["conll", "jsonl"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity: words start <= i < end of one sentence.
+
+    Attributes:
+        probability: the product of its words' probabilities; it falls with their number.
+    """
+
+    type: str
+    start: int
+    end: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedPiece:
+    """A piece of the input with its tags.
+
+    Attributes:
+        tags: (T,) as the run would have recorded them.
+        probabilities: (T,) of the label that each word was given.
+        entities: in order, as they are scored; none for a task without spans of words.
+    """
+
+    piece: Piece
+    tags: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    entities: tuple[Entity, ...]
+
+
+def predict_stream(
+    run: LoadedRun, pieces: Iterable[Piece], *, block_words: int = BLOCK_WORDS
+) -> Iterator[TaggedPiece]:
+    """Tags pieces as they come; a block is read, tagged and yielded before the next is read.
+
+    Args:
+        block_words: a block ends with the sentence (in document context: the document) in which
+            it has so many words. The blocks of an extraction end alike.
+
+    Raises:
+        InputError: numbers that are not finite.
+    """
+    by_document = run.usable.record.signature.context == "document"
+    for block in cut_blocks(pieces, block_words, by_document=by_document):
+        yield from _tag(run, block)
+
+
+def cut_blocks(
+    pieces: Iterable[Piece], block_words: int, *, by_document: bool
+) -> Iterator[list[Piece]]:
+    """The pieces in blocks of at least `block_words` words, the last one excepted.
+
+    Sentences are read no further than their block. A document's end shows in what follows it, so
+    that with whole documents one piece is read ahead. A piece without words counts as one.
+    """
+    block: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        if by_document and size >= block_words and piece.document != block[-1].document:
+            yield block
+            block, size = [], 0
+        block.append(piece)
+        size += max(1, len(piece.words))
+        if not by_document and size >= block_words:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
+    # Text before the first mark of a document is a document too, number 0.
+    sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
+    rows: Iterator[tuple[list[str], list[float]]] = iter(())
+    if sentences:
+        rows = zip(*run.probable_answers(run.inputs(sentences)), strict=True)
+    for piece in block:
+        tags, probabilities = next(rows) if piece.words else ([], [])
+        entities = tuple(
+            Entity(type_, start, end, math.prod(probabilities[start:end]))
+            for type_, start, end in run.usable.task.phrases(tags)
+        )
+        yield TaggedPiece(piece, tuple(tags), tuple(probabilities), entities)
+
+
+def rows_of(pieces: Iterable[TaggedPiece], form: Format) -> Iterator[str]:
+    """The text of each piece, line ends included, as it comes."""
+    return _conll(pieces) if form == "conll" else map(_json, pieces)
+
+
+def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
+    document = None
+    first = True
+    for tagged in pieces:
+        piece = tagged.piece
+        rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, tagged.tags, strict=True)]
+        if piece.text is None and piece.document != document:
+            document = piece.document
+            rows.insert(0, f"{DOCSTART}\tO\n\n")
+        if first and rows and rows[0].startswith(BOM):
+            rows.insert(0, BOM)  # a reader takes one off
+        first = False
+        yield "".join(rows) + "\n"
+
+
+def _json(tagged: TaggedPiece) -> str:
+    piece = tagged.piece
+    row: dict[str, Any] = {}
+    if piece.text is not None:
+        row["text"] = piece.text
+    row["tokens"] = piece.words
+    if piece.offsets is not None:
+        row["offsets"] = piece.offsets
+    row["tags"] = tagged.tags
+    row["entities"] = _entities(tagged)
+    row["probabilities"] = [round(p, 6) for p in tagged.probabilities]
+    if piece.text is None and piece.document is not None:
+        row["document"] = piece.document
+    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _entities(tagged: TaggedPiece) -> list[dict[str, Any]]:
+    piece = tagged.piece
+    found = []
+    for entity in tagged.entities:
+        row: dict[str, Any] = {"type": entity.type, "start": entity.start, "end": entity.end}
+        if piece.text is not None and piece.offsets is not None:
+            start, end = piece.offsets[entity.start][0], piece.offsets[entity.end - 1][1]
+            row |= {"start_char": start, "end_char": end, "text": piece.text[start:end]}
+        else:
+            row["text"] = " ".join(piece.words[entity.start : entity.end])
+        row["probability"] = round(entity.probability, 6)
+        found.append(row)
+    return found

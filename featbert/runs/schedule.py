@@ -1,0 +1,376 @@
+"""Carrying out an experiment: adapt and extract once, train what is missing, score elsewhere.
+
+Finished work is skipped, so that the same command resumes after an interruption. Failures are
+collected and reported at the end; the same command tries them again. Runs and stores that another
+process makes are left to it, and awaited when nothing else is left to do.
+
+Several runs at a time are a process each with its share of the cores, so that a death stays local.
+`run_jobs` is the one place where another engine, such as a cluster, would be used instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from featbert.data.corpus import Corpus
+from featbert.encoders.device import find_device
+from featbert.errors import BusyError, FeatbertError, memory_lack, out_of_memory
+from featbert.features.extraction import run_extraction
+from featbert.io import is_locked, lock_beside
+from featbert.progress import Message, Relay, forwarded, notice, report, stage
+from featbert.runs.evaluate import PlannedEvaluation, choose_splits, plan_evaluation
+from featbert.runs.evaluate import carry_out as carry_out_evaluation
+from featbert.runs.experiment import (
+    RUNS_DIR,
+    Adaptation,
+    ExperimentPlan,
+    Job,
+    Resources,
+    plan_experiment,
+)
+from featbert.runs.experiment_file import Experiment
+from featbert.runs.experiment_record import write_experiment
+from featbert.runs.folder import lock_path, settle
+from featbert.runs.load import check_usable, load_run
+from featbert.runs.planned import PlannedRun
+from featbert.runs.run import Run
+from featbert.runs.train import train_planned
+from featbert.training.adapt import run_adaptation, settle_adapted
+
+# Seconds between two looks at the lock of another process, and those a process has to end.
+LOOK_EVERY = 0.2
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an experiment.
+
+    Attributes:
+        plan: as it is at the end.
+        runs: finished runs of its rows.
+        failures: reasons by the name of the run that failed.
+    """
+
+    plan: ExperimentPlan
+    runs: tuple[Run, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that was attempted: why it failed, if it did, or that another process trains it."""
+
+    job: Job
+    reason: str | None = None
+    busy: bool = False
+
+
+def carry_out(
+    experiment: Experiment,
+    *,
+    cache_dir: str | Path = "cache",
+    runs_dir: str | Path = RUNS_DIR,
+    jobs: int = 1,
+    resources: Resources | None = None,
+    log_dir: Path | None = None,
+) -> Outcome:
+    """All runs of an experiment, finished ones as they are; failures are kept, not raised.
+
+    What the experiment asked for and its runs are written to its record in `runs_dir`.
+
+    Args:
+        jobs: runs at a time, each in a process of its own.
+        log_dir: folder that the epochs of all runs are logged to (`log_folder`).
+    """
+    resources = resources or Resources()
+    failures: dict[str, str] = {}
+    elsewhere = _Elsewhere()
+    while True:
+        plan = plan_experiment(
+            experiment,
+            cache_dir=cache_dir,
+            runs_dir=runs_dir,
+            resources=resources,
+            failed=failures,
+        )
+        write_experiment(Path(runs_dir), plan.record(failures))
+        adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
+        for adaptation in adapt:
+            _adapt(adaptation, resources, failures, elsewhere)
+        ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
+        if not ready and not adapt:
+            break
+        ours = [job for job in ready if job.name not in elsewhere]
+        if not ours and all(a.plan.folder.name in elsewhere for a in adapt):
+            elsewhere.wait()
+            continue
+        _extract_missing(ours, resources, failures, elsewhere)
+        ours = [job for job in ours if job.name not in failures and job.name not in elsewhere]
+        with stage(experiment.name, "runs", len(ours)) as advance:
+            for ended in run_jobs(ours, jobs, resources, log_dir):
+                advance(1)
+                if ended.busy:
+                    elsewhere.add(ended.job.name, lock_path(ended.job.run.folder))
+                elif ended.reason is not None:
+                    failures[ended.job.name] = ended.reason
+                    report(f"failed: {ended.job.name}: {ended.reason}")
+    for job in plan.jobs:
+        settle(job.run.folder)
+    for folder in plan.adapted:
+        settle_adapted(folder)
+    if experiment.keys.transfer:
+        failures |= _evaluate_across(plan, resources, Path(cache_dir))
+    write_experiment(Path(runs_dir), plan.record(failures))
+    rows = [job.run.finished for job in plan.rows]
+    return Outcome(plan, tuple(run for run in rows if run is not None), failures)
+
+
+def failure_of(error: Exception) -> str:
+    """Why a run failed, in one line."""
+    if isinstance(error, FeatbertError):
+        return str(error)
+    if out_of_memory(error):
+        return f"{memory_lack(error)}; lower --token-budget or --jobs"
+    return f"unexpected {type(error).__name__}: {error}"
+
+
+def run_jobs(
+    ready: Sequence[Job], at_a_time: int, resources: Resources, log_dir: Path | None
+) -> Iterator[Ended]:
+    """Trains runs that depend on no other missing run, and yields each as it ends."""
+    if at_a_time > 1 and len(ready) > 1:
+        yield from _in_processes(ready, min(at_a_time, len(ready)), log_dir)
+        return
+    for job in ready:
+        yield _attempt(job, job.run, resources, log_dir)
+
+
+def _attempt(job: Job, run: PlannedRun, resources: Resources, log_dir: Path | None) -> Ended:
+    try:
+        corpus = resources.corpus(job.configuration)
+        train_planned(run, job.material(resources), corpus, log_dir=log_dir)
+    except Exception as error:
+        return Ended(job, failure_of(error), isinstance(error, BusyError))
+    return Ended(job)
+
+
+def _in_processes(ready: Sequence[Job], at_a_time: int, log_dir: Path | None) -> Iterator[Ended]:
+    threads = max(1, _cores() // at_a_time)
+    waiting, running = list(reversed(ready)), list[_Process]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_a_time:
+                running.append(_Process(waiting.pop(), threads, log_dir))
+            wait([pipe for process in running for pipe in (process.pipe, process.child.sentinel)])
+            for process in list(running):
+                if process.listen():
+                    running.remove(process)
+                    yield process.end()
+    finally:
+        for process in running:
+            process.end()
+
+
+class _Process:
+    """A run in a process of its own."""
+
+    def __init__(self, job: Job, threads: int, log_dir: Path | None) -> None:
+        self.job = job
+        self.result: Ended | None = None
+        self.relay = Relay(job.name)
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe(duplex=False)
+        self.child: BaseProcess = context.Process(
+            target=_child, args=(theirs, job, threads, log_dir), daemon=True
+        )
+        # The child never sees Ctrl-C: this process ends it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.child.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def listen(self) -> bool:
+        """Takes what the process has sent; whether it has ended."""
+        try:
+            while self.pipe.poll():
+                message: Message | Ended = self.pipe.recv()
+                if isinstance(message, Ended):
+                    self.result = message
+                    return True
+                self.relay(message)
+            return not self.child.is_alive() and not self.pipe.poll()
+        except (EOFError, OSError):  # its end of the pipe is closed
+            return True
+
+    def end(self) -> Ended:
+        """Ends the process, if it still runs, and gives its result."""
+        self.relay.close()
+        if self.result is not None:
+            self.child.join(PATIENCE)
+        if self.child.is_alive():
+            self.child.kill()
+        self.child.join()
+        self.pipe.close()
+        if self.result is not None:
+            return dataclasses.replace(self.result, job=self.job)
+        return Ended(self.job, f"the process of the run died: {_exit(self.child.exitcode)}")
+
+
+def _exit(code: int | None) -> str:
+    if code is not None and code < 0:
+        killed = ", as when memory runs out" if -code == signal.SIGKILL else ""
+        return f"signal {-code} ({signal.Signals(-code).name}){killed}"
+    return f"exit code {code}"
+
+
+def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> None:
+    """Trains one run and sends its progress and result."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import torch
+
+    torch.set_num_threads(threads)
+    find_device(job.configuration.device)  # sets what fp32 means on a GPU
+    # The signature has the threads that compute.
+    device = dataclasses.replace(job.run.options.device, threads=threads)
+    run = dataclasses.replace(
+        job.run,
+        signature=dataclasses.replace(job.run.signature, threads=threads),
+        options=dataclasses.replace(job.run.options, device=device),
+    )
+    with forwarded(pipe.send):
+        ended = _attempt(job, run, Resources(), log_dir)
+    pipe.send(ended)
+    pipe.close()
+    os._exit(0)  # Python's own end would walk through all of torch, for a second
+
+
+def _end_with_parent() -> None:
+    """Ends this process as soon as the one that started it has ended, even by SIGKILL."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Elsewhere:
+    """Runs, stores and encoders that another process makes, by name, and their locks."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, Path] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._locks
+
+    def add(self, name: str, lock: Path) -> None:
+        self._locks[name] = lock
+        notice(f"{name} is made by another process")
+
+    def wait(self) -> None:
+        """Until one of the locks is free; those that are free are forgotten."""
+        with stage("waiting for another process", ""):
+            while all(map(is_locked, self._locks.values())):
+                time.sleep(LOOK_EVERY)
+        self._locks = {n: lock for n, lock in self._locks.items() if is_locked(lock)}
+
+
+def _adapt(
+    adaptation: Adaptation,
+    resources: Resources,
+    failures: dict[str, str],
+    elsewhere: _Elsewhere,
+) -> None:
+    """Trains one encoder as a language model, unless another process does."""
+    configuration, plan = adaptation.configuration, adaptation.plan
+    if plan.folder.name in elsewhere:
+        return
+    try:
+        run_adaptation(
+            plan, resources.corpus(configuration), resources.encoder(configuration.model)
+        )
+    except BusyError:
+        elsewhere.add(plan.folder.name, lock_beside(plan.folder))
+    except Exception as error:
+        failures[plan.folder.name] = failure_of(error)
+
+
+def _extract_missing(
+    ready: Sequence[Job],
+    resources: Resources,
+    failures: dict[str, str],
+    elsewhere: _Elsewhere,
+) -> None:
+    """Each store that is read by one of the jobs, once."""
+    extractions = {j.extraction.path: j for j in reversed(ready) if j.extraction is not None}
+    for path, job in reversed(extractions.items()):
+        extraction, configuration = job.extraction, job.configuration
+        if extraction is None or extraction.hit is not None:
+            continue
+        readers = [j.name for j in ready if j.extraction and j.extraction.path == path]
+        try:
+            corpus = resources.corpus(configuration)
+            run_extraction(extraction, corpus, resources.encoder(configuration.model))
+        except BusyError:
+            for name in readers:
+                elsewhere.add(name, path.with_name(f"{path.name}.journal"))
+        except Exception as error:
+            failures |= dict.fromkeys(readers, failure_of(error))
+
+
+def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
+    """Scores every finished run on every other corpus, once; reasons of failures by run name.
+
+    A run's own test split is scored with the run. These are the other cells of a transfer matrix.
+    """
+    corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
+    runs = [(job, run) for job in plan.rows if (run := job.run.finished) is not None]
+    failures: dict[str, str] = {}
+    with stage("scoring on the other corpora", "runs", len(runs)) as advance:
+        for job, run in runs:
+            try:
+                missing = list(_missing(plan, run, corpora.values()))
+                if missing:
+                    loaded = load_run(missing[0].usable, device=job.configuration.device)
+                    for planned in missing:
+                        carry_out_evaluation(planned, loaded, cache_dir)
+            except Exception as error:
+                failures[f"{run.name} on other corpora"] = failure_of(error)
+            advance(1)
+    return failures
+
+
+def _missing(
+    plan: ExperimentPlan, run: Run, corpora: Iterable[Corpus]
+) -> Iterator[PlannedEvaluation]:
+    """Evaluations of a run that do not exist yet."""
+    usable = check_usable(run)
+    texts = {identity.text for identity in run.record.signature.splits.values()}
+    for corpus in corpora:
+        (split,) = choose_splits(corpus)
+        if corpus[split].text_fingerprint in texts:
+            continue
+        known = {*usable.task.classes_of(corpus), *usable.classes}
+        labels = plan.experiment.keys.labels
+        mapping = {old: new for old, new in labels.items() if old in known}
+        planned = plan_evaluation(usable, corpus, split, mapping)
+        if planned.finished is None:
+            yield planned

@@ -1,0 +1,161 @@
+"""Where a run's states come from: a store of frozen features, or an encoder that is tuned.
+
+This is all that the rows of a comparison do not share. Both give a model with a new head, and the
+inputs of a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, cast
+
+import torch
+
+from featbert.config import Settings
+from featbert.data.corpus import Corpus, Sentence
+from featbert.encoders.alignment import Ints, align
+from featbert.encoders.device import Device
+from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoding import Context, Pooling, Reading
+from featbert.encoders.layers import LayerCombination
+from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
+from featbert.encoders.source import EncoderSource
+from featbert.features.store import FeatureStore
+from featbert.models.model import Model, stored_model, tuned_model
+from featbert.runs.record import Signature
+from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
+
+
+class States(Protocol):
+    """The source of a run's states.
+
+    Attributes:
+        counts: what was unusual in the texts that were read, by name.
+        store: the store that is read, if there is one.
+    """
+
+    counts: dict[str, int]
+    store: FeatureStore | None
+
+    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
+        """A model with a new head, on the device; weights follow torch's random state.
+
+        Raises:
+            FeatbertError: it does not fit in memory, or the encoder cannot be loaded.
+        """
+
+    def inputs(
+        self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
+    ) -> Inputs:
+        """Inputs for sentences of the splits `names`, which follow one another.
+
+        Args:
+            numbers: of the sentences in these splits; None for all.
+        """
+
+
+class StoredStates:
+    """States of a store."""
+
+    def __init__(self, store: FeatureStore, combination: LayerCombination, device: Device) -> None:
+        """
+        Raises:
+            InputError: the store lacks a layer of the combination.
+        """
+        store.require(combination.indices)
+        self.store = store
+        self.combination = combination
+        self.device = device
+        self.counts = summed(s.counts for s in store.manifest.splits.values())
+
+    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
+        hidden_size = self.store.manifest.hidden_size
+        try:
+            with torch.device("meta"):  # shapes alone
+                model = stored_model(self.combination, hidden_size, classes, settings)
+            parameters = sum(p.numel() for p in model.parameters())
+        except (RuntimeError, OverflowError):  # more than can be counted
+            parameters = 1 << 60
+        check_memory(
+            parameters * TRAINED_BYTES,
+            self.device,
+            what="training the head (weights, gradients, moments)",
+            less="use a smaller --lstm-size, or a combination of fewer layers",
+        )
+        return stored_model(self.combination, hidden_size, classes, settings).to(self.device.torch)
+
+    def inputs(
+        self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
+    ) -> Inputs:
+        return FeatureInputs.of_store(
+            self.store, names, self.combination, self.device.torch, sentences=numbers
+        )
+
+
+class TunedStates:
+    """States of an encoder that is tuned."""
+
+    store = None
+
+    def __init__(
+        self, source: EncoderSource, signature: Signature, reading: Reading, device: Device
+    ) -> None:
+        self.source = source
+        self.signature = signature
+        self.reading = reading
+        self.device = device
+        self.counts: dict[str, int] = {}
+        self.encoder: Encoder | None = None
+
+    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
+        each = TRAINED_BYTES if settings.freeze_to is None else FROZEN_BYTES
+        check_memory(
+            (self.source.parameters or 0) * each,
+            self.device,
+            what=f"tuning {self.source.name} (weights, gradients, moments)",
+            less="train on its frozen features (featbert train), or use a smaller encoder",
+        )
+        self.encoder = load_encoder(self.source, pooling=cast(Pooling, self.signature.pooling))
+        return tuned_model(self.encoder, classes, settings).to(self.device.torch)
+
+    def inputs(
+        self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
+    ) -> Inputs:
+        if self.encoder is None:
+            raise RuntimeError("the model comes before its inputs")
+        alignment = align(
+            self.reading(sentences),
+            self.encoder.wordpieces,
+            positions=self.encoder.positions,
+            context=cast(Context, self.signature.context),
+        )
+        self.counts = summed([self.counts, alignment.counts])
+        return PieceInputs(alignment, self.encoder, self.device.torch)
+
+
+def training_states(
+    signature: Signature,
+    combination: LayerCombination | None,
+    material: FeatureStore | EncoderSource,
+    corpus: Corpus,
+    device: Device,
+) -> StoredStates | TunedStates:
+    """The states of a run.
+
+    Args:
+        material: the store, for a run with a layer combination; else the encoder.
+        corpus: its train split says the casing of words, where the run truecases.
+    """
+    if isinstance(material, FeatureStore):
+        assert combination is not None
+        return StoredStates(material, combination, device)
+    return TunedStates(material, signature, Reading(corpus, signature.casing), device)
+
+
+def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts of several texts together, by name."""
+    total: dict[str, int] = {}
+    for row in counts:
+        for name, n in row.items():
+            total[name] = total.get(name, 0) + n
+    return total

@@ -1,0 +1,324 @@
+"""One planned run, from a model to a record.
+
+model, inputs ─▶ fit ─▶ best weights ─▶ predict dev and test once ─▶ scores ─▶ record
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from featbert.data.corpus import Corpus, Split, joined
+from featbert.data.share import drawn_part, drawn_sentences
+from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import TokenBudget
+from featbert.encoders.device import Precision
+from featbert.encoders.memory import peak_memory, reset_peak_memory
+from featbert.encoders.source import EncoderSource
+from featbert.errors import MissingError
+from featbert.features.store import FeatureStore
+from featbert.io import file_hash, json_hash
+from featbert.models.combination import ScalarMix
+from featbert.models.model import Model
+from featbert.progress import notice, report, stage
+from featbert.runs.evaluations import evaluation_files
+from featbert.runs.folder import (
+    WEIGHTS,
+    append_line,
+    clean_run_folder,
+    move_into_place,
+    named_errors,
+    owned,
+    save_weights,
+    settle_owned,
+    working_folder,
+    write_text,
+)
+from featbert.runs.planned import PlannedRun
+from featbert.runs.record import Cost, Mix, RunRecord, write_record
+from featbert.runs.run import Run
+from featbert.runs.states import StoredStates, TunedStates, training_states
+from featbert.text import counted, named_sentence
+from featbert.training.checkpoint import NAME as CHECKPOINT
+from featbert.training.checkpoint import Checkpoint
+from featbert.training.history import Epoch
+from featbert.training.inputs import Inputs
+from featbert.training.loop import Fitted, fit, predict, prediction_budget, prediction_flops
+from featbert.training.step import Compute, Targets
+from featbert.training.tracking import epoch_log
+
+
+def train_planned(
+    plan: PlannedRun,
+    material: FeatureStore | EncoderSource,
+    corpus: Corpus,
+    *,
+    overwrite: bool = False,
+    log_dir: Path | None = None,
+) -> Run:
+    """Trains a planned run; a run that it builds on must be finished.
+
+    A run that another process finished in the meantime is returned as it is, unless `overwrite`.
+
+    Args:
+        material: the store that it reads, or the encoder that it tunes.
+        log_dir: folder that the epochs are logged to while the run trains (`log_folder`).
+
+    Raises:
+        BusyError: another process trains it.
+    """
+    with owned(plan.folder):
+        with named_errors(plan.folder):
+            settle_owned(plan.folder)
+        done = None if overwrite else plan.finished
+        if done is not None:
+            return done
+        with stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""):
+            return _Training(plan, material, corpus, log_dir).run()
+
+
+def learned_text(plan: PlannedRun, corpus: Corpus) -> Split:
+    """The sentences that a run learns from, the same for every row with its seed."""
+    settings = plan.options.settings
+    whole = joined([corpus[name] for name in settings.trained_splits])
+    return drawn_part(whole, settings.train_share, seed=plan.seed)
+
+
+def scored_splits(plan: PlannedRun, corpus: Corpus) -> list[Split]:
+    """Dev and test, as far as they exist and are not learned from."""
+    learned = plan.options.settings.trained_splits
+    return [split for name, split in corpus.splits.items() if name not in ("train", *learned)]
+
+
+class _Training:
+    """A run that is being trained."""
+
+    def __init__(
+        self,
+        plan: PlannedRun,
+        material: FeatureStore | EncoderSource,
+        corpus: Corpus,
+        log_dir: Path | None,
+    ) -> None:
+        self.plan, self.corpus, self.log_dir = plan, corpus, log_dir
+        self.task, self.scheme = plan.task, plan.signature.tag_scheme
+        self.device = plan.options.device
+        self.settings = plan.options.settings.but(epochs=_epochs(plan))
+        precision = cast(Precision, plan.signature.training_precision)
+        self.compute = Compute(self.device, precision)
+        reset_peak_memory(self.device)  # what is prepared counts
+        self.train = learned_text(plan, corpus)
+        self.scored = scored_splits(plan, corpus)
+        self.classes = self.task.classes(self.train, self.scheme)
+        self.states: StoredStates | TunedStates = training_states(
+            plan.signature, plan.combination, material, corpus, self.device
+        )
+
+    def run(self) -> Run:
+        """Trains, predicts, scores and records; the record is written last."""
+        plan, folder = self.plan, working_folder(self.plan.folder)
+        torch.manual_seed(plan.seed)
+        model = self.states.model(self.classes, self.settings)
+        inputs = self._inputs()
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        clean_run_folder(folder)
+        asked = _configuration(plan, self.classes)
+        declared = {"experiment": plan.options.experiment, "vary": plan.options.vary}
+        write_text(folder / "config.json", json.dumps(asked | declared, indent=1) + "\n")
+        identity = json_hash(asked | {"epochs": self.settings.epochs})
+        checkpoint = Checkpoint(folder / CHECKPOINT, identity)
+        fitted = self._fit(model, inputs, folder, checkpoint)
+        clock = time.perf_counter()
+        predicted = {split.name: self._predict(model, inputs, split) for split in self.scored}
+        prediction_seconds = time.perf_counter() - clock
+        paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored}
+        for split in self.scored:
+            self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
+        save_weights(folder / WEIGHTS, model, fitted.trained)
+        record = RunRecord(
+            name=plan.name,
+            task=self.task.name,
+            tuning=plan.tuning,
+            layers=plan.layers,
+            layer_indices=plan.layer_indices,
+            seed=plan.seed,
+            experiment=plan.options.experiment,
+            vary=list(plan.options.vary),
+            settings=plan.settings,
+            signature=plan.signature,
+            scores={
+                s.name: self.task.score(self.task.gold(s), predicted[s.name]) for s in self.scored
+            },
+            history=fitted.history,
+            best_epoch=fitted.best_epoch,
+            mix=learned_mix(model, plan.layer_indices),
+            cost=self._cost(model, inputs, fitted, folder, prediction_seconds),
+            counts={
+                **self.states.counts,
+                "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
+            },
+            started=started,
+            labels=list(self.classes),
+            model_source=plan.model_source,
+            reading=dict(plan.options.reading),
+            trained_on=list(self.settings.trained_splits),
+            epochs_from=None if plan.base is None else plan.base.name,
+            configurations_tried=plan.options.configurations_tried,
+            weights=file_hash(folder / WEIGHTS),
+            train_sentences=len(self.train),
+            train_words=self.train.n_words,
+            predictions={name: file_hash(path) for name, path in paths.items()},
+        )
+        write_record(folder, record)
+        # After the record: a kill in between leaves a finished run and a file too many (`settle`).
+        checkpoint.remove()
+        done = Run(plan.folder, record)
+        outdated = len(evaluation_files(done)) if folder != plan.folder else 0
+        move_into_place(folder, plan.folder)
+        if outdated:
+            notice(f"{counted(outdated, 'evaluation')} of the replaced run were removed")
+        return done
+
+    def _inputs(self) -> dict[str, Inputs]:
+        """Inputs of the training text, as "train", and of the splits to score, by name."""
+        settings, drawn = self.settings, None
+        if settings.train_share != 1 and self.states.store is not None:
+            drawn = drawn_sentences(self.corpus["train"], settings.train_share, seed=self.plan.seed)
+        read = self.states.inputs
+        return {"train": read(settings.trained_splits, self.train.sentences, drawn)} | {
+            split.name: read([split.name], split.sentences) for split in self.scored
+        }
+
+    def _fit(
+        self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
+    ) -> Fitted:
+        dev = self.corpus["dev"]
+        chooses = "dev" not in self.settings.trained_splits
+
+        def score_dev() -> dict[str, float]:
+            predicted = self._predict(model, inputs, dev)
+            return self.task.dev_values(self.task.gold(dev), predicted)
+
+        with epoch_log(self.log_dir, self.plan.name) as log:
+
+            def on_epoch(row: Epoch) -> None:
+                append_line(folder / "history.jsonl", json.dumps(dataclasses.asdict(row)))
+                log(row)
+                report(epoch_line(row, self.settings.epochs, self.task.measure.name))
+
+            return fit(
+                model,
+                inputs["train"],
+                self.targets(),
+                self.settings,
+                self.compute,
+                seed=self.plan.seed,
+                score_dev=score_dev if chooses else None,
+                documents=_documents(self.plan, self.train),
+                on_epoch=on_epoch,
+                checkpoint=checkpoint,
+                name_of=lambda n: named_sentence(n, "train", self.train.sentences[n].words),
+            )
+
+    def targets(self) -> Targets:
+        """What the training text's items should be answered."""
+        return Targets.of(
+            self.task.encode(self.train, self.classes, self.scheme),
+            self.task.items(self.train),
+        )
+
+    def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
+        """The task's answers for a split."""
+        mine, offsets = inputs[split.name], self.task.items(split)
+        budget = TokenBudget(prediction_budget(mine, self.settings, self.device))
+        numbers = predict(model, mine, offsets, self.compute, budget)
+        return self.task.answers(numbers, self.classes, offsets, self.scheme)
+
+    def _cost(
+        self,
+        model: Model,
+        inputs: Mapping[str, Inputs],
+        fitted: Fitted,
+        folder: Path,
+        prediction_seconds: float,
+    ) -> Cost:
+        """What the run cost; operations from shapes, the rest as measured."""
+        store = self.states.store
+        manifest = None if store is None else store.manifest
+        flops = {
+            s.name: prediction_flops(model, inputs[s.name], self.settings, self.device)
+            for s in self.scored
+        }
+        encoder = 0 if manifest is None else manifest.encoder_parameters
+        return Cost(
+            extraction_seconds=None if manifest is None else manifest.seconds,
+            extraction_words=None if manifest is None else manifest.words,
+            store_bytes=None if store is None else store.file_bytes,
+            training_seconds=fitted.seconds,
+            prediction_seconds=prediction_seconds,
+            prediction_words=sum(s.n_words for s in self.scored),
+            peak_memory_bytes=peak_memory(self.device),
+            trained_parameters=sum(fitted.trained.values()),
+            total_parameters=sum(p.numel() for p in model.parameters()) + encoder,
+            run_bytes=(folder / WEIGHTS).stat().st_size,
+            extraction_flops=None if manifest is None else manifest.flops,
+            training_flops=fitted.flops + len(fitted.history) * flops.get("dev", 0.0),
+            prediction_flops=sum(flops.values()),
+        )
+
+
+def epoch_line(row: Epoch, epochs: int, measure: str) -> str:
+    """epoch 3/12  loss 0.0481  dev entity F1 63.12  4.1 s"""
+    dev = "" if row.dev_score is None else f"  dev {measure} {100 * row.dev_score:.2f}"
+    return f"epoch {row.epoch}/{epochs}  loss {row.train_loss:.4f}{dev}  {row.seconds:.1f} s"
+
+
+def learned_mix(model: Model, indices: list[int] | None) -> Mix | None:
+    """Weights and scale of the model's scalar mix, where it has one."""
+    for module in model.modules():
+        if isinstance(module, ScalarMix):
+            weights = module.weights.detach().float().cpu().tolist()
+            return Mix(indices or [], weights, float(module.scale.detach()))
+    return None
+
+
+def _epochs(plan: PlannedRun) -> int:
+    """Epochs to train: those asked for, or the best one of the run on train alone."""
+    if plan.base is None:
+        return plan.options.settings.epochs
+    base = plan.base.finished
+    if base is None:
+        raise MissingError(
+            f"the run on train alone is not finished: {plan.base.folder}; its best epoch is the "
+            "number of epochs on train and dev, so train it first"
+        )
+    return base.record.best_epoch
+
+
+def _configuration(plan: PlannedRun, classes: tuple[str, ...]) -> dict[str, Any]:
+    """All that a training must share to resume to the same numbers."""
+    return {
+        "task": plan.task.name,
+        "tuning": plan.tuning,
+        "layers": plan.layers,
+        "layer_indices": plan.layer_indices,
+        "seed": plan.seed,
+        "settings": plan.settings,
+        "labels": classes,
+        "signature": dataclasses.asdict(plan.signature),
+    }
+
+
+def _documents(plan: PlannedRun, train: Split) -> Ints | None:
+    """(S,) document of each sentence, where words see their whole document."""
+    if plan.signature.context != "document":
+        return None
+    return np.array([s.document for s in train], dtype=np.int64)

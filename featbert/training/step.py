@@ -1,0 +1,129 @@
+"""One training step: the loss of a batch of sequences and its gradients.
+
+The batch is computed in parts that fit the token budget; their losses are summed and divided by the
+items of the whole batch, so that cutting changes nothing but rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import ranges
+from featbert.encoders.device import Device, Precision, autocast, to_device
+from featbert.errors import InputError, memory_lack, out_of_memory
+from featbert.models.model import Model
+from featbert.training.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where and how precisely a model computes."""
+
+    device: Device
+    precision: Precision = "fp32"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the items of a text should be answered.
+
+    Attributes:
+        values: (T,) or (T, ...) numbers, sequence after sequence.
+        offsets: (S + 1,) items before each sequence: words for tags, one each for classes.
+    """
+
+    values: Tensor
+    offsets: Ints
+
+    def rows(self, sequences: Ints) -> Ints:
+        """Numbers of the items of sequences, in their order."""
+        sizes = np.diff(self.offsets)[sequences]
+        return ranges(self.offsets[sequences], sizes)
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @classmethod
+    def of(cls, values: NDArray[Any], offsets: Ints) -> Targets:
+        """Targets from an array."""
+        return cls(torch.from_numpy(values), offsets)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The mean loss of the items of a batch, and its gradients.
+
+    Attributes:
+        targets: of all sequences, their values on the device.
+        scaler: of the loss under fp16; elsewhere it does nothing.
+        budget: padded tokens of a part.
+    """
+
+    model: Model
+    inputs: Inputs
+    targets: Targets
+    scaler: torch.amp.GradScaler
+    compute: Compute
+    budget: int
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """Of the model, found once: walking its modules takes as long as a short step."""
+        return list(self.model.parameters())
+
+    def gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
+        """Sets the gradients of a batch.
+
+        Returns:
+            `loss_sum` with the loss of each item added, and the operations of the step.
+
+        Raises:
+            InputError: the batch does not fit in memory.
+        """
+        try:
+            return self._gradients(sequences, loss_sum)
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise InputError(
+                f"a batch of {self.budget:,} tokens does not fit in memory ({memory_lack(error)}); "
+                f"lower --token-budget, for example to {max(1, self.budget // 2)}"
+            ) from None
+
+    def culprit(self, sequences: Ints) -> int | None:
+        """The first sequence whose loss or gradients alone are not finite.
+
+        None where that is true of none, or of all: then the weights are the reason.
+        """
+        wrong, nothing = [], torch.zeros((), device=self.compute.device.torch)
+        for sequence in sequences:
+            loss, _ = self.gradients(np.array([sequence]), nothing)
+            found = [p.grad for p in self.parameters if p.grad is not None]
+            if not all(bool(values.isfinite().all()) for values in [loss, *found]):
+                wrong.append(int(sequence))
+        return wrong[0] if 0 < len(wrong) < len(sequences) else None
+
+    def _gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
+        device = self.compute.device.torch
+        n_items, flops = len(self.targets.rows(sequences)), 0.0
+        loss_sum = loss_sum.clone()
+        for parameter in self.parameters:
+            parameter.grad = None
+        for ids in self.inputs.parts(sequences, self.budget):
+            rows = to_device(torch.from_numpy(self.targets.rows(ids)), device)
+            with autocast(self.compute.device, self.compute.precision):
+                loss = self.model.loss(
+                    self.inputs.batch(ids), self.inputs.lengths[ids], self.targets.values[rows]
+                )
+            self.scaler.scale(loss / n_items).backward()  # type: ignore[no-untyped-call]
+            loss_sum += loss.detach()
+            flops += self.inputs.flops(self.model, ids, training=True)
+        return loss_sum, flops

@@ -1,0 +1,38 @@
+"""Small models for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from featbert.config import Settings, defaults
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.models.model import Model, stored_model, tuned_model
+
+
+def classes(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
+
+
+def settings_of(tuning: str, **given: Any) -> Settings:
+    return defaults(tuning).but(**{"lstm_size": 8} | given)
+
+
+def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given: Any) -> Model:
+    """A model on stored states of an encoder with so many layers."""
+    settings = settings_of("none", **given)
+    return stored_model(parse_layers(spec, layers), hidden, classes(n), settings)
+
+
+def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> Model:
+    """A model on the encoder in a folder."""
+    encoder = load_encoder(find_encoder(str(folder)), pooling=pooling)
+    return tuned_model(encoder, classes(n), settings_of("full", **given))
+
+
+def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:
+    """(W, C) of a model with a softmax output."""
+    return model.output.logits(model.vectors(batch, lengths))

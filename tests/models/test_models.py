@@ -1,0 +1,351 @@
+"""What every model must do; and the BiLSTM against nn.LSTM run the ordinary way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn.utils.rnn import (
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+    pad_sequence,
+)
+
+from featbert.config import defaults
+from featbert.encoders.alignment import align
+from featbert.encoders.batching import ranges
+from featbert.encoders.layers import parse_layers
+from featbert.models import bilstm as body
+from featbert.models.model import Model, stored_model
+from featbert.models.recurrence import Packing, bilstm
+from tests.features.support import sentences_of
+from tests.models.support import classes, logits_of, stored, tuned
+from tests.tiny_encoders import FAMILIES
+
+TEXTS = [
+    "The quick fox jumps .",
+    "Jordan",
+    "Hamilton rejects unaffordable lamb " * 5 + ".",  # windowed
+    "EU \u200b x",
+]
+LENGTHS = np.array([len(t.split(" ")) for t in TEXTS])
+OFFSETS = np.concatenate([[0], LENGTHS.cumsum()])
+N_LABELS = 5
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
+
+
+@dataclass
+class Case:
+    """A model and its input for chosen sentences."""
+
+    model: Model
+    batch: Any
+    again: Any = field(repr=False)  # a fresh model with other weights
+
+    def logits(self, ids) -> torch.Tensor:
+        ids = np.array(ids)
+        return logits_of(self.model, self.batch(ids), LENGTHS[ids])
+
+
+def feature_case(spec="weighted:0-3", **options) -> Case:
+    indices = parse_layers(spec, 3).indices
+    shape = (len(indices), int(LENGTHS.sum()), 16)
+    states = torch.from_numpy(np.random.default_rng(0).normal(size=shape).astype(np.float16))
+
+    def make():
+        return stored(spec, **options)
+
+    torch.manual_seed(0)
+    return Case(make(), lambda ids: states[:, ranges(OFFSETS[ids], LENGTHS[ids])], make)
+
+
+@pytest.fixture
+def make_case(encoder_folder):
+    def make(kind) -> Case:
+        name, _, spec = kind.partition(" ")
+        if spec:
+            return feature_case(spec, body=name)
+        name, _, with_body = kind.partition("+")
+
+        def model():
+            return tuned(encoder_folder(name), body=with_body or "linear")
+
+        torch.manual_seed(0)
+        first = model()
+        encoder = first.encoder
+        assert encoder is not None
+        alignment = align(sentences_of(TEXTS), encoder.wordpieces, positions=encoder.positions)
+        return Case(first, lambda ids: encoder.sentence_batch(alignment, ids), model)
+
+    return make
+
+
+KINDS = [
+    *("bilstm layer:3", "bilstm concat:0-3", "bilstm weighted:0-3", "linear weighted:0-3"),
+    *FAMILIES,
+    "bert+bilstm",
+]
+
+
+def logits(case, ids) -> torch.Tensor:
+    case.model.eval()
+    with torch.inference_mode():
+        return case.logits(ids)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_logit_row_a_word_in_order(make_case, kind):
+    case = make_case(kind)
+    every = logits(case, [0, 1, 2, 3])
+    assert every.shape == (LENGTHS.sum(), N_LABELS)
+    assert every.dtype == torch.float32
+    # No two words have one row: an order put wrong would show.
+    assert len(torch.unique(every[: LENGTHS[0]], dim=0)) == LENGTHS[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [[0], [1], [2], [3], [3, 1, 0, 2], [1, 2]])
+def test_batch_composition_does_not_change_a_prediction(make_case, kind, order):
+    case = make_case(kind)
+    rows = logits(case, [0, 1, 2, 3]).split(LENGTHS.tolist())
+    torch.testing.assert_close(logits(case, order), torch.cat([rows[i] for i in order]), **CLOSE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_reach_every_trainable_parameter(make_case, kind):
+    case = make_case(kind)
+    case.model.train()
+    torch.manual_seed(1)
+    targets = torch.arange(int(LENGTHS.sum())) % N_LABELS
+    case.model.loss(case.batch(np.arange(4)), LENGTHS, targets).backward()
+    trainable = {n: p for n, p in case.model.named_parameters() if p.requires_grad}
+    assert set(trainable) == {n for n, _ in case.model.named_parameters()}  # nothing is frozen
+    without = [n for n, p in trainable.items() if p.grad is None or not p.grad.any()]
+    # A key's bias adds the same to all scores of a row: softmax, and the loss, do not change.
+    assert [n for n in without if not n.endswith(("key.bias", "k_lin.bias"))] == []
+    assert all(p.grad.isfinite().all() for p in trainable.values() if p.grad is not None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_and_loaded_it_gives_equal_logits(make_case, kind, tmp_path):
+    case = make_case(kind)
+    with torch.no_grad():
+        for parameter in case.model.parameters():  # as if trained
+            parameter.add_(0.01 * torch.randn_like(parameter))
+    before = logits(case, [0, 1, 2, 3])
+    save_file(case.model.state_dict(), tmp_path / "weights.safetensors")
+    torch.manual_seed(99)
+    first, case.model = case.model, case.again()
+    assert not torch.equal(logits(case, [0, 1, 2, 3]), before)
+    case.model.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+    assert torch.equal(logits(case, [0, 1, 2, 3]), before)
+    assert case.model is not first
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_in_training_only(make_case, kind):
+    case = make_case(kind)
+    assert torch.equal(logits(case, [0, 1]), logits(case, [0, 1]))
+    case.model.train()
+    with torch.no_grad():
+        assert not torch.equal(case.logits([0, 1]), case.logits([0, 1]))
+
+
+@pytest.mark.parametrize("kind", ["bilstm layer:3", "bilstm weighted:0-3"])
+def test_the_last_word_changes_the_first_words_output_and_no_other_sentences(make_case, kind):
+    case = make_case(kind)
+    case.model.eval()
+    states, lengths = case.batch(np.array([0, 3])), LENGTHS[[0, 3]]
+    with torch.inference_mode():
+        before = logits_of(case.model, states, lengths)
+        states = states.clone()
+        states[:, LENGTHS[0] - 1] += 1
+        after = logits_of(case.model, states, lengths)
+    changed = (before - after).abs().amax(1) > 0
+    assert changed[: LENGTHS[0]].all()
+    assert not changed[LENGTHS[0] :].any()
+
+
+def test_the_encoders_last_word_changes_the_first_words_output(make_case):
+    case = make_case("bert")
+    case.model.eval()
+    batch = case.batch(np.array([0]))
+    with torch.inference_mode():
+        before = logits_of(case.model, batch, LENGTHS[:1])
+        batch.ids[0, -2] = 5  # the piece before [SEP]
+        after = logits_of(case.model, batch, LENGTHS[:1])
+    assert (before - after).abs().amax(1).min() > 0
+
+
+def ordinary(model, states, lengths) -> torch.Tensor:
+    """The BiLSTM as it is usually written: padded, packed, padded again."""
+    vectors = model.states(states).split(lengths.tolist())
+    padded = pad_sequence(list(vectors), batch_first=True)  # (B, T, D)
+    packed = pack_padded_sequence(
+        padded, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False
+    )
+    found, _ = pad_packed_sequence(model.body.lstm(packed)[0], batch_first=True)
+    rows = [model.output.classifier(found[i, :n]) for i, n in enumerate(lengths)]
+    return torch.cat(rows)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 1, 0]])
+def test_the_bilstm_is_that_of_torch_run_the_ordinary_way(layers, order):
+    case = feature_case(lstm_layers=layers)
+    case.model.eval()
+    states = case.batch(np.array(order))
+    with torch.inference_mode():
+        expected = ordinary(case.model, states, LENGTHS[order])
+        torch.testing.assert_close(case.logits(order), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("spec", ["weighted:0-3", "concat:0-3"])
+def test_gradients_are_those_of_the_ordinary_way(layers, spec):
+    case = feature_case(spec, dropout=0.0, lstm_layers=layers)
+    order = np.array([3, 2, 1, 0])
+    weights = torch.randn(int(LENGTHS.sum()), N_LABELS)
+    found = {}
+    for name, run in (("ours", logits_of), ("ordinary", ordinary)):
+        case.model.zero_grad()
+        (run(case.model, case.batch(order), LENGTHS[order]) * weights).sum().backward()
+        found[name] = [p.grad.clone() for p in case.model.parameters()]
+    for ours, theirs in zip(found["ours"], found["ordinary"], strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(1, 3))
+def test_the_recurrence_in_float64_is_torch_s_forwards_and_in_its_gradients(lengths, layers):
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 2, layers, bidirectional=True).double()
+    packing = Packing.of(np.array(lengths))
+    words = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(sum(lengths), 4, dtype=torch.float64)
+    found = []
+    for run in (
+        lambda: bilstm(lstm, words, packing),
+        lambda: lstm(PackedSequence(words, torch.tensor(packing.sizes)))[0].data,
+    ):
+        states = run()
+        tensors = (words, *lstm.parameters())
+        found.append([states.detach(), *torch.autograd.grad((states * weights).sum(), tensors)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=1e-10)
+
+
+def test_gradients_share_no_memory():
+    """They are changed in place: summed over the parts of a batch, and clipped."""
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 2, 2, bidirectional=True)
+    words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
+    bilstm(lstm, words, packing).sum().backward()
+    once = [p.grad.clone() for p in lstm.parameters()]
+    for number, parameter in enumerate(lstm.parameters()):
+        parameter.grad.fill_(number)
+    for number, parameter in enumerate(lstm.parameters()):
+        assert torch.equal(parameter.grad, torch.full_like(parameter.grad, number))
+    lstm.zero_grad()
+    for _ in range(2):
+        bilstm(lstm, words, packing).sum().backward()
+    for first, parameter in zip(once, lstm.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, 2 * first)
+
+
+def test_dropout_between_layers_is_in_training_alone():
+    torch.manual_seed(0)
+    lstm = nn.LSTM(3, 4, 2, bidirectional=True, dropout=0.5)
+    words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
+    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
+    assert not torch.equal(*outcomes)
+    lstm.eval()
+    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
+    assert torch.equal(*outcomes)
+
+
+def test_under_autocast_the_lstm_is_torch_s():
+    case = feature_case(dropout=0.0)
+    case.model.eval()
+    with torch.inference_mode():
+        plain = case.logits(range(4))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            cast = case.logits(range(4))
+            states = ordinary(case.model, case.batch(np.arange(4)), LENGTHS)
+    assert cast.dtype == torch.float32
+    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(cast, states.float(), atol=2e-2, rtol=2e-2)
+    assert not torch.equal(cast, plain)
+
+
+@pytest.mark.parametrize("spec", ["last", "weighted:0-3"])
+@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [7, 7, 7]])
+def test_sentences_of_one_length_under_autocast(spec, lengths, monkeypatch):
+    """torch hands these to oneDNN, whose LSTM refuses bfloat16 on processors without it."""
+    monkeypatch.setattr(body, "processor_has_bf16", lambda: False)
+    model = feature_case(spec, dropout=0.0).model
+    lengths = np.array(lengths)
+    shape = (4 if "-" in spec else 1, int(lengths.sum()), 16)
+    states = torch.randn(shape, generator=torch.Generator().manual_seed(1)).half()
+    plain = logits_of(model.train(), states, lengths)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = logits_of(model, states, lengths)
+        with torch.inference_mode():
+            predicted = logits_of(model.eval(), states, lengths)
+    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(predicted, plain, atol=2e-2, rtol=2e-2)
+    assert not torch.equal(cast, plain)
+    cast.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_the_papers_size():
+    """Two layers of 768 units per direction: 768 read as per direction."""
+    combination = parse_layers("concat_last4", 12)
+    model = stored_model(combination, 768, classes(9), defaults("none"))
+    lstm = model.body.lstm
+    assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (2, 768, 3072)
+    assert lstm.bidirectional
+    assert model.output.classifier.in_features == 2 * 768
+
+
+def test_one_layer_has_no_dropout_between_layers():
+    """nn.LSTM warns of it, and a warning is an error here."""
+    assert feature_case(lstm_layers=1).model.body.lstm.dropout == 0
+    assert feature_case(lstm_layers=2).model.body.lstm.dropout == 0.5
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=15))
+def test_packing_is_that_of_torch(lengths):
+    lengths = np.array(lengths)
+    numbers = torch.arange(int(lengths.sum()))
+    padded = pad_sequence(list(numbers.split(lengths.tolist())), batch_first=True)
+    packed = pack_padded_sequence(
+        padded, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False
+    )
+    packing = Packing.of(lengths)
+    order, sizes = packing.order, packing.sizes
+    assert sizes == packed.batch_sizes.tolist()
+    assert sorted(order.tolist()) == numbers.tolist()
+    # Sentences of one length may stand in another order; each step holds the same words.
+    theirs = packed.data.split(packed.batch_sizes.tolist())
+    for ours, step in zip(order.split(sizes), theirs, strict=True):
+        assert set(ours.tolist()) == set(step.tolist())
+    # Column j of every step is one sentence, word after word.
+    starts = order[: sizes[0]]
+    for t, ours in enumerate(order.split(sizes)):
+        assert ours.tolist() == (starts[: len(ours)] + t).tolist()
+    # The word before each, and the word that stands in its place when a sentence is read backwards.
+    assert order[packing.before].tolist() == (order[sizes[0] :] - 1).tolist()
+    ends = np.cumsum(lengths) - 1
+    mirrored = [ends[s] - k for s in range(len(lengths)) for k in range(lengths[s])]  # by flat word
+    assert order[packing.mirror].tolist() == [mirrored[word] for word in order.tolist()]

@@ -1,0 +1,252 @@
+"""A finished run on other data: its own numbers again, other names for types, kept once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from featbert.data.corpus import Corpus, Split
+from featbert.data.load import load_corpus
+from featbert.data.truecase import Truecaser
+from featbert.errors import InputError
+from featbert.features.extraction import extract
+from featbert.features.store import FeatureStore
+from featbert.runs import evaluate as module
+from featbert.runs.evaluate import (
+    check_mapping,
+    choose_splits,
+    evaluate,
+    parse_mapping,
+    plan_evaluation,
+    renamed,
+)
+from featbert.runs.evaluations import evaluations_of, read_evaluation
+from featbert.runs.load import check_usable, load_run
+from featbert.runs.run import Run
+from featbert.tasks.entities import TASK
+from tests.kept_records import rewrite
+from tests.runs.finished_runs import learned_run, write_corpus
+
+
+def own_corpus(run: Run) -> Corpus:
+    return load_corpus(run.record.signature.source, **run.record.reading)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Corpus:
+    """Other data: persons are called otherwise, there is no MISC, and something is new."""
+    folder = write_corpus(tmp_path / "corpora" / "nl", rename=("PER", "person"))
+    for path in folder.iterdir():
+        text = path.read_text("utf-8")
+        path.write_text(text.replace("MISC", "event").replace("Chelsea", "Ajax"), "utf-8")
+    return load_corpus(folder)
+
+
+@pytest.mark.parametrize("context", ["sentence", "document"])
+@pytest.mark.parametrize("tuning", ["none", "full"])
+def test_on_its_own_test_split_a_run_has_its_own_numbers(
+    tmp_path: Path, small_bert: Path, tuning: str, context: str
+) -> None:
+    corpus = write_corpus(tmp_path / "mine")
+    run = learned_run(tuning, tmp_path, small_bert, corpus, context=context)
+    cache = tmp_path / "another cache"
+    record = evaluate(run, load_corpus(corpus), cache_dir=cache, device="cpu")
+    assert record.scores == run.record.scores["test"]
+    assert record.identity == run.record.signature.splits["test"]
+    (path,) = (run.folder / "evaluations").glob("*.conll")
+    assert path.read_bytes() == (run.folder / "test.conll").read_bytes()
+    assert (record.unseen_types, record.absent_types) == ([], [])
+    assert (record.extraction_seconds is None) == (tuning == "full")
+    stores = [FeatureStore(p) for p in cache.rglob("*.h5")]
+    if tuning == "none":
+        (store,) = stores
+        assert store.layers == (1, 2)  # what the run reads, and nothing else
+        assert store.splits == ("test",)
+        # `featbert train` chooses from the cache itself
+        assert store.path.parent == cache / "evaluations"
+    else:
+        assert not stores
+
+
+def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Path) -> None:
+    """On its own test split, and where the data's own training text would say otherwise."""
+    cache = tmp_path / "cache"
+    own = own_corpus(run)
+    assert evaluate(run, own, cache_dir=cache, device="cpu").scores == run.record.scores["test"]
+    folder = write_corpus(tmp_path / "odd")
+    path = folder / "train.conll"
+    path.write_text(path.read_text("utf-8").replace("Hamilton", "hamiltoN"), "utf-8")
+    path = folder / "test.conll"
+    path.write_text(path.read_text("utf-8").replace("CALL", "LAMB"), "utf-8")
+    odd = load_corpus(folder)
+    read = Truecaser.from_sentences(own["train"]).sentences(odd["test"].sentences)
+    assert read != Truecaser.from_sentences(odd["train"]).sentences(odd["test"].sentences)
+    loaded = load_run(run, device="cpu")
+    assert loaded.reading(odd["test"].sentences) == read
+    evaluate(run, odd, cache_dir=cache, device="cpu")
+    if run.record.tuning == "none":
+        texts = {FeatureStore(p).manifest.splits["test"].text for p in cache.rglob("odd*.h5")}
+        assert texts == {Split("test", read).text_fingerprint}
+    path = next((run.folder / "evaluations").glob("odd*.conll"))
+    kept = TASK.read_predictions(path)
+    assert [tuple(words) for words in kept.words] == [s.words for s in odd["test"]]
+    assert kept.predicted == loaded.answers(loaded.inputs(odd["test"].sentences))
+
+
+def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+    record = evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    assert (record.run, record.corpus, record.language) == (run.name, "corpora-nl", "nl")
+    assert (record.split, record.source) == ("test", str(tmp_path / "corpora" / "nl"))
+    assert record.identity.text == elsewhere["test"].text_fingerprint
+    assert record.identity.tags == elsewhere["test"].tag_fingerprint
+    assert record.entity_types == ["LOC", "ORG", "event", "person"]
+    assert record.unseen_types == ["event", "person"]
+    assert record.absent_types == ["MISC", "PER"]
+    assert (record.mapping, record.scorer) == ({}, run.record.signature.scorer)
+    assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
+    assert record.scores.words == elsewhere["test"].n_words
+    assert evaluations_of(run) == [record]
+
+
+def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    plain = evaluate(run, elsewhere, cache_dir=cache, device="cpu")
+    mapping = {"person": "PER", "MISC": "event", "LOC": "O"}
+    record = evaluate(run, elsewhere, mapping=mapping, cache_dir=cache, device="cpu")
+    assert record.mapping == mapping
+    assert record.entity_types == ["ORG", "PER", "event"]
+    assert (record.unseen_types, record.absent_types) == ([], [])
+    assert record.identity == plain.identity  # of the data, before any mapping
+    # The oracle: the tags of the unmapped evaluation, mapped and scored here.
+    path = next(
+        p for p in (run.folder / "evaluations").glob("*.conll") if "person" in p.read_text()
+    )
+    before = TASK.read_predictions(path)
+    gold = [TASK.rename(row, mapping) for row in before.gold]
+    predicted = [TASK.rename(row, mapping) for row in before.predicted]
+    assert record.scores == TASK.score(gold, predicted)
+    assert "LOC" in plain.scores.by_class
+    assert "LOC" not in record.scores.by_class
+    assert len(evaluations_of(run)) == 2
+
+
+def test_the_same_again_is_found(
+    run: Run, elsewhere: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    mapping = {"person": "PER"}
+    first = evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+    loads = []
+    load = module.load_run
+    monkeypatch.setattr(module, "load_run", lambda *a, **k: loads.append(1) or load(*a, **k))
+    same = mapping | {"LOC": "LOC"}  # says nothing
+    assert evaluate(run, elsewhere, "dev", mapping=same, cache_dir=cache, device="cpu") == first
+    assert not loads
+    again = evaluate(
+        run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu", overwrite=True
+    )
+    assert loads
+    assert again.scores == first.scores
+    assert again.extraction_seconds is None  # the store is there
+    assert len(evaluations_of(run)) == 1
+    (path,) = (run.folder / "evaluations").glob("*.json")
+    path.with_suffix(".conll").unlink()
+    assert plan_evaluation(check_usable(run), elsewhere, "dev", mapping).finished is None
+    evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+    path.write_text(path.read_text("utf-8")[:50], "utf-8")
+    with pytest.raises(InputError, match="--overwrite"):
+        evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
+
+
+def test_another_runs_evaluation_is_not_taken_for_its_own(
+    run: Run, elsewhere: Corpus, tmp_path: Path
+) -> None:
+    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    (path,) = (run.folder / "evaluations").glob("*.json")
+    rewrite(path, lambda data: data.update(run="another"))
+    with pytest.raises(InputError, match="another"):
+        evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    rewrite(path, lambda data: data.update(run=run.name, scorer="an older one"))
+    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    assert read_evaluation(path).scorer == run.record.signature.scorer
+
+
+def test_a_store_of_the_whole_corpus_serves(
+    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
+    cache = tmp_path / "cache"
+    extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
+    # Nothing is left to extract.
+    monkeypatch.setattr("featbert.features.extraction.run_extraction", None)
+    record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
+    assert record.extraction_seconds is None
+    assert not (cache / "evaluations").exists()
+    assert record.scores.words == other["dev"].n_words
+
+
+def test_splits() -> None:
+    def corpus(*names: str) -> Corpus:
+        return Corpus("x", dict.fromkeys(names), source="somewhere")
+
+    assert choose_splits(corpus("train", "dev", "test")) == ["test"]
+    assert choose_splits(corpus("train", "dev")) == ["dev"]
+    assert choose_splits(corpus("train", "dev"), ["dev", "train", "dev"]) == ["dev", "train"]
+    with pytest.raises(InputError, match="somewhere"):
+        choose_splits(corpus("train", "dev"), ["test"])
+    with pytest.raises(InputError, match="somewhere"):
+        choose_splits(corpus("train"))
+    with pytest.raises(InputError, match="'test'"):
+        choose_splits(corpus("dev", "test"), ["tset"])
+
+
+def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
+    folder = write_corpus(tmp_path / "mine")
+    run = learned_run("full", tmp_path, small_bert, folder, context="document")
+    usable = check_usable(run)
+    with pytest.raises(InputError, match=r"test\.conll"):
+        plan_evaluation(usable, load_corpus(folder, targets=None), "test")
+    with pytest.raises(InputError, match="'PERSN'"):
+        plan_evaluation(usable, load_corpus(folder), "test", {"PERSN": "PER"})
+    bare = shutil.copytree(folder, tmp_path / "bare")
+    path = bare / "test.conll"
+    path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
+    with pytest.raises(InputError, match=r"test\.conll"):
+        plan_evaluation(usable, load_corpus(bare), "test")
+    assert not plan_evaluation(usable, load_corpus(folder), "test").learned
+    assert plan_evaluation(usable, load_corpus(folder), "train").learned
+
+
+def test_mappings_are_parsed() -> None:
+    assert parse_mapping(["MISC=O", " person = PER", "MISC=O"]) == {"MISC": "O", "person": "PER"}
+    assert parse_mapping(["a=b=c"]) == {"a": "b=c"}
+    assert parse_mapping([]) == {}
+    assert renamed(["PER", "MISC", "person"], {"person": "PER", "MISC": "O"}) == ["PER"]
+    for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
+        with pytest.raises(InputError):
+            parse_mapping(texts)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "unknown"),
+    [
+        ({"person": "PER"}, None),
+        ({"PER": "person"}, None),
+        ({"LOC": "O"}, None),
+        ({"person": "HUMAN", "PER": "HUMAN"}, None),
+        ({}, None),
+        ({"persn": "PER"}, "persn"),
+        ({"person": "PRE"}, "PRE"),
+        ({"person": "HUMAN"}, "HUMAN"),
+    ],
+)
+def test_names_of_a_mapping_are_known(mapping: dict[str, str], unknown: str | None) -> None:
+    sides = {"data": ["LOC", "person"], "run": ["LOC", "PER"]}
+    if unknown is None:
+        check_mapping(mapping, **sides)
+        return
+    with pytest.raises(InputError, match=repr(unknown)):
+        check_mapping(mapping, **sides)

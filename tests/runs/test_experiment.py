@@ -1,0 +1,342 @@
+"""Experiments whose runs follow from others: variants, train+dev, grids, adaptation, transfer."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from featbert.analysis.outcome import comparison_of
+from featbert.analysis.transfer import transfer_matrices
+from featbert.errors import FeatbertError
+from featbert.runs import schedule
+from featbert.runs.evaluations import evaluations_of
+from featbert.runs.experiment import distinctions
+from featbert.runs.experiment_record import read_experiment_record
+from featbert.runs.run import Run, find_runs
+from featbert.runs.train import train_planned
+from tests.runs.experiments import SMALL, Lab
+from tests.tiny_encoders import write_encoder
+from tests.workspace import Workspace
+
+
+@pytest.fixture
+def extracted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A number for each extraction that is carried out."""
+    numbers: list[int] = []
+    plain = schedule.run_extraction
+
+    def run_extraction(*args: Any, **options: Any) -> Any:
+        numbers.append(len(numbers) + 1)
+        return plain(*args, **options)
+
+    monkeypatch.setattr(schedule, "run_extraction", run_extraction)
+    return numbers
+
+
+def labels(lab: Lab, **keys: Any) -> dict[tuple[str, int], list[dict[str, str]]]:
+    """By (layers or tuning, seed): what distinguishes the runs of an experiment."""
+    plan = lab.plan(**keys)
+    made = distinctions(plan.jobs)
+    found: dict[tuple[str, int], list[dict[str, str]]] = {}
+    for job in plan.jobs:
+        run = job.run
+        found.setdefault((run.layers or run.tuning, run.seed), []).append(made[job.name])
+    return found
+
+
+def test_what_distinguishes_runs(lab: Lab) -> None:
+    plain = labels(lab, seeds=[1, 2], features={"layers": ["last", "concat_last4"]})
+    assert plain == {(name, n): [{}] for name in ("last", "concat_last4") for n in (1, 2)}
+    found = labels(
+        lab,
+        seeds=[1, 2],
+        variants={"context": ["sentence", "document"]},
+        features={"layers": ["last"]},
+        finetune={},
+        grid={"seeds": [1], "finetune": {"learning_rate": [1e-4, 3e-4]}},
+    )
+    contexts = [{"context": "sentence"}, {"context": "document"}]
+    assert found["last", 1] == found["last", 2] == contexts
+    assert found["full", 1] == [
+        {"context": context, "learning_rate": rate}
+        for context in ("sentence", "document")
+        for rate in ("0.0001", "0.0003")
+    ]
+    assert ("full", 2) not in found  # known when the search has ended
+    both = labels(lab, train_on="train+dev", finetune={"epochs": 2})
+    assert both == {("full", 1): [{"train_on": "train"}, {"train_on": "train+dev"}]}
+
+
+def test_conditions_next_to_each_other(lab: Lab, extracted: list[int]) -> None:
+    """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
+    keys = {
+        "features": SMALL | {"epochs": 2},
+        "finetune": {"epochs": 2, "freeze_to": 1},
+        "variants": {"context": ["sentence", "document"], "train_on": ["train+dev", "train"]},
+    }
+    comparison = lab.run(**keys)
+    assert len(extracted) == 2
+    assert len(comparison.rows) == 8
+    runs = {run.name: run.record for run in find_runs(lab.space.runs)}
+    assert len(runs) == 8
+    assert Counter(tuple(record.scores) for record in runs.values()) == {
+        ("dev", "test"): 4,
+        ("test",): 4,
+    }
+    for name, record in runs.items():
+        if record.trained_on == ["train"]:
+            assert record.epochs_from is None
+            continue
+        base = runs[record.epochs_from or ""]
+        assert len(record.history) == base.best_epoch
+        assert base.signature.context == record.signature.context
+        assert not (lab.space.runs / name / "dev.conll").exists()
+    # Finished work is not done again.
+    started = {name: record.started for name, record in runs.items()}
+    again = lab.carry_out(**keys)
+    assert not again.plan.missing
+    assert {run.name: run.record.started for run in find_runs(lab.space.runs)} == started
+    assert len(extracted) == 2
+
+
+def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> None:
+    """And never looks at test: dev's best is chosen where test's best is another."""
+    rare = "Hamilton B-LOC\nis O\nnear O\nWashington B-LOC\n\n"
+    (lab.space.corpus / "test.conll").write_text(rare, "utf-8")
+    keys = {
+        "seeds": [1, 2],
+        "finetune": {"epochs": 2, "learning_rate": 1e-3},
+        "grid": {"seeds": [1], "finetune": {"epochs": [1, 3], "learning_rate": [1e-9, 5e-3]}},
+    }
+    before = lab.plan(**keys)
+    assert (len(before.jobs), before.rows) == (4, ())  # what is tried; rows are not known yet
+    outcome = lab.carry_out(**keys)
+    (search,) = outcome.plan.searches
+    settings = [point.settings("finetune") for point in search.points]
+    assert [(s.epochs, s.learning_rate) for s in settings] == [
+        (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
+    ]
+    tried = [jobs[0].run.finished for jobs in search.tried]
+    scores = [run.record.scores["dev"].values["f1"] for run in tried if run is not None]
+    assert search.scores == tuple(scores)
+    assert search.chosen == scores.index(max(scores))
+    (row,) = comparison_of(outcome).rows
+    assert sorted(run.record.seed for run in outcome.runs) == [1, 2]
+    chosen = settings[search.chosen]
+    assert row.settings["learning_rate"] == chosen.learning_rate
+    assert row.settings["epochs"] == chosen.epochs
+    assert {run.record.configurations_tried for run in outcome.runs} == {4}
+    assert len(find_runs(lab.space.runs).runs) == 5  # seed 1 of the chosen one is not repeated
+    (kept,) = read_experiment_record(lab.space.runs, "trial").searches
+    assert [t.settings for t in kept.tried] == [
+        {"epochs": s.epochs, "learning_rate": s.learning_rate} for s in settings
+    ]
+    assert [t.dev for t in kept.tried] == scores
+    assert kept.chosen == search.chosen
+
+
+def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
+    keys = {
+        "train_on": "train+dev",
+        "finetune": {"epochs": 2},
+        "grid": {"finetune": {"learning_rate": [1e-9, 5e-3]}},
+    }
+    outcome = lab.carry_out(**keys)
+    (search,) = outcome.plan.searches
+    assert {j.run.settings["train_on"] for jobs in search.tried for j in jobs} == {"train"}
+    (run,) = outcome.runs
+    assert run.record.trained_on == ["train", "dev"]
+    scores = [jobs[0].run.finished.record.score("dev") for jobs in search.tried]
+    assert search.chosen == scores.index(max(scores))
+    assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.chosen]
+    assert len(find_runs(lab.space.runs).runs) == 3
+
+
+def test_what_a_grid_tries_is_tried_once(lab: Lab) -> None:
+    # A single layer has no mix, so its rate changes nothing.
+    rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
+    plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
+    assert [(s.layers, len(s.points)) for s in plan.searches] == [("last", 1), ("weighted_all", 2)]
+    plan = lab.plan(  # variants share the search of what they do not change
+        features=SMALL,
+        finetune={"epochs": 1},
+        variants={"finetune": {"freeze_to": ["none", 0, "all"]}},
+        grid={"features": {"learning_rate": [1e-3, 1e-2]}},
+    )
+    assert len(plan.searches) == 1
+    depths = {"finetune": {"freeze_to": ["none", 0, "all"]}}
+    (search,) = lab.plan(finetune={"epochs": 1}, grid=depths).searches
+    tried = [t.settings for t in search.record().tried]
+    assert tried == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]
+
+
+def test_a_point_that_fails_does_not_hold_up_its_row(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(plan: Any, *rest: Any, **options: Any) -> Run:
+        if plan.settings["learning_rate"] == 1e-3:
+            raise FeatbertError("loss is nan")
+        return train_planned(plan, *rest, **options)
+
+    monkeypatch.setattr(schedule, "train_planned", failing)
+    outcome = lab.carry_out(
+        finetune={"epochs": 1}, grid={"finetune": {"learning_rate": [1e-3, 1e-4]}}
+    )
+    (search,) = outcome.plan.searches
+    assert (search.failed, search.chosen) == ((True, False), 1)
+    assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
+    assert list(outcome.failures.values()) == ["loss is nan"]
+
+
+def test_an_extraction_that_fails_fails_its_own_runs_alone(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **options: Any) -> None:
+        raise FeatbertError("no disk")
+
+    monkeypatch.setattr(schedule, "run_extraction", full)
+    outcome = lab.carry_out(features=SMALL, finetune={"epochs": 1})
+    assert list(outcome.failures.values()) == ["no disk"]
+    assert [row.tuning for row in comparison_of(outcome).rows] == ["full"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"finetune": {"unfreeze": 9}}, "9"),
+        ({"finetune": {"unfreeze": 3, "epochs": 2}, "adapt": {"epochs": 1}}, "epochs is 2"),
+        ({"finetune": {"freeze_to": 40}, "adapt": {"epochs": 1}}, "40"),
+        ({"features": {"layers": ["layer:9"]}, "adapt": {"epochs": 1}}, "9"),
+        ({"finetune": {}, "casing": "truecased"}, "uncased"),
+        ({"features": SMALL, "casing": "truecased"}, "uncased"),
+        ({"finetune": {}, "context": "document", "data": "plain"}, "document"),
+        ({"finetune": {}, "adapt": {"nsp": "on"}, "data": "plain"}, "plain"),
+        ({"finetune": {}, "transfer": True, "labels": {"PRE": "LOC"}}, "'PER'"),
+    ],
+)
+def test_wrong_combinations_are_refused_before_any_work(
+    lab: Lab, tmp_path: Path, keys: dict[str, Any], named: str
+) -> None:
+    if "casing" in keys:
+        keys = keys | {"model": str(write_encoder(tmp_path / "uncased", cased=False))}
+    if "data" in keys:
+        (tmp_path / "plain").mkdir()
+        keys = keys | {"data": str(tmp_path / "plain")}
+        for split in ("train", "dev", "test"):
+            text = "Jordan B-PER\nsaid O\n\nNo O\n"
+            (tmp_path / "plain" / f"{split}.conll").write_text(text, "utf-8")
+    with pytest.raises(FeatbertError, match=named):
+        lab.run(**keys)
+    assert not lab.space.runs.exists()
+    assert not lab.space.cache.exists()
+
+
+def test_an_encoder_is_adapted_before_its_runs(lab: Lab) -> None:
+    """Both tables read the adapted encoder, next to the one as it was."""
+    keys = {
+        "features": SMALL,
+        "finetune": {"epochs": 1},
+        "variant": [{}, {"adapt": {"epochs": 1, "max_length": 32}}],
+    }
+    plan = lab.plan(**keys)
+    assert (len(plan.adaptations), len(plan.jobs)) == (1, 2)
+    comparison = lab.run(**keys)
+    assert len(comparison.rows) == 4
+    signatures = [
+        (r.tuning, r.signature) for r in (run.record for run in find_runs(lab.space.runs))
+    ]
+    assert sorted((tuning, s.adapted_epochs) for tuning, s in signatures) == [
+        ("full", 0), ("full", 1), ("none", 0), ("none", 1),
+    ]  # fmt: skip
+    assert len({s.encoder_weights for _, s in signatures}) == 2
+    assert not lab.plan(**keys).adaptations
+
+
+def write_language(folder: Path, name: str, rows: list[tuple[str, str]]) -> str:
+    (folder / name).mkdir()
+    for split, times in (("train", 4), ("dev", 1), ("test", 1)):
+        lines = []
+        for words, tags in rows * times:
+            pairs = zip(words.split(), tags.split(), strict=True)
+            lines += [f"{word} {tag}" for word, tag in pairs] + [""]
+        (folder / name / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
+    return str(folder / name)
+
+
+@pytest.fixture
+def languages(tmp_path: Path) -> dict[str, str]:
+    """Two corpora with classes that differ: one calls a place PLACE and has no MISC."""
+    en = [("Jordan Smith of EU", "B-PER I-PER O B-MISC"), ("near Hamilton", "O B-LOC")]
+    nl = [("said Jordan", "O B-PER"), ("Hamilton is quick .", "B-PLACE O O O")]
+    return {
+        "en": write_language(tmp_path, "one", en),
+        "nl": write_language(tmp_path, "two", nl),
+    }
+
+
+def test_every_run_is_scored_on_every_language(
+    lab: Lab, languages: dict[str, str], extracted: list[int]
+) -> None:
+    keys = {
+        "corpora": languages,
+        "transfer": True,
+        "labels": {"PLACE": "LOC"},
+        "seeds": [1, 2],
+        "features": SMALL | {"layers": ["last", "concat_last4"]},
+        "finetune": {"epochs": 1},
+    }
+    assert len(lab.run(**keys).rows) == 6
+    assert len(extracted) == 2  # a store a language serves training and all evaluations
+    runs = find_runs(lab.space.runs).runs
+    matrices = transfer_matrices(runs)
+    assert [(m.tuning, m.layers) for m in matrices] == [
+        ("none", "last"), ("none", "concat_last4"), ("full", None),
+    ]  # fmt: skip
+    for matrix in matrices:
+        assert matrix.trained_on == matrix.evaluated_on == ("en", "nl")
+        assert all(mean is not None for means in matrix.means for mean in means)
+    (record,) = [
+        e
+        for r in runs
+        if r.record.tuning == "full" and r.record.seed == 1
+        for e in evaluations_of(r)
+        if e.language == "nl"
+    ]
+    assert record.mapping == {"PLACE": "LOC"}
+    assert record.entity_types == ["LOC", "PER"]
+    assert record.absent_types == ["MISC"]
+    before = {path: path.stat().st_mtime_ns for path in lab.space.runs.rglob("evaluations/*")}
+    again = lab.carry_out(**keys)
+    assert not again.plan.missing
+    assert before == {p: p.stat().st_mtime_ns for p in lab.space.runs.rglob("evaluations/*")}
+
+
+def test_a_search_and_a_matrix_at_the_command_line(
+    workspace: Workspace, languages: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "transfer.toml"
+    file.write_text(
+        f'model = "{workspace.model}"\ntransfer = true\npublished = ["pires2019-table1"]\n'
+        f'[corpora]\nen = "{languages["en"]}"\nnl = "{languages["nl"]}"\n'
+        '[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n'
+        "[grid.features]\nlearning_rate = [1e-9, 1e-3]\n",
+        "utf-8",
+    )
+    options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
+    planned = workspace.call("run", file, "--dry-run", *options)
+    assert planned.exit_code == 0, planned.output
+    assert not workspace.runs.exists()
+    done = workspace.call("run", file, "--format", "json", *options)
+    assert done.exit_code == 0, done.output
+    shown = json.loads(done.stdout)
+    assert shown["transfer"]
+    # The table again, without the file: its rows, not all that was tried.
+    asked = ("--runs-dir", workspace.runs, "--format", "json")
+    again = workspace.call("compare", "--experiment", "transfer", *asked)
+    assert json.loads(again.stdout)["rows"] == shown["rows"]
+    wrong = workspace.call("compare", "--experiment", "transfr", *asked)
+    assert "'transfer'" in wrong.stderr

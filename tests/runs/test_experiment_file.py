@@ -1,0 +1,257 @@
+"""Experiment files: read, checked, changed; every mistake is reported at once."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from featbert.config import defaults
+from featbert.errors import InputError, MissingError
+from featbert.runs.experiment_file import Experiment, read_experiment
+
+ROOT = Path(__file__).parents[2]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "trial.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def refusal(folder: Path, text: str, *changes: str) -> str:
+    """The one line with which a file is refused."""
+    with pytest.raises(InputError) as caught:
+        read_experiment(written(folder, text), changes)
+    message = str(caught.value)
+    assert "trial.toml" in message or changes
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda p: p.name
+)
+def test_every_shipped_file_reads(path: Path) -> None:
+    experiment = read_experiment(path)
+    assert experiment.name == path.stem
+    assert experiment.keys.description
+
+
+def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path: Path) -> None:
+    text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
+    experiment = read_experiment(written(tmp_path, text))
+    (configuration,) = experiment.configurations
+    assert (experiment.name, configuration.data, experiment.names) == ("trial", "sample", ("",))
+    assert configuration.settings("finetune") == defaults("full")
+    assert configuration.settings("features") == defaults("none").but(epochs=3, learning_rate=1.0)
+    assert configuration.features is not None
+    assert configuration.features.layers == ["embeddings", "layer:2"]
+
+
+def test_set_overrides_one_key(tmp_path: Path) -> None:
+    path = written(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
+    changes = ["seeds=[4,5]", "features.epochs=7", "data=some/folder", "finetune.epochs=2"]
+    (configuration,) = read_experiment(path, changes).configurations
+    assert (configuration.seeds, configuration.data) == ([4, 5], "some/folder")
+    assert configuration.settings("features").epochs == 7
+    assert configuration.settings("finetune").epochs == 2
+
+
+@pytest.mark.parametrize("change", ["seeds", "=3", "features..epochs=1", "seeds.a=1"])
+def test_a_wrong_change(tmp_path: Path, change: str) -> None:
+    assert repr(change) in refusal(tmp_path, "seeds = [1]\n[features]\n", change)
+
+
+def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+    written(tmp_path, "")
+    with pytest.raises(MissingError, match=r"'trial\.toml'"):
+        read_experiment(tmp_path / "tral.toml")
+
+
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
+    text = (
+        'modell = "x"\nseeds = [1, 1]\ncontext = "page"\n[finetune]\nepochs = 0\n'
+        '[features]\nlayers = ["lastt"]\nepoch = 3\nlearning_rate = "fast"\n'
+    )
+    message = refusal(tmp_path, text)
+    places = ("seeds", "context", "features.learning_rate", "features.layers", "finetune.epochs")
+    nearest = ("'model'", "'epochs'", "'last'")
+    for name in (*places, *nearest, "'modell'", "'features.epoch'", "'page'", "'fast'"):
+        assert name in message, name
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "[finetune]"),
+        ("[features\n", "line 1"),
+        ('vary = ["colour"]\n[finetune]\n', "colour"),
+        ("[features]\nlayers = []\n", "features.layers"),
+        ('[features]\nlayers = ["first", "embeddings"]\n', "embeddings, embeddings"),
+        ("[features]\nepochs = true\n", "features.epochs"),
+        ("[finetune]\n[grid.finetune]\nlearning_rat = [1e-5]\n", "'learning_rate'"),
+        ("[finetune]\n[grid.finetune]\nepochs = 3\n", "grid.finetune.epochs is 3"),
+        ("[finetune]\n[grid]\ncontext = ['sentence']\n", "grid.context"),
+        ("[finetune]\n[grid.finetune]\nepochs = [0, 1]\n", "finetune.epochs is 0"),
+        ("[finetune]\n[grid]\nseeds = [1, 1]\n", "grid.seeds"),
+        ("[finetune]\n[variants]\ncontxt = ['a']\n", "'context'"),
+        ("[finetune]\n[variants]\ncontext = ['document', 'document']\n", "variants.context"),
+        ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),
+        ("[finetune]\nlstm_size = 3\n", "lstm_size"),
+        ("[finetune]\ntuning = 'none'\n", "'none'"),
+        ("[finetune]\nbody = 'bilstn'\n", "'bilstm'"),
+        ("[features]\nfreeze_to = 3\n", "freeze_to"),
+        ("published = ['devlin2019-table8x']\n[finetune]\n", "'devlin2019-table8'"),
+        ("[finetune]\nunfreeze = 0\n", "finetune.unfreeze"),
+        ("[finetune]\n[grid.features]\nepochs = [1]\n", "[grid.features]"),
+        ("[features]\n[grid.features]\nlayers = [['last']]\n", "grid.features.layers"),
+        ("[finetune]\n[adapt]\nmask_share = 0.95\n", "mask_share + random_share is 1.05"),
+        ("[finetune]\n[train_sizes]\n", "train_sizes.shares"),
+        ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "[0.5, 0.5]"),
+        ("[finetune]\n[train_sizes]\nshares = [0.0, 1.0]\n", "train_sizes.shares.0 is 0.0"),
+        ("[finetune]\n[train_sizes]\nshares = [1]\nequal = 'words'\n", "train_sizes.equal"),
+        ("train_share = 1.5\n[finetune]\n", "train_share is 1.5"),
+        ("train_share = 0.5\n[finetune]\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),
+        ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
+    ],
+)
+def test_one_mistake(tmp_path: Path, text: str, named: str) -> None:
+    assert named in refusal(tmp_path, text)
+
+
+def test_variants_make_a_configuration_of_each_combination(tmp_path: Path) -> None:
+    text = (
+        "[finetune]\nepochs = 3\n"
+        '[variants]\ncontext = ["sentence", "document"]\ntrain_on = ["train", "train+dev"]\n'
+        '[variants.finetune]\nfreeze_to = ["none", 0, "all"]\n'
+    )
+    experiment = read_experiment(written(tmp_path, text))
+    found = [
+        (c.context, c.train_on, c.settings("finetune", num_layers=6).freeze_to)
+        for c in experiment.configurations
+    ]
+    assert found == [
+        (context, train_on, freeze_to)
+        for context in ("sentence", "document")
+        for train_on in ("train", "train+dev")
+        for freeze_to in (None, 0, 6)
+    ]
+    assert {c.settings("finetune").epochs for c in experiment.configurations} == {3}
+    assert experiment.vary == ("context",)  # settings need no freeing
+
+
+def test_corpora_and_alternatives_change_the_files_keys(tmp_path: Path) -> None:
+    text = """
+        model = "cased"
+        [corpora]
+        en = "conll2003"
+        de = { data = "conll2003-de", encoding = "latin-1", finetune.epochs = 3 }
+        [finetune]
+        epochs = 4
+        [[variant]]
+        [[variant]]
+        finetune.discriminative = 2.6
+        finetune.epochs = 5
+    """
+    experiment = read_experiment(written(tmp_path, text), ["corpora.en=else/where"])
+    found = [
+        (c.data, c.language, c.encoding, s.epochs, s.discriminative)
+        for c in experiment.configurations
+        for s in [c.settings("finetune")]
+    ]
+    assert found == [
+        ("else/where", "en", "utf-8", 4, 1.0),
+        ("else/where", "en", "utf-8", 5, 2.6),
+        ("conll2003-de", "de", "latin-1", 3, 1.0),
+        ("conll2003-de", "de", "latin-1", 5, 2.6),
+    ]
+    assert experiment.vary == ("corpus",)
+    one = read_experiment(written(tmp_path, '[corpora]\nen = "conll2003"\n[finetune]\n'))
+    assert (one.vary, one.names) == ((), ("",))
+
+
+def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path: Path) -> None:
+    text = """
+        [features]
+        layers = ["last"]
+        [finetune]
+        [variants]
+        context = ["sentence", "document"]
+        [grid]
+        seeds = [7]
+        [grid.finetune]
+        batch_size = [16, 32]
+        learning_rate = [2e-5, 3e-5, 5e-5]
+    """
+    experiment = read_experiment(written(tmp_path, text))
+    assert set(experiment.grids) == {(0, "finetune"), (1, "finetune")}
+    assert experiment.grid_seeds == (7,)
+    tried = [
+        (c.context, s.batch_size, s.learning_rate)
+        for c in experiment.grids[1, "finetune"]
+        for s in [c.settings("finetune")]
+    ]
+    assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
+
+
+def test_train_sizes_are_laid_over_every_configuration(tmp_path: Path) -> None:
+    text = (
+        "[features]\n[finetune]\n[train_sizes]\nshares = [0.25, 1]\n"
+        '[variants]\ncontext = ["sentence", "document"]\n'
+        "[grid.finetune]\nepochs = [2, 3]\n"
+    )
+    experiment = read_experiment(written(tmp_path, text))
+    expected = [(c, share) for c in ("sentence", "document") for share in (0.25, 1.0)]
+    for table in ("features", "finetune"):
+        found = [(c.context, c.settings(table).train_share) for c in experiment.configurations]
+        assert found == expected
+    # Each share has a search of its own.
+    assert {
+        (number, tuple(c.settings("finetune").train_share for c in tried))
+        for (number, _), tried in experiment.grids.items()
+    } == {(0, (0.25, 0.25)), (1, (1.0, 1.0)), (2, (0.25, 0.25)), (3, (1.0, 1.0))}
+    assert experiment.vary == ("context",)  # settings need no freeing
+
+
+def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path: Path) -> None:
+    text = (
+        "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
+        "[grid.features]\nepochs = [5, 6]\n"
+    )
+
+    def epochs(experiment: Experiment, table: str) -> list[int]:
+        return [c.settings(table).epochs for c in experiment.configurations]
+
+    path = written(tmp_path, text)
+    steps = read_experiment(path)
+    assert epochs(steps, "features") == [50, 17, 5]
+    default = defaults("full").epochs
+    assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
+    assert [c.settings("features").epochs for c in steps.grids[0, "features"]] == [50, 60]
+    assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
+
+
+def test_each_single_layer(tmp_path: Path) -> None:
+    experiment = read_experiment(written(tmp_path, '[features]\nlayers = ["each", "layer:2"]\n'))
+    features = experiment.configurations[0].features
+    assert features is not None
+    assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
+
+
+def test_the_papers_values_are_in_the_papers_file() -> None:
+    """Devlin et al. 2019, section 5.3 and appendix A.3."""
+    experiment = read_experiment(ROOT / "experiments" / "bert-table7.toml")
+    (paper,) = experiment.configurations
+    assert (paper.model, paper.context) == ("bert-base-cased", "document")
+    assert paper.seeds == [1, 2, 3, 4, 5]
+    settings = paper.settings("finetune")
+    assert (settings.warmup, settings.weight_decay, settings.bias_correction) == (0.1, 0.01, False)
+    tried = [c.settings("finetune") for c in experiment.grids[0, "finetune"]]
+    assert {s.batch_size for s in tried} == {16, 32}
+    assert {s.learning_rate for s in tried} == {5e-5, 3e-5, 2e-5}
+    assert {s.epochs for s in tried} == {2, 3, 4}
+    assert len(tried) == 18
+    features = paper.settings("features")
+    assert (features.body, features.lstm_size, features.lstm_layers) == ("bilstm", 768, 2)

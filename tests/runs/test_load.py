@@ -1,0 +1,210 @@
+"""A finished run loaded again gives exactly what it gave, whatever it was; or is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.features.store import FeatureStore
+from featbert.runs.load import check_usable, find_run, load_run
+from featbert.runs.run import Run
+from tests.runs.finished_runs import learned_run, write_corpus
+
+
+def corpus_of(run: Run) -> Corpus:
+    return load_corpus(run.record.signature.source, **run.record.reading)
+
+
+def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
+    """Answers of dev and test equal the run's files; vectors equal its store's, to the bit."""
+    loaded = load_run(run, device="cpu")
+    assert not loaded.model.training
+    corpus = corpus_of(run)
+    for split in ("dev", "test"):
+        kept = run.predictions(split)
+        assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
+        inputs = loaded.inputs(corpus[split].sentences)
+        assert loaded.answers(inputs) == kept.predicted
+        tags, probabilities = loaded.probable_answers(inputs)
+        assert tags == kept.predicted
+        assert [len(row) for row in probabilities] == [len(row) for row in tags]
+        if run.record.tuning == "none":
+            (path,) = (folder / "cache").glob("*.h5")
+            store = FeatureStore(path)
+            assert loaded.answers(loaded.stored(store, split)) == kept.predicted
+            expected = torch.from_numpy(store.read(split, loaded.usable.combination.indices))
+            assert inputs.states.dtype == expected.dtype
+            assert torch.equal(inputs.states, expected)
+
+
+STORED = [
+    {"context": "sentence", "casing": "original", "tag_scheme": "bio", "layers": "weighted_all"},
+    {"context": "sentence", "casing": "truecased", "tag_scheme": "iob1", "pooling": "mean"},
+    {"context": "document", "casing": "original", "tag_scheme": "iob1", "layers": "concat:2,0"},
+    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "dtype": "float32"},
+    {"precision": "bf16", "pooling": "last"},
+]
+TUNED = [
+    {"context": "sentence", "casing": "original", "tag_scheme": "bio"},
+    {"context": "sentence", "casing": "truecased", "tag_scheme": "iob1", "pooling": "mean"},
+    {"context": "document", "casing": "original", "tag_scheme": "iob1", "precision": "bf16"},
+    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "pooling": "last"},
+]
+
+
+@pytest.mark.parametrize(
+    ("tuning", "how"),
+    [*(("none", how) for how in STORED), *(("full", how) for how in TUNED)],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
+)
+def test_a_run_gives_what_it_gave(
+    tmp_path: Path, small_bert: Path, tuning: str, how: dict[str, str]
+) -> None:
+    run = learned_run(tuning, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
+    assert_gives_what_it_gave(run, tmp_path)
+
+
+def test_several_blocks_are_those_of_the_store(
+    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from featbert.features import block_states
+
+    monkeypatch.setattr(block_states, "BLOCK_WORDS", 11)
+    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    assert_gives_what_it_gave(run, tmp_path)
+
+
+@pytest.mark.parametrize("tuning", ["none", "full"])
+def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tuning: str) -> None:
+    """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
+    loaded = load_run(both[tuning], device="cpu")
+    sentences = corpus_of(both[tuning])["test"].sentences
+    _, found = loaded.probable_answers(loaded.inputs(sentences))
+    for sentence, row in zip(sentences, found, strict=True):
+        inputs = loaded.inputs([sentence])
+        lengths = np.array([len(sentence.words)])
+        with torch.no_grad():
+            vectors = loaded.model.vectors(inputs.batch(np.array([0])), lengths).double().numpy()
+        weight, bias = (p.detach().double().numpy() for p in loaded.model.output.parameters())
+        logits = vectors @ weight.T + bias
+        shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        np.testing.assert_allclose(row, shares.max(1), atol=1e-4)
+
+
+def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:
+    with pytest.raises(kind) as caught:
+        load_run(run, device="cpu")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut to 0", "cut to 400", "last byte", "shape", "none"])
+def test_weights_that_are_not_those_that_were_scored(run: Run, damage: str) -> None:
+    """The last byte: another value, or another seed's weights, are readable but not the run's."""
+    path = run.folder / "weights.safetensors"
+    data, weights = path.read_bytes(), load_file(path)
+    name = max(n for n in weights if n.startswith("output."))
+    if damage == "gone":
+        path.unlink()
+        assert str(path) in refusal(run, MissingError)
+        return
+    if damage.startswith("cut"):
+        path.write_bytes(data[: int(damage.split()[-1])])
+    elif damage == "last byte":
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    elif damage == "shape":
+        save_file(weights | {name: weights[name][:-1].clone()}, path)
+    else:
+        del weights[name]
+        save_file(weights, path)
+    message = refusal(run)
+    assert str(path) in message
+    assert (name in message) == (damage in ("shape", "none"))
+
+
+def test_a_changed_encoder(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "small-bert" / "config.json"
+    text = config.read_text("utf-8")
+    config.write_text(text + " ", "utf-8")
+    assert run.record.signature.encoder_files[:12] in refusal(run)
+    config.write_text(text, "utf-8")
+    weights = tmp_path / "small-bert" / "model.safetensors"
+    tensors = load_file(weights)
+    tensors["embeddings.LayerNorm.bias"] += 1
+    save_file(tensors, weights)
+    message = refusal(run)
+    assert run.record.signature.encoder_weights[:12] in message
+    assert str(tmp_path / "small-bert") in message
+
+
+def test_an_encoder_that_was_moved(run: Run, tmp_path: Path) -> None:
+    there = (tmp_path / "small-bert").rename(tmp_path / "moved")
+    assert "--model" in refusal(run, MissingError)
+    loaded = load_run(run, device="cpu", model=str(there))
+    inputs = loaded.inputs(corpus_of(run)["test"].sentences)
+    assert loaded.answers(inputs) == run.predictions("test").predicted
+
+
+def test_a_training_text_that_is_gone_or_changed(run: Run, tmp_path: Path) -> None:
+    """Its words say how capitals are read; its tags play no part."""
+    path = tmp_path / "mine" / "train.conll"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("B-PER", "B-LOC"), "utf-8")
+    load_run(run, device="cpu")
+    path.write_text(text.replace("Chelsea", "CHELSEA"), "utf-8")
+    assert str(tmp_path / "mine") in refusal(run)
+    path.unlink()
+    assert str(tmp_path / "mine") in refusal(run)
+    shutil.rmtree(tmp_path / "mine")
+    assert str(tmp_path / "mine") in refusal(run, MissingError)
+
+
+def test_records_that_cannot_be_used(run: Run) -> None:
+    def with_record(**changes: object) -> Run:
+        return Run(run.folder, dataclasses.replace(run.record, **changes))
+
+    assert "labels" in refusal(with_record(labels=[]))
+    settings = run.record.settings
+    assert "'much'" in refusal(with_record(settings=settings | {"dropout": "much"}))
+    assert "what_came_later" in refusal(with_record(settings=settings | {"what_came_later": 1}))
+    refusal(with_record(signature=dataclasses.replace(run.record.signature, source="")))
+    fp16 = dataclasses.replace(run.record.signature, encoder_precision="fp16")
+    assert "fp16" in refusal(with_record(signature=fp16))
+
+
+def test_numbers_that_are_not_finite(run: Run) -> None:
+    loaded = load_run(run, device="cpu")
+    sentences = corpus_of(run)["test"].sentences
+    inputs = loaded.inputs(sentences)
+    with torch.no_grad():
+        for parameter in loaded.model.output.parameters():
+            parameter[0] = float("nan")
+    with pytest.raises(InputError, match=run.name):
+        loaded.probable_answers(inputs)
+    if run.record.tuning == "none":
+        pieces, *_ = loaded.encoder.wordpieces.pieces([["lazy"]])
+        with torch.no_grad():
+            loaded.encoder.model.embeddings.word_embeddings.weight[pieces[0]] = float("inf")
+        with pytest.raises(InputError, match="'Smith jumps over the lazy dog'"):
+            loaded.inputs(sentences)
+
+
+def test_a_run_is_found_by_folder_or_name(both: dict[str, Run]) -> None:
+    run = both["none"]
+    assert find_run(run.name, run.folder.parent).record == run.record
+    assert find_run(str(run.folder), "elsewhere").record == run.record
+    for name, where in ((run.name[:-1], run.folder.parent), (str(run.folder.parent), "elsewhere")):
+        with pytest.raises(MissingError, match=both["full"].name[:10]):
+            find_run(name, where)
+    with pytest.raises(MissingError, match="''"):
+        find_run("", run.folder.parent)
+    assert check_usable(both["full"]).classes == ("LOC", "MISC", "ORG", "PER")

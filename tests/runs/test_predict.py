@@ -1,0 +1,227 @@
+"""Tagging a stream: the same words, in order, block by block, as the run would tag them."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.data.conll import read_conll
+from featbert.data.jsonl import read_jsonl
+from featbert.data.load import load_corpus
+from featbert.data.streaming import Piece, read_pieces
+from featbert.data.tags import spans
+from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.predict import Entity, TaggedPiece, cut_blocks, predict_stream, rows_of
+from featbert.runs.run import Run
+from tests.runs.finished_runs import learned_run, write_corpus
+
+
+@pytest.fixture(scope="module", params=["none", "full"])
+def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
+    return load_run(both[request.param], device="cpu")
+
+
+def read(text: str, kind: str) -> Iterator[Piece]:
+    return read_pieces(io.BytesIO(text.encode()), kind, name="input")
+
+
+def test_files_of_the_run_come_out_as_they_were_tagged(loaded: LoadedRun) -> None:
+    """In small blocks: documents and words as in the file, tags as in the run's test.conll."""
+    record = loaded.usable.record
+    source = Path(record.signature.source) / "test.conll"
+    kept = loaded.usable.run.predictions("test")
+    for block_words in (1, 20, 4096):
+        found = list(
+            predict_stream(
+                loaded, read(source.read_text("utf-8"), "conll"), block_words=block_words
+            )
+        )
+        assert [list(t.piece.words) for t in found] == kept.words
+        assert [list(t.tags) for t in found] == kept.predicted
+
+
+def test_conll_and_jsonl_read_back_with_words_tags_and_documents(
+    loaded: LoadedRun, tmp_path: Path
+) -> None:
+    source = Path(loaded.usable.record.signature.source) / "test.conll"
+    expected = [(s.words, s.document) for s in read_conll(source).sentences]
+    tagged = list(predict_stream(loaded, read(source.read_text("utf-8"), "conll")))
+    for form, reader in (("conll", read_conll), ("jsonl", read_jsonl)):
+        path = tmp_path / f"out.{form}"
+        path.write_text("".join(rows_of(tagged, form)), "utf-8")
+        back = reader(path).sentences
+        assert [(s.words, s.document) for s in back] == expected
+        assert [s.tags for s in back] == [t.tags for t in tagged]
+
+
+TEXT = 'Jordan Smith\'s "Chelsea".\r\n\n \u00a0\nHamilton is near 👩‍👩‍👧 Washington'
+
+
+def test_raw_text_line_by_line(loaded: LoadedRun) -> None:
+    lines = ['Jordan Smith\'s "Chelsea".', "", " \u00a0", "Hamilton is near 👩‍👩‍👧 Washington"]
+    rows = [json.loads(row) for row in rows_of(predict_stream(loaded, read(TEXT, "text")), "jsonl")]
+    assert [row["text"] for row in rows] == lines
+    for line, row in zip(lines, rows, strict=True):
+        assert row["tokens"] == [line[a:b] for a, b in row["offsets"]]
+        assert len(row["tokens"]) == len(row["tags"]) == len(row["probabilities"])
+        assert "document" not in row
+        assert [(e["type"], e["start"], e["end"]) for e in row["entities"]] == spans(row["tags"])
+        for entity in row["entities"]:
+            assert entity["text"] == line[entity["start_char"] : entity["end_char"]]
+            words = row["probabilities"][entity["start"] : entity["end"]]
+            assert entity["probability"] == pytest.approx(math.prod(words), abs=1e-5)
+    assert rows[1]["tokens"] == rows[2]["tokens"] == []
+    conll = "".join(rows_of(predict_stream(loaded, read(TEXT, "text")), "conll"))
+    # The k-th line of the input comes before the k-th blank line.
+    words = [[line.split("\t")[0] for line in p.split("\n") if line] for p in conll_rows(conll)]
+    assert words == [row["tokens"] for row in rows]
+
+
+def conll_rows(text: str) -> list[str]:
+    """What comes before each blank line."""
+    rows: list[str] = []
+    row = ""
+    for line in text.split("\n")[:-1]:
+        if line:
+            row += line + "\n"
+        else:
+            rows.append(row)
+            row = ""
+    assert not row
+    return rows
+
+
+def test_tokenised_input_has_no_places(loaded: LoadedRun) -> None:
+    text = '{"tokens": ["Jordan", "Smith", "New York"], "document": "x"}\n'
+    (row,) = (json.loads(r) for r in rows_of(predict_stream(loaded, read(text, "jsonl")), "jsonl"))
+    assert row["tokens"] == ["Jordan", "Smith", "New York"]
+    assert row["document"] == 0
+    assert not {"text", "offsets"} & set(row)
+    for entity in row["entities"]:
+        assert entity["text"] == " ".join(row["tokens"][entity["start"] : entity["end"]])
+        assert "start_char" not in entity
+    (line,) = rows_of(predict_stream(loaded, read(text, "jsonl")), "conll")
+    assert line.startswith("-DOCSTART-\tO\n\nJordan\t")
+    assert [x.split("\t")[0] for x in line.split("\n")[2:-2]] == row["tokens"]
+
+
+def test_a_stream_is_tagged_block_by_block(
+    loaded: LoadedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At no time has more been read than the block of what comes out next."""
+    taken = 0
+
+    def endless() -> Iterator[Piece]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield Piece(("Jordan", "Smith", "of", "Chelsea"), None)
+
+    sizes = []
+    inputs = LoadedRun.inputs
+    monkeypatch.setattr(
+        LoadedRun, "inputs", lambda self, s: sizes.append(len(s)) or inputs(self, s)
+    )
+    stream = predict_stream(loaded, endless(), block_words=40)
+    for given_back in range(1, 36):
+        assert next(stream).piece.words[0] == "Jordan"
+        assert taken == 10 * math.ceil(given_back / 10)
+    assert sizes == [10, 10, 10, 10]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans())), st.integers(1, 12), st.booleans())
+def test_blocks(sizes: list[tuple[int, bool]], block_words: int, by_document: bool) -> None:
+    document = 0
+    pieces = []
+    for n_words, new in sizes:
+        document += new
+        pieces.append(Piece(("w",) * n_words, document))
+    blocks = list(cut_blocks(pieces, block_words, by_document=by_document))
+    assert [p for block in blocks for p in block] == pieces
+    assert all(blocks)
+    units = []  # of each block: the words of its units, pieces or documents
+    for block in blocks:
+        rows = []
+        for i, piece in enumerate(block):
+            if i and by_document and piece.document == block[i - 1].document:
+                rows[-1] += max(1, len(piece.words))
+            else:
+                rows.append(max(1, len(piece.words)))
+        units.append(rows)
+    for rows in units:
+        assert sum(rows[:-1]) < block_words  # it ended as soon as it was full
+    assert all(sum(rows) >= block_words for rows in units[:-1])
+    if by_document:
+        edges = [(a[-1].document, b[0].document) for a, b in pairwise(blocks)]
+        assert all(left != right for left, right in edges)
+
+
+@pytest.mark.parametrize("tuning", ["none", "full"])
+def test_whole_documents(tmp_path: Path, small_bert: Path, tuning: str) -> None:
+    """In document context blank lines part documents, which are read whole whatever the block."""
+    corpus = write_corpus(tmp_path / "mine")
+    run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")
+    loaded = load_run(run, device="cpu")
+    kept = run.predictions("test")
+    text = ""
+    document = 0
+    for sentence in load_corpus(corpus)["test"]:
+        text += "\n" * (sentence.document != document) + " ".join(sentence.words) + "\n"
+        document = sentence.document
+    for block_words in (1, 4096):
+        found = [
+            t for t in predict_stream(loaded, read(text, "text"), block_words=block_words) if t.tags
+        ]
+        assert [list(t.piece.words) for t in found] == kept.words
+        assert [list(t.tags) for t in found] == kept.predicted
+    # Parted otherwise, words see another context: the probabilities tell.
+    alone = list(predict_stream(loaded, read(text.replace("\n", "\n\n"), "text")))
+    assert [t.probabilities for t in alone if t.tags] != [t.probabilities for t in found]
+    unmarked = list(predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll")))
+    assert [t.piece.words for t in unmarked] == [("Rome",), ("Oslo",)]
+    assert [t.piece.document for t in unmarked] == [None, None]
+
+
+def test_nothing_in_nothing_out(loaded: LoadedRun) -> None:
+    assert list(predict_stream(loaded, [])) == []
+    assert [t.tags for t in predict_stream(loaded, read("\n\n", "text"))] == [(), ()]
+
+
+def test_entities_of_a_line() -> None:
+    """Places in words and in characters; the probability is the product over the words."""
+    line = "  Jordan Smith's in Paris"
+    offsets = ((2, 8), (9, 14), (14, 16), (17, 19), (20, 25))
+    piece = Piece(tuple(line[a:b] for a, b in offsets), 0, line, offsets)
+    tags = ("B-PER", "I-PER", "O", "I-LOC", "B-LOC")  # an ill-formed one begins an entity too
+    entities = (Entity("PER", 0, 2, 0.125), Entity("LOC", 3, 4, 0.75), Entity("LOC", 4, 5, 1 / 3))
+    tagged = TaggedPiece(piece, tags, (0.5, 0.25, 1.0, 0.75, 1 / 3), entities)
+    (row,) = (json.loads(text) for text in rows_of([tagged], "jsonl"))
+    keys = ("type", "start", "end", "start_char", "end_char", "text", "probability")
+    assert [tuple(entity[key] for key in keys) for entity in row["entities"]] == [
+        ("PER", 0, 2, 2, 14, "Jordan Smith", 0.125),
+        ("LOC", 3, 4, 17, 19, "in", 0.75),
+        ("LOC", 4, 5, 20, 25, "Paris", 0.333333),
+    ]
+    assert row["tags"] == list(tags)
+    assert list(row) == ["text", "tokens", "offsets", "tags", "entities", "probabilities"]
+
+
+def test_a_number_that_is_none_is_not_rows_of() -> None:
+    tagged = TaggedPiece(Piece(("a",), None), ("O",), (math.nan,), ())
+    with pytest.raises(ValueError, match=r"nan|float"):
+        list(rows_of([tagged], "jsonl"))
+
+
+def test_a_word_that_begins_like_a_byte_order_mark_reads_back(tmp_path: Path) -> None:
+    tagged = TaggedPiece(Piece(("\ufeffEU",), None), ("O",), (1.0,), ())
+    path = tmp_path / "x.conll"
+    path.write_text("".join(rows_of([tagged, tagged], "conll")), "utf-8")
+    assert [s.words for s in read_conll(path).sentences] == [("\ufeffEU",)] * 2

@@ -1,0 +1,383 @@
+"""Several processes: runs side by side, deaths, interruptions, and work that another one does."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from featbert.analysis.outcome import run_experiment
+from featbert.errors import BusyError, FeatbertError
+from featbert.io import is_locked
+from featbert.progress import heard_by
+from featbert.runs import schedule, train
+from featbert.runs.folder import lock_path, owned
+from featbert.runs.run import find_runs
+from tests.processes import ROOT
+from tests.runs.experiments import SMALL, Lab
+from tests.workspace import Workspace, error_of
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from featbert.runs.folder import owned
+with owned(Path(sys.argv[1])):
+    print("owned", flush=True)
+    while not (len(sys.argv) > 2 and Path(sys.argv[2]).exists()):
+        time.sleep(0.02)
+    time.sleep(0.3)
+"""
+WRITER = """
+import sys, time
+from pathlib import Path
+from featbert.features.store.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+print("owned", flush=True)
+while not Path(sys.argv[2]).exists():
+    time.sleep(0.02)
+time.sleep(0.3)
+journal.remove()
+"""
+BOTH = {"seeds": [1, 2], "features": SMALL, "finetune": {"epochs": 1}}
+
+
+def hidden(folder: Path) -> list[str]:
+    return [p.name for p in folder.iterdir() if p.name.startswith(".")]
+
+
+# Runs in processes of their own ------------------------------------------------------------------
+
+
+def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab: Lab) -> None:
+    heard: list[tuple[str, int | None, int]] = []
+
+    @contextmanager
+    def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Any]:
+        count = [done]
+
+        def advance(n: int = 1, note: str = "") -> None:
+            count[0] += n
+
+        yield advance
+        heard.append((what, total, count[0]))
+
+    # A folder in the place of the weights: this run cannot be written.
+    broken = lab.plan(**BOTH).rows[2]
+    (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
+    logs = lab.space.folder / "logs"
+    with heard_by(listen):
+        outcome = lab.carry_out(jobs=2, log_dir=logs, **BOTH)
+    assert list(outcome.failures) == [broken.name]
+    assert "\n" not in outcome.failures[broken.name]
+    assert len(outcome.runs) == 3
+    assert ("trial", 4, 4) in heard
+    trainings = [what for what, _, _ in heard if what.startswith("training ")]
+    assert sorted(trainings) == [
+        f"training {row}, seed {seed}" for row in ("full", "last") for seed in (1, 2)
+    ]
+    assert {run.name for run in outcome.runs} <= {folder.name for folder in logs.iterdir()}
+    assert {run.record.signature.threads for run in outcome.runs} == {
+        max(1, len(os.sched_getaffinity(0)) // 2)
+    }
+    with pytest.raises(FeatbertError, match=broken.name):
+        lab.run(**BOTH)
+    (broken.run.folder / "weights.safetensors" / "x").rmdir()
+    (broken.run.folder / "weights.safetensors").rmdir()
+    comparison = lab.run(**BOTH)  # does only what is missing, in this process
+    again = run_experiment(
+        lab.experiment(**BOTH),
+        cache_dir=lab.space.cache,
+        runs_dir=lab.space.folder / "again",
+    )
+    for row, same in zip(comparison.rows, again.rows, strict=True):
+        found, expected = row.score("test"), same.score("test")
+        assert found is not None
+        assert expected is not None
+        assert found.values == expected.values
+    for run in find_runs(lab.space.runs):
+        weights = (run.folder / "weights.safetensors").read_bytes()
+        other = lab.space.folder / "again" / run.name / "weights.safetensors"
+        assert weights == other.read_bytes()
+    assert hidden(lab.space.runs) == []
+
+
+def test_a_process_that_dies_fails_one_run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[str] = []
+    plain = schedule._Process.__init__
+
+    def killing(self: Any, job: Any, *rest: Any) -> None:
+        plain(self, job, *rest)
+        if not killed:
+            killed.append(job.name)
+            os.kill(self.child.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(schedule._Process, "__init__", killing)
+    outcome = lab.carry_out(jobs=2, seeds=[1, 2, 3], features=SMALL)
+    assert list(outcome.failures) == killed
+    assert "SIGKILL" in outcome.failures[killed[0]]
+    assert len(outcome.runs) == 2
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_processes_of_runs_end_with_the_command(
+    workspace: Workspace, file: Path, by: signal.Signals
+) -> None:
+    """However it ends; and the same command resumes to the numbers of an undisturbed one."""
+    words = [*run_words(workspace, file), "--jobs", 2, "--set", "finetune.epochs=40"]
+    command = started(words)
+    try:
+        runs, children = workspace.runs, []
+        wait_for(lambda: len([*runs.glob("*/checkpoint.safetensors")]) > 1, command)
+        children = psutil.Process(command.pid).children(recursive=True)
+        assert len(children) >= 2
+        command.send_signal(by)
+        _, stderr = command.communicate(timeout=60)
+    finally:
+        command.kill()
+    assert command.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(by, -by), stderr
+    _, alive = psutil.wait_procs(children, timeout=10)
+    for process in alive:
+        process.kill()
+    assert not alive
+    assert find_runs(runs).unfinished
+    assert not find_runs(runs).problems
+
+
+# Two processes on one folder of runs -------------------------------------------------------------
+
+
+@contextmanager
+def second_process(code: str, *words: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the lock when the block begins."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "owned\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def started(words: list[object]) -> subprocess.Popen[str]:
+    """A featbert command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "featbert", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    give_up = time.monotonic() + 120
+    while not holds():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def file(workspace: Workspace) -> Path:
+    path = workspace.folder / "trial.toml"
+    path.write_text(
+        f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\n"
+        'precision = "fp32"\nseeds = [1, 2]\n'
+        '[features]\nlayers = ["last"]\nepochs = 3\nlstm_size = 8\n[finetune]\nepochs = 2\n',
+        "utf-8",
+    )
+    return path
+
+
+def run_words(workspace: Workspace, file: Path) -> list[object]:
+    return ["run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs]
+
+
+def planned(workspace: Workspace, file: Path) -> tuple[list[str], Path]:
+    """Names of an experiment's runs, those that tune the encoder last, and its store."""
+    text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
+    names = re.findall(r"to train +(\S+--seed\S+)", text)
+    (store,) = re.findall(r"(\S+\.h5)", text)
+    return sorted(names, key=lambda name: ("--full--" in name, name)), Path(store)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the runs that are trained in this process, in order."""
+    names: list[str] = []
+    plain = train._Training.run
+
+    def counting(self: Any) -> Any:
+        names.append(self.plan.name)
+        return plain(self)
+
+    monkeypatch.setattr(train._Training, "run", counting)
+    return names
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "one"
+    with second_process(OWNER, folder) as other:
+        assert is_locked(lock_path(folder))
+        named = rf"{other.pid}.*{re.escape(socket.gethostname())}"
+        with pytest.raises(BusyError, match=named), owned(folder):
+            pass
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        assert lock_path(folder).exists()
+        assert not is_locked(lock_path(folder))
+        with owned(folder):
+            assert str(os.getpid()) in lock_path(folder).read_text()
+    assert not lock_path(folder).exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(FeatbertError, match="file"), owned(tmp_path / "file" / "one"):
+        pass
+
+
+def test_a_lock_that_was_removed_meanwhile_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening the file and locking it, its owner may have ended and removed it."""
+    real, removed = fcntl.flock, []
+
+    def flock(file: Any, how: int) -> None:
+        if not removed:
+            removed.append(lock_path(tmp_path / "one"))
+            removed[0].unlink()
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with owned(tmp_path / "one"):
+        assert removed[0].exists()
+        assert is_locked(removed[0])
+
+
+def test_a_single_run_names_the_process_that_trains_it(
+    workspace: Workspace, trained: list[str]
+) -> None:
+    other = Workspace(workspace.folder / "other", workspace.corpus, workspace.model)
+    assert other.finetune("--quiet").exit_code == 0
+    (run,) = find_runs(other.runs)
+    with second_process(OWNER, workspace.runs / run.name) as owner:
+        message = error_of(workspace.finetune("--quiet"))
+        assert run.name in message
+        assert str(owner.pid) in message
+        assert find_runs(workspace.runs).runs == ()
+        # Another seed is another run.
+        assert workspace.finetune("--quiet", "--seeds", "2").exit_code == 0
+    assert workspace.finetune("--quiet").exit_code == 0
+    assert hidden(workspace.runs) == []
+    again = next(r for r in find_runs(workspace.runs) if r.name == run.name)
+    assert again.record.scores == run.record.scores
+    # A lock that a kill left next to a finished run is removed.
+    lock_path(again.folder).write_text("process 1 on elsewhere\n")
+    assert workspace.finetune("--quiet").exit_code == 0
+    assert hidden(workspace.runs) == []
+    assert len(trained) == 3
+
+
+def test_a_run_of_another_process_is_awaited_at_the_end(
+    workspace: Workspace, file: Path, trained: list[str]
+) -> None:
+    names, _ = planned(workspace, file)
+    last = workspace.runs / names[-1] / "record.json"
+    with second_process(OWNER, workspace.runs / names[0], last):
+        done = workspace.call(*run_words(workspace, file))
+    assert done.exit_code == 0, done.output
+    # It ended without finishing the run, so the run was trained here in the end.
+    assert (sorted(trained), trained[-1]) == (sorted(names), names[0])
+    assert {run.name for run in find_runs(workspace.runs)} == set(names)
+    assert hidden(workspace.runs) == []
+
+
+def test_a_store_of_another_process_is_awaited(
+    workspace: Workspace, file: Path, trained: list[str]
+) -> None:
+    names, store = planned(workspace, file)
+    store.parent.mkdir()
+    with second_process(WRITER, store, workspace.runs / names[-1] / "record.json"):
+        done = workspace.call(*run_words(workspace, file))
+    assert done.exit_code == 0, done.output
+    assert set(trained[:2]) == set(names[2:])  # first those that read no store
+    assert {run.name for run in find_runs(workspace.runs)} == set(names)
+
+
+def test_an_encoder_that_another_process_adapts_is_awaited(
+    workspace: Workspace, file: Path, trained: list[str]
+) -> None:
+    file.write_text(
+        f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\n"
+        "[finetune]\nepochs = 1\n"
+        "[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n",
+        "utf-8",
+    )
+    text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
+    (folder,) = re.findall(r"adapt +to train +(\S+)", text)
+    (plain,) = re.findall(r"run +to train +(\S+)", text)
+    with second_process(OWNER, folder, workspace.runs / plain / "record.json"):
+        done = workspace.call(*run_words(workspace, file))
+    assert done.exit_code == 0, done.output
+    # Its owner ended without an encoder, so that it was trained here, after what could be before.
+    assert (len(trained), trained[0]) == (2, plain)
+    assert (Path(folder) / "adaptation.json").is_file()
+    assert len(find_runs(workspace.runs).runs) == 2
+    assert hidden(Path(folder).parent) == hidden(workspace.runs) == []
+
+
+def test_two_commands_share_the_work_of_one_experiment(
+    workspace: Workspace, file: Path, trained: list[str]
+) -> None:
+    words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
+    other = started(words)
+    try:
+        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.safetensors")), other)
+        done = workspace.call(*words)
+        stdout, stderr = other.communicate(timeout=120)
+    finally:
+        other.kill()
+        other.wait()
+    assert done.exit_code == other.returncode == 0, done.output + stderr
+    assert done.stdout == stdout
+    assert 0 < len(trained) < 4
+    assert hidden(workspace.runs) == []
+    assert len(find_runs(workspace.runs).runs) == 4
+
+
+def test_an_interrupted_experiment_resumes(
+    workspace: Workspace, file: Path, monkeypatch: pytest.MonkeyPatch, trained: list[str]
+) -> None:
+    written: list[str] = []
+    write_record = train.write_record
+
+    def interrupted(folder: Path, record: Any) -> None:
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(folder.name)
+        write_record(folder, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "write_record", interrupted)
+        assert workspace.call(*run_words(workspace, file)).exit_code == 130
+    found = find_runs(workspace.runs)
+    assert (len(found.runs), len(found.unfinished)) == (2, 1)
+    trained.clear()
+    assert workspace.call(*run_words(workspace, file)).exit_code == 0
+    assert not set(trained) & set(written)
+    found = find_runs(workspace.runs)
+    assert (len(found.runs), len(found.unfinished), len(trained)) == (4, 0, 2)

