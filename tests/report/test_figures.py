@@ -236,6 +236,8 @@ def test_each_kind_is_drawn_with_texts_that_can_be_read(kind, width):
         SHOWN[kind](), "published-devlin-table" if kind == "published" else kind, width=width
     )
     check_readable(figure)
+    title = figure.get_label().lower()
+    assert title.startswith("dev entity f1") or kind in ("mix", "published", "training")
     assert figure.get_figwidth() in ([width] if width else [COLUMN_WIDTH, FULL_WIDTH])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from featbert.report.figures.lines import HEIGHT, draw_lines, line_keys, lines_of, spread_note
+from featbert.encoders.tunings import TUNINGS
+from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
@@ -13,15 +14,12 @@ from featbert.report.figures.style import (
     header,
     key,
     looks,
-    new_figure,
     wrapped,
 )
 from featbert.report.figures.values import (
     about,
     line_names,
     num_layers,
-    reads_features,
-    score,
     score_name,
 )
 
@@ -42,8 +40,8 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
 
     Single layers of features are left out: they have a figure of their own.
     """
-    scored = [(row, found) for row in comparison.rows if (found := score(row, split))]
-    tuned = [(row, found) for row, found in scored if "freeze_to" in row.settings]
+    scored = [(row, found) for row in comparison.rows if (found := row.score(split))]
+    tuned = [(row, found) for row, found in scored if _can_freeze(row)]
     steps = sorted({_frozen(row) for row, _ in tuned})
     if len(steps) < 3:
         return None
@@ -55,25 +53,27 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     levels = [
         (row.label, found.mean)
         for row, found in scored
-        if reads_features(row) and not (row.layers or "").startswith("layer:")
+        if row.frozen and not (row.layers or "").startswith("layer:")
     ]
-    drawn = new_figure(width or COLUMN_WIDTH, HEIGHT)
-    axes = drawn.subplots()
-    draw_lines(axes, lines, levels=[mean for _, mean in levels])
+    label = score_name(comparison, split)
+    drawn, axes = line_figure(lines, label, width, levels=[mean for _, mean in levels])
     keys = line_keys(lines) or [key("fine-tuning", lines[0].look, linestyle="-")]
     used = {line.look for line in lines}
     others = itertools.filterfalse(used.__contains__, looks())
-    for (label, mean), look in zip(levels, others, strict=False):
+    for (name, mean), look in zip(levels, others, strict=False):
         style: dict[str, Any] = {"color": look.color, "linestyle": DASHED, "linewidth": 0.9}
         axes.axhline(100 * mean, zorder=1, **style)
-        keys.append(key(wrapped(label, COLUMN_WIDTH - 0.4), **style))
+        keys.append(key(wrapped(name, COLUMN_WIDTH - 0.4), **style))
     whole = {_frozen(row) for row, _ in tuned if _frozen(row) == num_layers(row)}
     axes.set_xticks(range(len(steps)), [_step(step, whole) for step in steps])
     axes.set(xlim=(-0.35, len(steps) - 0.65), xlabel="frozen up to layer")
-    axes.set_ylabel(f"{score_name(comparison, split)} (%)")
-    title = f"{score_name(comparison, split)} by how much of the encoder is frozen"
+    title = f"{label} by how much of the encoder is frozen"
     note = about(comparison, spread_note(lines), "dashed: frozen features" if levels else "")
     return header(drawn, title, note, keys)
+
+
+def _can_freeze(row: Row) -> bool:
+    return row.tuning in TUNINGS and "freeze_to" in TUNINGS[row.tuning].settings
 
 
 def _frozen(row: Row) -> int:

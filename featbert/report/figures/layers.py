@@ -6,16 +6,15 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from featbert.report.figures.lines import (
-    HEIGHT,
-    draw_lines,
     layer_ticks,
+    line_figure,
     line_keys,
     lines_of,
     spread_note,
 )
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, header, new_figure
-from featbert.report.figures.values import about, line_names, num_layers, score, score_name
+from featbert.report.figures.style import header
+from featbert.report.figures.values import about, line_names, num_layers, score_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Drawn where three layers are next to each other: a line across gaps would claim too much."""
     rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
-    rows = [row for row in rows if score(row, split)]
+    rows = [row for row in rows if row.score(split)]
     if _longest({_layer(row) for row in rows}) < 3:
         return None
     names = line_names(rows, (), "features")
@@ -42,16 +41,14 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
         known = best.get((name, _layer(row)))
         if known is None or len(row.runs) > len(known.runs):
             best[name, _layer(row)] = row
-    found = [(name, row, n, score(row, split)) for (name, n), row in best.items()]
+    found = [(name, row, n, row.score(split)) for (name, n), row in best.items()]
     lines = lines_of((name, row.tuning, n, one) for name, row, n, one in found if one)
-    drawn = new_figure(width or COLUMN_WIDTH, HEIGHT)
-    axes = drawn.subplots()
-    draw_lines(axes, lines)
+    label = score_name(comparison, split)
+    drawn, axes = line_figure(lines, label, width)
     deepest = max(num_layers(row) for row in rows)
     layer_ticks(axes, range(deepest + 1))
     axes.set(xlim=(-0.5, deepest + 0.5), xlabel="layer (emb.: the embeddings)")
-    axes.set_ylabel(f"{score_name(comparison, split)} (%)")
-    title = f"{score_name(comparison, split)} by single layer of frozen features"
+    title = f"{label} by single layer of frozen features"
     return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
 
 

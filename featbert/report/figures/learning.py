@@ -7,9 +7,9 @@ import statistics
 from typing import TYPE_CHECKING
 
 from featbert.analysis.curves import LearningPoint, learning_curves
-from featbert.report.figures.lines import HEIGHT, draw_lines, line_keys, lines_of, spread_note
+from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, between, header, new_figure
+from featbert.report.figures.style import COLUMN_WIDTH, between, header
 from featbert.report.figures.values import about, score_name
 from featbert.text import in_percent
 
@@ -36,17 +36,15 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     if not points:
         return None
     lines = lines_of((p.series, p.tuning, p.sentences.mean, p.scores[split]) for p in points)
-    drawn = new_figure(width or COLUMN_WIDTH, HEIGHT + 0.12)
-    axes = drawn.subplots()
+    label = score_name(comparison, split)
+    drawn, axes = line_figure(lines, label, width)
     axes.set_xscale("log")
-    draw_lines(axes, lines)
     ticks = _ticks(points, (width or COLUMN_WIDTH) - 0.7)
     axes.minorticks_off()
     axes.set_xticks([place for place, _ in ticks], [label for _, label in ticks])
     of_share = " (share of train)" if "\n" in ticks[0][1] else ""
     axes.set_xlabel(f"sentences trained on{of_share}")
-    axes.set_ylabel(f"{score_name(comparison, split)} (%)")
-    title = f"{score_name(comparison, split)} by training sentences"
+    title = f"{label} by training sentences"
     return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
 
 

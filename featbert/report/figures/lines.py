@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING
 
 from matplotlib.transforms import ScaledTranslation
 
-from featbert.report.figures.style import COLUMN_WIDTH, Look, key, percent_limits, wrapped
+from featbert.report.figures.style import (
+    COLUMN_WIDTH,
+    Look,
+    key,
+    new_figure,
+    percent_limits,
+    wrapped,
+)
 from featbert.report.figures.values import line_looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     from featbert.analysis.compare import Statistic
 
-HEIGHT = 2.3  # inches
+_HEIGHT = 2.35  # inches
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,17 @@ def lines_of(points: Iterable[tuple[str, str, float, Statistic]]) -> list[Line]:
     ]
 
 
-def draw_lines(axes: Axes, lines: Sequence[Line], *, levels: Sequence[float] = ()) -> None:
+def line_figure(
+    lines: Sequence[Line], label: str, width: float | None, *, levels: Sequence[float] = ()
+) -> tuple[Figure, Axes]:
     """Lines through the means, seeds as dots, a band of one standard deviation; in percent.
 
     Args:
+        label: of the score.
         levels: scores in [0, 1] that the axes must show too.
     """
+    figure = new_figure(width or COLUMN_WIDTH, _HEIGHT)
+    axes = figure.subplots()
     shown = list(levels)
     for line in lines:
         places = [place for place, _ in line.points]
@@ -73,8 +86,9 @@ def draw_lines(axes: Axes, lines: Sequence[Line], *, levels: Sequence[float] = (
         place = axes.transData + beside
         axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=place, zorder=3)
         shown += [*means, *(y / 100 for y in (*ys, *low, *high) if not math.isnan(y))]
-    axes.set_ylim(*percent_limits(shown))
+    axes.set(ylim=percent_limits(shown), ylabel=f"{label} (%)")
     axes.grid(axis="y")
+    return figure, axes
 
 
 def line_keys(lines: Sequence[Line]) -> list[Line2D]:

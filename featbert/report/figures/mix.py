@@ -16,7 +16,7 @@ from featbert.report.figures.style import (
     FULL_WIDTH,
     INK,
     header,
-    new_figure,
+    panels,
     wrapped,
 )
 from featbert.report.figures.values import about
@@ -45,17 +45,12 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
     if not mixes:
         return None
     width = width or (COLUMN_WIDTH if len(mixes) == 1 else FULL_WIDTH)
-    columns = max(1, min(len(mixes), int(width / _NARROWEST)))
-    lines = math.ceil(len(mixes) / columns)
-    drawn = new_figure(width, _HEIGHT * lines)
-    grid = drawn.subplots(lines, columns, squeeze=False)
-    for axes, (row, found) in zip(grid.flat, mixes, strict=False):
+    drawn, panes = panels(len(mixes), width, _NARROWEST, _HEIGHT)
+    for axes, (row, found) in zip(panes, mixes, strict=True):
         _panel(axes, found)
         scale = Statistic.of([one.scale for one in found])
         told = f"{scale.mean:.2f}" + (f" ± {scale.sd:.2f}" if scale.sd is not None else "")
-        axes.set_title(wrapped(f"{row.name} · scale {told}", width / columns - 0.5))
-    for axes in grid.flat[len(mixes) :]:
-        axes.set_axis_off()
+        axes.set_title(wrapped(f"{row.name} · scale {told}", _NARROWEST - 0.5))
     seeds = "dots: seeds, line: ± 1 sd" if any(len(found) > 1 for _, found in mixes) else ""
     note = about(comparison, seeds, "dashed: equal weights, where training begins")
     return header(drawn, "Learned weights of the scalar mix by layer", note)

@@ -20,7 +20,7 @@ from featbert.report.figures.style import (
     between,
     header,
     key,
-    new_figure,
+    panels,
     percent_limits,
     round_numbers,
     wrapped,
@@ -67,15 +67,10 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
     longest = max(len(point.name) for point in points)
     short = len(fronts) == 1 and longest <= 18
     width = width or (COLUMN_WIDTH if short else FULL_WIDTH)
-    columns = max(1, min(len(fronts), int(width / _NARROWEST)))
-    lines = math.ceil(len(fronts) / columns)
-    drawn = new_figure(width, lines * _HEIGHT)
-    grid = drawn.subplots(lines, columns, squeeze=False)
-    for axes, front in zip(grid.flat, fronts, strict=False):
+    drawn, panes = panels(len(fronts), width, _NARROWEST, _HEIGHT)
+    for axes, front in zip(panes, fronts, strict=True):
         _draw(axes, front)
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
-    for axes in grid.flat[len(fronts) :]:
-        axes.set_axis_off()
     keys = tuning_keys(point.tuning for point in points)
     paler = "" if all(point.on_front for point in points) else "; paler: another is cheaper, better"
     keys.append(key(f"Pareto front{paler}", linestyle="-", linewidth=0.9))
@@ -87,7 +82,7 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
         fronts[0].machine or "operations are estimated from shapes",
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
-    _label(drawn, list(zip(grid.flat, fronts, strict=False)))
+    _label(drawn, list(zip(panes, fronts, strict=True)))
     return header(drawn, f"{score_name(comparison, split)} against cost", note, keys)
 
 

@@ -13,7 +13,6 @@ from featbert.report.figures.style import DASHED, FAINT, header, key, width_for
 from featbert.report.figures.values import (
     about,
     baseline_mean,
-    score,
     score_name,
     tuning_keys,
     tuning_look,
@@ -39,7 +38,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     ± 1 standard deviation in all rows: bars of two kinds would not compare.
     """
     rows = comparison.rows
-    scored = {i: found for i, row in enumerate(rows) if (found := score(row, split))}
+    scored = {i: found for i, row in enumerate(rows) if (found := row.score(split))}
     if sum(found.n for found in scored.values()) < 2:
         return None
     several = [found.n for found in scored.values() if found.n > 1]

@@ -146,6 +146,17 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def panels(n: int, width: float, narrowest: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure with n axes in lines, each at least `narrowest` inches wide and `height` high."""
+    lines = math.ceil(n / max(1, int(width / narrowest)))
+    columns = math.ceil(n / lines)
+    figure = new_figure(width, lines * height)
+    axes = [*figure.subplots(lines, columns, squeeze=False).flat]
+    for unused in axes[n:]:
+        unused.set_axis_off()
+    return figure, axes[:n]
+
+
 def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -> Figure:
     """The figure with a title, a note and a legend above its axes; it grows by their height.
 

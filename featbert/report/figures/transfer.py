@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from featbert.report.figures.heat import CELL, draw_cells, scale_of
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import FULL_WIDTH, TEXT, header, new_figure, wrapped
-from featbert.report.figures.values import measure
+from featbert.report.figures.style import FULL_WIDTH, TEXT, header, panels, wrapped
 from featbert.report.units import visible
 
 if TYPE_CHECKING:
@@ -65,29 +63,25 @@ def transfer(
         for name, own in grids.items()
     }
     (first, *_) = (row.trained for grid in grids[""] for row in grid.rows)
-    title = f"{measure(first).name} (%) by language trained on and evaluated on"
+    title = f"{first.task.measure.name} (%) by language trained on and evaluated on"
     return {name: _draw(own, title, width or FULL_WIDTH) for name, own in shown.items() if own}
 
 
 def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
     beside = 0.065 * max(len(label) for g in grids for label in g.trained_on) + 0.2
     widest = beside + _CELL * max(len(g.evaluated_on) for g in grids)
-    lines = math.ceil(len(grids) / max(1, int(width / max(widest, 1.6))))
-    columns = math.ceil(len(grids) / lines)
-    width = max(widest, min(width, columns * _WIDEST))
-    labels = [wrapped(g.label, width / columns - beside, 1.1 * TEXT) for g in grids]
+    across = max(1, min(len(grids), int(width / max(widest, 1.6))))
+    width = max(widest, min(width, across * _WIDEST))
+    labels = [wrapped(g.label, width / across - beside, 1.1 * TEXT) for g in grids]
     upright = max(len(label) for g in grids for label in g.evaluated_on) > 8
     above = 0.14 * max(label.count("\n") + 1 for label in labels) + 0.1
     below = 0.06 * max(len(label) for g in grids for label in g.evaluated_on) if upright else 0.15
-    height = CELL * max(len(g.trained_on) for g in grids) + above + below + 0.2
-    drawn = new_figure(width, lines * height + 0.2)
+    height = CELL * max(len(g.trained_on) for g in grids) + above + below + 0.3
+    drawn, panes = panels(len(grids), width, width / across - 0.01, height)
     scale = scale_of([row for grid in grids for row in grid.means])
-    panels = drawn.subplots(lines, columns, squeeze=False)
-    for axes, grid, label in zip(panels.flat, grids, labels, strict=False):
+    for axes, grid, label in zip(panes, grids, labels, strict=True):
         _panel(axes, grid, scale, upright=upright)
         axes.set_title(label, weight="bold")
-    for axes in panels.flat[len(grids) :]:
-        axes.set_axis_off()
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
     drawn.supxlabel(f"evaluated on ({splits})", size="medium")
     drawn.supylabel("trained on", size="medium")

@@ -1,4 +1,4 @@
-"""What figures read from comparisons and rows: the one place that knows where it is kept."""
+"""What several figures read from comparisons and rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from featbert.report.figures.style import Look, key, looks
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
-    from featbert.analysis.compare import Comparison, Row, Statistic
+    from featbert.analysis.compare import Comparison, Row
     from featbert.runs.run import Run
-    from featbert.tasks.base import Measure
 
 
 def about(comparison: Comparison, *more: str) -> str:
@@ -25,24 +24,9 @@ def about(comparison: Comparison, *more: str) -> str:
     return " · ".join(part for part in (comparison.title, *more) if part)
 
 
-def measure(row: Row) -> Measure:
-    """What chooses the epoch and heads every axis."""
-    return row.task.measure
-
-
 def score_name(comparison: Comparison, split: str) -> str:
     """What is on an axis: `dev entity F1`."""
-    return f"{split} {measure(comparison.rows[0]).name}"
-
-
-def score(row: Row, split: str) -> Statistic | None:
-    """The measure over seeds, in [0, 1]; None where the row was not scored."""
-    return row.score(split)
-
-
-def reads_features(row: Row) -> bool:
-    """Whether the encoder of its runs stayed as it was."""
-    return row.frozen
+    return f"{split} {comparison.task.measure.name}"
 
 
 def tuning_title(name: str) -> str:
@@ -101,7 +85,7 @@ def _shown(row: Row, name: str) -> str:
 
 def baseline_mean(row: Row, split: str) -> float | None:
     """Mean score of the row that this one is compared with, which may be itself."""
-    own = score(row, split)
+    own = row.score(split)
     if own is None:
         return None
     if row.is_baseline:
@@ -112,6 +96,6 @@ def baseline_mean(row: Row, split: str) -> float | None:
 
 def dev_scores(row: Row, run: Run) -> list[float]:
     """The measure on dev by epoch, in percent; no number where dev was not scored."""
-    key = measure(row).key
+    key = row.task.measure.key
     scores = [None if epoch.dev is None else epoch.dev.get(key) for epoch in run.record.history]
     return [math.nan if one is None else 100 * one for one in scores]

@@ -24,7 +24,6 @@ from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.io import cannot_write, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
-from featbert.report.figures.values import reads_features
 from featbert.report.html.browser import browser_json
 from featbert.report.summary import Finding, findings
 from featbert.report.tables import comparison_tables, transfer_tables
@@ -217,7 +216,7 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
     if not any(text.sentences for text in texts):
         return None
-    best = best_by_dev([row for row in comparison.rows if reads_features(row)])
+    best = best_by_dev([row for row in comparison.rows if row.frozen])
     base = None if best is None else baseline_of(best, comparison.rows, "dev")
     names = [None if row is None else row.name for row in (best, base)]
     return Markup(browser_json(texts, *names))
