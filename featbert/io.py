@@ -28,57 +28,41 @@ _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextlib.contextmanager
-def lock(path: Path, what: object, busy: type[FeatbertError] = BusyError) -> Iterator[None]:
-    """Holds the lock file `path` within the block and deletes it afterwards.
+def owning(path: Path, busy: type[FeatbertError] = BusyError) -> Iterator[None]:
+    """Within the block no other process writes the folder or file `path`.
 
-    Args:
-        what: what the lock protects, for the message.
+    Holds the lock file next to it, which is deleted afterwards. The parent folder is made, and
+    removed again where it stays empty.
 
     Raises:
-        BusyError: another process holds it; the message names that process.
+        BusyError: another process holds the lock; the message names it.
         FeatbertError: the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
-    held = FileLock(path, _PATIENCE, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
+    lock = lock_beside(path)
+    made = not lock.parent.exists()
+    held = FileLock(lock, _PATIENCE, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
     try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
         held.acquire()
     except Timeout:
         raise busy(
-            f"{what} is in use by {_holder(path)}; wait until it ends, then run the command again"
+            f"{path} is in use by {_holder(lock)}; wait until it ends, then run the command again"
         ) from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
-            raise FeatbertError(cannot_write(path, error)) from None
+            raise FeatbertError(cannot_write(lock, error)) from None
     try:
         yield
     finally:
-        # Deleted while it is held: filelock never takes the lock of a deleted file.
-        with contextlib.suppress(OSError):
-            path.unlink()
+        with contextlib.suppress(OSError):  # deleted while held: others never lock a deleted file
+            lock.unlink()
         with contextlib.suppress(OSError):
             held.release(force=True)
-
-
-@contextlib.contextmanager
-def owning(folder: Path, busy: type[FeatbertError] = BusyError) -> Iterator[None]:
-    """Within the block no other process writes `folder` (or file); see `lock`.
-
-    The parent folder is made, and removed again where it stays empty.
-    """
-    path = lock_beside(folder)
-    made = not path.parent.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FeatbertError(cannot_write(path, error)) from None
-    try:
-        with lock(path, folder, busy):
-            yield
-    finally:
         if made:
             with contextlib.suppress(OSError):
-                path.parent.rmdir()
+                lock.parent.rmdir()
 
 
 def lock_beside(folder: Path) -> Path:

@@ -20,7 +20,6 @@ from featbert.io import (
     file_hash,
     is_locked,
     json_hash,
-    lock,
     lock_beside,
     owning,
     replacing,
@@ -83,10 +82,10 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works) -> No
     monkeypatch.setattr("fcntl.flock", flock)
     with (
         contextlib.nullcontext() if works else pytest.raises(FeatbertError),
-        lock(tmp_path / "lock", "it"),
+        owning(tmp_path / "one"),
     ):
         pass
-    assert not is_locked(tmp_path / "lock")
+    assert not is_locked(tmp_path / ".one.lock")
 
 
 def test_a_lock_where_nothing_can_be_written(tmp_path: Path) -> None:

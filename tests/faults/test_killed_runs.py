@@ -37,7 +37,7 @@ def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
     words: dict[str, list[object]] = {
         "finetune": [
             *("finetune", "--model", workspace.model, "--data", workspace.corpus),
-            *("--epochs", 16, "--quiet"),
+            *("--epochs", 16, "--precision", "fp32", "--quiet"),
         ],
         "run": ["run", file, "--cache-dir", workspace.cache, "--quiet"],
     }

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.errors import BusyError, InputError, MissingError
-from featbert.features.store import FeatureStore, StoredSplit
+from featbert.features.store import FeatureStore
 from featbert.io import is_locked, lock_beside
-from tests.features.stores import Written, manifest_of
+from tests.features.stores import Written
 
 
 @pytest.fixture
@@ -452,32 +452,3 @@ def test_structure_does_not_change_while_writing(plan, tmp_path):
                 file[f"{split}/layers/01"][:stop], plan.states[split][1, :stop]
             )
     writer.close()
-
-
-IDENTIFYING = {
-    "encoder_weights": "3" * 64,
-    "encoder_files": "3" * 64,
-    "context": "document",
-    "pooling": "mean",
-    "precision": "bf16",
-    "dtype": "float32",
-    "splits": {"train": StoredSplit("4" * 64, 2, 5)},
-}
-DESCRIBING = {
-    "layers": (0,),
-    "token_budget": 1,
-    "block_words": 1,
-    "device": "cuda",
-    "threads": 9,
-    "versions": {},
-    "seconds": 9.0,
-    "source": "elsewhere",
-    "reading": {},
-}
-
-
-@pytest.mark.parametrize("field", [*IDENTIFYING, *DESCRIBING])
-def test_what_names_the_file(field):
-    plain = manifest_of({"train": (2, 5)})
-    other = dataclasses.replace(plain, **{field: (IDENTIFYING | DESCRIBING)[field]})
-    assert (other.file_name != plain.file_name) == (field in IDENTIFYING)
