@@ -43,8 +43,9 @@ def write_html(
         with_breakdowns(with_scorers(with_costs(with_significance(one))), list(one.task.facets))
         for one in comparisons
     ]
-    title = f"{experiment}: features or fine-tuning?" if experiment else "Features or fine-tuning?"
-    page = html_report(told, matrices=matrices, published=published, notes=notes, title=title)
+    page = html_report(
+        told, matrices=matrices, published=published, notes=notes, name=experiment or ""
+    )
     write_report(path, page)
     if not quiet:
         line = f"{path}: {size(path.stat().st_size)}, opens in any browser"

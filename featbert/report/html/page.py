@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from featbert import __version__
 from featbert.analysis.breakdown import judged_texts
 from featbert.analysis.compare import baseline_of, best_by_dev
+from featbert.encoders.tunings import TUNINGS
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.io import cannot_write, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
@@ -106,7 +107,7 @@ def html_report(
     matrices: Sequence[TransferMatrix] = (),
     published: Sequence[PublishedMatrix] = (),
     notes: Sequence[str] = (),
-    title: str = "Features or fine-tuning?",
+    name: str = "",
 ) -> str:
     """The whole page as text.
 
@@ -114,6 +115,7 @@ def html_report(
         comparisons: differences, costs and breakdowns are shown where they have been added.
         matrices: of zero-shot transfer, with `published` ones.
         notes: further lines at the end.
+        name: of the experiment, for the page's title.
     """
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
     crossed = _figures(transfer_figures(matrices, published), "t")
@@ -122,7 +124,7 @@ def html_report(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string(_asset("report.html.j2")).render(
-        title=title,
+        title=_title(comparisons, name),
         sections=[_section(one, number) for number, one in enumerate(comparisons, 1)],
         transfer=transfer_tables(matrices, published) if matrices else [],
         transfer_figures=[drawn for figures in crossed.values() for drawn in figures],
@@ -163,6 +165,14 @@ def check_report_path(path: Path) -> None:
     above = next((p for p in path.absolute().parents if p.exists()), None)
     if above is not None and not above.is_dir():
         raise InputError(f"{above} is a file; the report needs a folder there")
+
+
+def _title(comparisons: Sequence[Comparison], name: str) -> str:
+    """`quickstart: features or fine-tuning?`"""
+    there = {row.tuning for comparison in comparisons for row in comparison.rows}
+    *others, last = [tuning.title for tuning in TUNINGS.values() if tuning.name in there]
+    question = f"{', '.join(others)} or {last}?" if others else last
+    return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
 def _section(comparison: Comparison, number: int) -> Section:

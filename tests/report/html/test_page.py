@@ -214,3 +214,9 @@ def test_a_path_that_no_report_can_be_written_to_is_refused(tmp_path: Path, name
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError):
         write_report(tmp_path / name, "page")
+
+
+def test_the_title_names_the_ways_to_tune_and_the_experiment(page) -> None:
+    assert "<h1>Features or fine-tuning?</h1>" in page
+    tuned = html_report(compare(make_seeds("a", [0.5], layers=None)), name="mine")
+    assert "<h1>mine: fine-tuning</h1>" in tuned
