@@ -1,27 +1,28 @@
-"""A comparison in words: which approach is better here, can it be trusted, what does it cost.
+"""A comparison in words: which way is better here, can it be trusted, what does it cost.
 
-Each sentence says what a number of the tables says and no more. The features row and the fine-tuned
-row were chosen on dev; what is told of them is told of test where there is one.
+Each sentence says what a number of the tables says and no more. The features row and the tuned row
+were chosen on dev; they are compared on the last split that both were scored on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from featbert.analysis.compare import BASELINE, best_by_dev
+from featbert.analysis.compare import BASELINE, Comparison, Row, best_by_dev
+from featbert.analysis.cost import CostRow
 from featbert.analysis.curves import lead_line, leads, learning_points
 from featbert.analysis.resampling import FEWEST
+from featbert.analysis.significance import Difference
+from featbert.encoders.tunings import get_tuning
 from featbert.report import units
 from featbert.report.tables import CLEAR, p_value
-from featbert.runs.grouping import CONDITIONS
+from featbert.runs.grouping import CONDITIONS, EVALUATED
 from featbert.text import counted, in_percent
 
-if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison, Row
-    from featbert.analysis.cost import CostRow
-    from featbert.analysis.significance import Difference
+# The split that epochs and rows are chosen on.
+_DEV = EVALUATED[0]
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,7 @@ class Finding:
     """What a comparison says of one corpus, encoder and context.
 
     Attributes:
-        about: what it is of where the comparison varies something, else ""; rows are called by
-            their labels, which leave that out.
+        about: what it is of where the comparison varies something, else "".
         lines: (topic, sentence) in the order of the three questions.
     """
 
@@ -60,49 +60,43 @@ def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
     if features is None or tuned is None:
         only = features or tuned
         if only is not None:
-            yield "Quality", _alone(only, rows)
-        missing = "on features" if features is None else "of fine-tuning"
-        yield "Missing", f"There are no runs {missing} here, so the two are not side by side."
+            among = " is the best row by dev and" if len(rows) > 1 else ""
+            yield "Quality", f"{only.label}{among} reaches {_score(only, only.splits[-1])}."
+        missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
+        yield "Missing", f"There are no runs {missing} here to compare with."
     else:
-        split = "test" if "test" in features.splits and "test" in tuned.splits else "dev"
+        split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
         yield "Quality", _quality(features, tuned, split)
         yield "Trust", _trust(comparison, features, tuned, split)
         yield "Cost", _cost(comparison, features, tuned)
-        where = _where(comparison, features, tuned, split)
-        if where:
-            yield "Where", where
+        for breakdown in comparison.breakdowns[:1]:
+            yield "Where", _where(comparison, breakdown.facet, features, tuned, split)
     for line in data:
-        yield (
-            "Data",
-            f"{line[0].upper()}{line[1:]}. These are means; the differences say what holds.",
-        )
+        yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
     layers = [] if features is None else _alike(features, rows)
     if len(layers) > 1:
-        yield "Layers", _layers(layers)
-
-
-def _alone(row: Row, rows: Sequence[Row]) -> str:
-    split = "test" if "test" in row.splits else "dev"
-    among = " is the best row by dev and" if len(rows) > 1 else ""
-    return f"{row.label}{among} reaches {_f1(row, split)} {split} F1{_seeds(row)}."
+        ordered = sorted(layers, key=lambda row: row.mean(_DEV))
+        low, high = ordered[0], ordered[-1]
+        yield (
+            "Layers",
+            f"The {len(layers)} rows on features differ by up to "
+            f"{_points(high.mean(_DEV) - low.mean(_DEV))} on {_DEV}, from {low.label} "
+            f"({units.percent(low.mean(_DEV))}) to {high.label} "
+            f"({units.percent(high.mean(_DEV))}).",
+        )
 
 
 def _quality(features: Row, tuned: Row, split: str) -> str:
     difference = tuned.mean(split) - features.mean(split)
-    names = "fine-tuning", "features"
+    ahead, behind = (tuned, features) if difference > 0 else (features, tuned)
+    verdict = f"{ahead.label} is {_points(difference)} ahead of {behind.label}."
     if units.points(difference) == units.points(0.0):
         verdict = "the two are equal."
-    else:
-        ahead, behind = names if difference > 0 else reversed(names)
-        verdict = f"{ahead} is {_points(difference)} ahead of {behind}."
-        if ahead == "features":
-            verdict = f"features are {_points(difference)} ahead of {behind}."
-    chosen = f"the best features row by dev, {features.label}, {_f1(features, split)}"
-    only = " (dev, which also chose the epochs; there is no test)" if split == "dev" else ""
-    part = "" if tuned.train_share == 1 else f"With {in_percent(tuned.train_share)} of train, on"
+    only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
+    part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
     return (
-        f"{part or 'On'} {split}{only}, {tuned.label} reaches {_f1(tuned, split)} F1"
-        f"{_seeds(tuned)}, and {chosen}{_seeds(features)}: {verdict}"
+        f"On {split}{only}{part}, {tuned.label} reaches {_score(tuned, split)}, and the best row "
+        f"on features by dev, {features.label}, {_score(features, split)}: {verdict}"
     )
 
 
@@ -114,70 +108,52 @@ def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
         settings = {n: value for n, value in row.settings.items() if n != "mix_learning_rate"}
         return settings, *(row.signature.get(name) for name in (*CONDITIONS, "splits"))
 
-    return [
-        row for row in rows if row.frozen and "dev" in row.splits and shared(row) == shared(best)
-    ]
+    return [r for r in rows if r.frozen and _DEV in r.splits and shared(r) == shared(best)]
 
 
 def _trust(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
-    said = _trusted(comparison, features, tuned, split)
-    dev = _test_of(comparison, features, tuned, "dev")
-    if split == "dev" or dev is None:
-        return said
-    seeds = ""
-    if dev.over_seeds is not None:
-        low, high = dev.over_seeds.low, dev.over_seeds.high
-        seeds = f" ({units.points(low)} to {units.points(high)} over seeds)"
-    p = _equals(p_value(dev.adjusted))
-    return f"{said} On dev the difference is {units.points(dev.pooled.difference)}{seeds}, p {p}."
-
-
-def _trusted(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
     test = _test_of(comparison, features, tuned, split)
+    dev = _test_of(comparison, features, tuned, _DEV)
     if test is None:
         return (
             "The difference is not tested: predictions of both rows with a common seed are needed."
         )
+    said = _trusted(test)
+    if split == _DEV or dev is None:
+        return said
+    apart, p = units.points(dev.pooled.difference), _equals(p_value(dev.adjusted))
+    return f"{said} On {_DEV} the difference is {apart}, p {p}."
+
+
+def _trusted(test: Difference) -> str:
     over_text = f"p {_equals(p_value(test.adjusted))} after Holm's correction"
     clear_text = test.adjusted < CLEAR
     if test.over_seeds is None:
         seeds = counted(len(test.seeds), "seed says", "seeds say")
-        text = "tells them apart" if clear_text else "does not tell them apart"
+        text = "distinguishes them" if clear_text else "does not distinguish them"
         return (
             f"The text {text} ({over_text}); {seeds} nothing about further seeds, for which at "
             f"least {FEWEST} are needed."
         )
     low, high = test.over_seeds.low, test.over_seeds.high
-    level = f"{100 * test.over_seeds.level:.0f}%"
     over_seeds = (
-        f"{level} interval of the difference to fine-tuning "
+        f"{100 * test.over_seeds.level:.0f}% interval of the difference "
         f"{units.points(low)} to {units.points(high)} points"
     )
     clear_seeds = low > 0 or high < 0
     if clear_text and clear_seeds:
         return f"It holds over seeds ({over_seeds}) and over the text ({over_text})."
     if clear_text:
-        return (
-            f"Over the text it is clear ({over_text}), over seeds it is not ({over_seeds}): "
-            "other seeds may turn it."
-        )
+        return f"It is clear over the text ({over_text}), but not over seeds ({over_seeds})."
     if clear_seeds:
-        return (
-            f"Over seeds it is clear ({over_seeds}), over the text it is not ({over_text}): "
-            "another text may turn it."
-        )
-    return f"Neither seeds ({over_seeds}) nor text ({over_text}) tell the two apart."
+        return f"It is clear over seeds ({over_seeds}), but not over the text ({over_text})."
+    return f"Neither seeds ({over_seeds}) nor text ({over_text}) distinguish the two."
 
 
 def _test_of(comparison: Comparison, features: Row, tuned: Row, split: str) -> Difference | None:
-    return next(
-        (
-            d
-            for d in comparison.differences
-            if (d.row, d.baseline, d.split) == (features.name, tuned.name, split)
-        ),
-        None,
-    )
+    wanted = (features.name, tuned.name, split)
+    found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
+    return next(found, None)
 
 
 def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
@@ -187,71 +163,56 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     said = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
-        f"{units.duration(ours.training_seconds.mean)}{paid}; a fine-tuned run "
+        f"{units.duration(ours.training_seconds.mean)}{paid}; a tuned run "
         f"{units.parameters(theirs.trained_parameters)} in "
-        f"{units.duration(theirs.training_seconds.mean)}"
+        f"{units.duration(theirs.training_seconds.mean)}."
     )
-    if priced is None or priced.against != tuned.name:
-        return f"{said}."
-    return f"{said}. {_break_even(priced)}"
+    same = priced is not None and priced.against == tuned.name
+    return f"{said} {_break_even(priced)}" if priced is not None and same else said
 
 
 def _break_even(cost: CostRow) -> str:
     by_time, by_operations = cost.seconds.cheaper_from, cost.flops.cheaper_from
-    told = {None: "at no number of runs", 1: "from the first run on"}
-    time = told.get(by_time, f"from run {by_time} on")
-    operations = told.get(by_operations, f"from run {by_operations} on")
+    words = {None: "at no number of runs", 1: "from the first run on"}
+    time = words.get(by_time, f"from run {by_time} on")
+    operations = words.get(by_operations, f"from run {by_operations} on")
     if time == operations:
         return f"Features are the cheaper way {time}, by time as by operations."
     return f"By time features are the cheaper way {time}, by operations {operations}."
 
 
-def _where(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
-    """The entity types at which each is ahead most."""
-    by_type = [
-        b
-        for b in comparison.breakdowns
-        if b.facet == "type" and b.split == split and {features.name, tuned.name} <= b.rows.keys()
-    ]
-    if not by_type or len(by_type[0].gold) < 2:
-        return ""
-    found = by_type[0]
-    ahead = {
-        kind: found.rows[features.name][kind].mean - found.rows[tuned.name][kind].mean
-        for kind in found.gold
-    }
+def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split: str) -> str:
+    """The buckets of a facet at which each is ahead most."""
+    names = {features.name, tuned.name}
+    found = next(
+        (
+            b
+            for b in comparison.breakdowns
+            if (b.facet, b.split) == (facet, split) and names <= b.rows.keys() and len(b.gold) > 1
+        ),
+        None,
+    )
+    if found is None:
+        return f"No scores of both rows by {facet}."
+    ours, theirs = found.rows[features.name], found.rows[tuned.name]
+    ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
+    leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
     said = [
-        f"{who} at {kind} by {_points(ahead[kind])} ({found.gold[kind]:,} gold entities)"
-        for who, kind, is_ahead in (
-            ("features", best, ahead[best] > 0),
-            ("fine-tuning", worst, ahead[worst] < 0),
-        )
+        f"{row.label} at {bucket} by {_points(ahead[bucket])} ({found.gold[bucket]:,} in gold)"
+        for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    return f"By entity type on {split}, the widest leads are {' and '.join(said)}." if said else ""
+    return f"By {found.meaning} on {split}, the widest leads are {' and '.join(said) or 'none'}."
 
 
-def _layers(rows: Sequence[Row]) -> str:
-    ordered = sorted(rows, key=lambda row: row.mean("dev"))
-    low, high = ordered[0], ordered[-1]
-    apart = high.mean("dev") - low.mean("dev")
-    return (
-        f"The {len(rows)} rows on features lie {_points(apart)} apart on dev, from {low.label} "
-        f"({_f1(low, 'dev')}) to {high.label} ({_f1(high, 'dev')})."
-    )
-
-
-def _f1(row: Row, split: str) -> str:
-    return units.percent(row.mean(split))
+def _score(row: Row, split: str) -> str:
+    seeds = f"mean of {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
+    return f"{units.percent(row.mean(split))} {row.task.measure.name} ({seeds})"
 
 
 def _points(difference: float) -> str:
     return f"{units.percent(abs(difference))} points"
-
-
-def _seeds(row: Row) -> str:
-    return f" (mean of {len(row.runs)} seeds)" if len(row.runs) > 1 else " (one seed)"
 
 
 def _equals(p: str) -> str:

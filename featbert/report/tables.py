@@ -7,9 +7,8 @@ they cannot disagree. pandas is imported when a table is made.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from featbert.analysis.breakdown import Breakdown, scorer_notes
@@ -49,6 +48,7 @@ class Column:
         second: the frame's column with a second number, such as a standard deviation.
         joint: what is between the two.
         best: places of the rows whose value is marked.
+        instead: texts of cells without a value, by the place of the row.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Column:
     second: str = ""
     joint: str = " ± "
     best: frozenset[int] = frozenset()
+    instead: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Table:
     def select(self) -> tuple[list[Column], list[list[Cell]]]:
         """The columns for people, and their cells by row."""
         columns = [column for column in self.columns if column.head]
-        values = {name: self.frame[name].tolist() for name in self.frame}
+        plain = self.frame.astype(object).where(self.frame.notna(), None)
+        values = {name: plain[name].tolist() for name in plain}
         rows = [
             [self._cell(column, values, place) for column in columns]
             for place in range(len(self.frame))
@@ -100,14 +102,10 @@ class Table:
 
     def _cell(self, column: Column, values: Mapping[str, list[Any]], place: int) -> Cell:
         value = values[column.name][place]
-        text = NONE if _is_none(value) else column.show(value)
-        if column.second and not _is_none(second := values[column.second][place]):
+        text = column.instead.get(place, NONE) if value is None else column.show(value)
+        if column.second and (second := values[column.second][place]) is not None:
             text = f"{text}{column.joint}{column.show(second)}"
         return Cell(visible(text), place in column.best)
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def make_table(
@@ -208,7 +206,7 @@ def check_show(show: Sequence[str], task: Task) -> None:
 
 _COSTS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("trained_parameters", "trained", units.parameters),
-    ("training_seconds", "training", units.duration),
+    ("training_seconds_mean", "training", units.duration),
     ("extraction_seconds", "extraction", units.duration),
     ("text_words_per_second", "words/s", units.rate),
     ("store_bytes", "store", units.size),
@@ -219,54 +217,38 @@ _COSTS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 def scores_table(
     comparison: Comparison, before: str = "", number: int = 1, show: Sequence[str] = ()
 ) -> Table:
-    """Scores, differences to the baseline, and costs of every row."""
-    rows, task, measure = comparison.rows, comparison.task, comparison.task.measure
-    columns = [_names("row", [row.label for row in rows])]
-    for name in ("model", "corpus", "context", "casing", "scorer"):
-        shared = str(getattr(comparison, name, comparison.key.get(name, "")))
-        shown_head = name if name in comparison.varied else ""
-        columns.append(_names(name, [row.varied.get(name, shared) for row in rows], shown_head))
-    columns.append((Column("seeds", "seeds"), [len(row.runs) for row in rows]))
-    for key in task.columns:
-        seen = key == measure.key or key in show
-        short = task.columns[key].removeprefix(f"{task.title} ")
+    """Scores, differences to the baseline, and costs: people see a part of the whole frame."""
+    rows, task = comparison.rows, comparison.task
+    columns = [Column("label", "row", right=False)]
+    columns += [Column(name, name, right=False) for name in comparison.varied]
+    columns.append(Column("seeds", "seeds"))
+    for key in dict.fromkeys([task.measure.key, *show]):
         for split in comparison.splits:
-            best = frozenset(best_of(rows, split, key)) if seen else frozenset()
-            column = score_column(f"{split}_{key}", f"{split} {short}" if seen else "", best)
-            columns.append((column, [_pair(row.score(split, key)) for row in rows]))
-        if key == measure.key:
+            best = frozenset(best_of(rows, split, key))
+            head = f"{split} {task.columns[key]}"
+            name = f"{split}_{key}"
+            columns.append(Column(f"{name}_mean", head, percent, second=f"{name}_sd", best=best))
+        if key == task.measure.key:
             for split in comparison.splits:
-                found = [_difference(row, split) for row in rows]
-                columns.append(
-                    (Column(f"{split}_{key}_difference", f"Δ {split}", _points_or_text), found)
-                )
-    for field, head, show_cost in _COSTS:
-        costs = [getattr(row.cost, field) for row in rows]
-        means = [cost.mean if isinstance(cost, Statistic) else cost for cost in costs]
-        columns.append((Column(field, head, show_cost), means))
+                name = f"{split}_{key}_difference"
+                bases = [i for i, row in enumerate(rows) if row.is_baseline and split in row.splits]
+                instead = dict.fromkeys(bases, "baseline")
+                columns.append(Column(name, f"Δ {split}", points, instead=instead))
+    columns += [Column(name, head, shown) for name, head, shown in _COSTS]
     sizes = [
         f"{split} {examples:,} sentences, {words:,} words"
         for split, (examples, words) in comparison.sizes.items()
     ]
-    return make_table(
-        f"{before}{comparison.title}",
-        columns,
-        subtitle=" · ".join([*sizes, f"scorer: {comparison.scorer}"]),
+    return Table(
+        title=visible(f"{before}{comparison.title}"),
+        subtitle=visible(" · ".join([*sizes, f"scorer: {comparison.scorer}"])),
+        frame=comparison.frame(),
+        columns=tuple(columns),
         sections=_sections(rows),
-        legend=[*_legend(comparison, show)],
-        notes=comparison.notes,
+        legend=tuple(map(visible, _legend(comparison, show))),
+        notes=tuple(f"note: {visible(note)}" for note in comparison.notes),
         number=number,
     )
-
-
-def _difference(row: Row, split: str) -> float | str | None:
-    if row.is_baseline and split in row.splits:
-        return "baseline"
-    return (row.difference or {}).get(split)
-
-
-def _points_or_text(value: float | str) -> str:
-    return value if isinstance(value, str) else points(value)
 
 
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:

@@ -129,9 +129,9 @@ def test_csv_has_unrounded_numbers_and_no_formulas() -> None:
     (comparison,) = compare(usual_runs())
     lines = list(csv.DictReader(io.StringIO(render([comparison], "csv"))))
     for row, line in zip(comparison.rows, lines, strict=True):
-        assert float(line["dev_f1"]) == row.mean("dev")
-        assert float(line["test_word_f1"]) == row.mean("test", "word_f1")
-        assert float(line["training_seconds"]) == row.cost.training_seconds.mean
+        assert float(line["dev_f1_mean"]) == row.mean("dev")
+        assert float(line["test_word_f1_mean"]) == row.mean("test", "word_f1")
+        assert float(line["training_seconds_mean"]) == row.cost.training_seconds.mean
     assert harmless("=1+1") == "'=1+1"
     assert harmless(-1.5) == -1.5
 

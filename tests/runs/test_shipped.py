@@ -112,10 +112,10 @@ def test_a_small_form_runs(place: Workspace, file: Path) -> None:
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
     (comparison,) = shown["comparisons"]
     if file.stem == "zero-shot-transfer":
-        matrices = shown["transfer"]["matrices"]
+        matrices = shown["transfer"]
         assert [m["tuning"] for m in matrices] == ["none", "none", "full"]
         return
-    found = {reproduction["table"] for reproduction in shown["reproductions"]}
+    found = {one["table"] for one in shown["published"]}
     assert found == set(published), comparison["notes"]
     if file.stem == "fine-tuning-methods":
         assert sum("among 2 configurations" in note for note in comparison["notes"]) == 2
