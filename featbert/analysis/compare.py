@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
-# What a body is called where it alone stands in a label; others are called by their name.
+# What a body is called in a label; others are called by their name.
 _BODIES = {"linear": "linear probe", "bilstm": "BiLSTM"}
 
 
@@ -225,7 +225,7 @@ class Comparison:
         notes: what a reader should know, one line each: runs left out, unequal seeds.
         differences, costs, scorers, breakdowns: further analyses (`with_significance`,
             `with_costs`, `with_scorers`, `with_breakdowns`); empty unless asked for.
-        published: published tables to set beside it (`featbert.analysis.published`).
+        published: published tables to show with it (`featbert.analysis.published`).
     """
 
     rows: tuple[Row, ...]
@@ -527,7 +527,7 @@ def _cell(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ..
 def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
     """For each row's first run: what varies in the table, by column, as it is shown.
 
-    A fingerprint follows the name only where one name stands for several values.
+    A fingerprint follows the name only where one name has several values.
     """
     columns: list[dict[str, str]] = [{} for _ in runs]
     for column, parts in VARIED.items():

@@ -1,6 +1,6 @@
 """What rows cost, from which run on features are the cheaper way, and which rows are worth it.
 
-Extraction is paid once, each further run costs its training alone; tuning pays everything in each
+Extraction is paid once, each further run costs its training; tuning pays everything in each
 run. With E for extraction, F and T for a run on features and a tuned one, n runs cost E + nF
 against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow linearly with
 the text (`benchmarks/README.md`), so the number holds for any size of it. Where a row learned from

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from featbert.analysis.compare import Comparison, Row, Statistic, base_name, with_settings
 from featbert.encoders.tunings import get_tuning
+from featbert.runs.grouping import EVALUATED
 from featbert.text import in_percent
 
 SHARE = "train_share"
@@ -81,7 +82,7 @@ def learning_curves(comparison: Comparison) -> LearningCurve | None:
     A line is one way of training on shares of one text. Rows of one tuning and layer combination
     that differ in settings besides the share are lines of their own, except for epochs that make
     as many steps of each share. Where a search chose the settings of each share on dev, rows that
-    its choice alone distinguishes are one line.
+    only its choice distinguishes are one line.
     """
     points = learning_points(comparison.rows)
     if len({point.share for point in points}) < 2:
@@ -105,7 +106,7 @@ def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
     return [point for line in lines.values() for point in sorted(line, key=lambda p: p.share)]
 
 
-def leads(points: Sequence[LearningPoint], split: str = "dev") -> list[Lead]:
+def leads(points: Sequence[LearningPoint], split: str = EVALUATED[0]) -> list[Lead]:
     """Each line of features against each tuned one on the same data, by mean score on `split`.
 
     Lines that have less than two shares in common are left out.

@@ -202,7 +202,7 @@ def _blocks(units: int, resamples: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the interval in which it lies at `level`, from n numbers."""
+    """A mean of n numbers with its interval at `level`."""
 
     mean: float
     low: float

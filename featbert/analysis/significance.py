@@ -45,7 +45,7 @@ class Difference:
 
     Attributes:
         row, baseline: names of rows.
-        split: "dev" or "test".
+        split: that both were scored on.
         seeds: that both have; what follows is of their runs only.
         units: what was resampled: "documents" or "sentences".
         over_seeds: mean difference with its t interval, None for fewer than three seeds.

@@ -25,7 +25,7 @@ from featbert.analysis.compare import (
 )
 from featbert.errors import InputError
 from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
-from featbert.runs.grouping import CONDITIONS, comparable_key, freed_keys
+from featbert.runs.grouping import CONDITIONS, EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Task
@@ -177,7 +177,7 @@ class TransferMatrix:
         )
 
 
-def transfer_matrices(runs: Iterable[Run], *, split: str = "test") -> list[TransferMatrix]:
+def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
     """A matrix for each way of training that has two columns or more.
 
     In the order of a comparison: encoders and contexts by name, then by tuning and layer

@@ -1,4 +1,4 @@
-"""What `--report` writes: comparisons with all that can be told of them, as one HTML file."""
+"""What `--report` writes: comparisons with every analysis, as one HTML file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def write_html(
     from featbert.analysis.significance import with_significance
     from featbert.report.html.page import html_report, write_report
 
-    told = [
+    analysed = [
         with_breakdowns(with_scorers(with_costs(with_significance(one))), list(one.task.facets))
         for one in comparisons
     ]
     page = html_report(
-        told, matrices=matrices, published=published, notes=notes, name=experiment or ""
+        analysed, matrices=matrices, published=published, notes=notes, name=experiment or ""
     )
     write_report(path, page)
     if not quiet:

@@ -44,7 +44,7 @@ def runs(
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.TableFormat = "text",
 ) -> None:
-    """List runs: state, scores, time. `show` tells all of one, `rm` removes."""
+    """List runs: state, scores, time. `show` shows all of one, `rm` removes."""
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
         return
@@ -118,18 +118,14 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
             break
     else:
         known = [p.name for p in runs_dir.iterdir()] if runs_dir.is_dir() else []
-        raise MissingError(
-            f"a run expected, {name!r} is no folder, here or in {runs_dir}{nearest(name, known)}"
-        )
+        raise MissingError(f"no run {name!r}, here or in {runs_dir}{nearest(name, known)}")
     if folder.is_symlink():
-        raise InputError(f"a run's own folder expected, {folder} is a link; remove it by hand")
+        raise InputError(f"{folder} is a link, not the run's own folder; remove it by hand")
     if not any((folder / made).is_file() for made in MADE):
-        raise InputError(f"a run expected, {folder} holds neither {' nor '.join(MADE)}")
-    # An encoder has a config.json, too; what is removed lies where the runs are.
+        raise InputError(f"{folder} is no run, it holds neither {' nor '.join(MADE)}")
+    # An encoder has a config.json, too; only folders of the runs directory are removed.
     if folder.resolve().parent != runs_dir.resolve():
-        raise InputError(
-            f"a run in {runs_dir} expected, {folder} lies elsewhere; name its folder by --runs-dir"
-        )
+        raise InputError(f"{folder} is not in {runs_dir}; name its folder by --runs-dir")
     return folder
 
 

@@ -102,7 +102,7 @@ def write_figures(
     from featbert.report.figures.style import save_figure
 
     written = []
-    with stage("drawing", "figures") as tell:  # how many there are shows as they are drawn
+    with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
         for number, comparison in enumerate(comparisons, 1):
             prefix = "" if len(comparisons) == 1 else f"{number}-"
             found = [
@@ -116,7 +116,7 @@ def write_figures(
             for name, figure in found:
                 paths = [folder / f"{name}{ending}" for ending in FIGURE_FORMATS]
                 written += [save_figure(figure, path) for path in paths]
-                tell(1)
+                advance(1)
     return written
 
 
@@ -125,5 +125,5 @@ def told_figures(folder: Path, written: Sequence[Path], *, quiet: bool) -> None:
     if quiet:
         return
     names = ", ".join(path.name for path in written)
-    nothing = "no figure: they set rows beside each other, or show several epochs or layers"
+    nothing = "no figure: figures need several rows, epochs or layers"
     sys.stderr.write(printable(f"{folder}: {names or nothing}") + "\n")

@@ -1,4 +1,4 @@
-"""Which runs may stand in one table.
+"""Which runs may share a table.
 
 Two runs are comparable when the text and tags of every evaluated split, the encoder's weights,
 the context and the scorer agree: their *comparable key*. An experiment may declare that it
@@ -30,7 +30,7 @@ VARYABLE: dict[str, tuple[str, ...]] = {
     "tags": _TAGS,
     "text": _TEXTS,
 }
-# Fields of the signature that stand for freed parts of the key: columns of a table that varies.
+# Fields of the signature that name freed parts of the key: columns of a table that varies.
 VARIED: dict[str, tuple[str, ...]] = {
     "corpus": (*_TEXTS, *_TAGS),
     "model": ("encoder_weights",),
@@ -103,8 +103,10 @@ def check_vary(vary: Iterable[str], settings: Iterable[str]) -> None:
     unknown = unknown_vary(vary, settings)
     if unknown:
         known = [*VARYABLE, *_ALWAYS_FREE, *settings]
-        told = "; ".join(f"{name!r} is neither{nearest(name, known)}" for name in unknown)
-        raise InputError(f"vary takes {', '.join(VARYABLE)} or names of settings: {told}")
+        wrong = ", ".join(f"{name!r}{nearest(name, known)}" for name in unknown)
+        raise InputError(
+            f"unknown in vary: {wrong}; use {', '.join(VARYABLE)} or names of settings"
+        )
 
 
 def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
@@ -112,13 +114,13 @@ def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
 
     Runs share a group when they declare the same freedom and agree in the rest of the key. A run
     without freedom never joins a group of runs with it: only its own experiment can say that
-    the table's other rows belong beside it.
+    the table's other rows belong with it.
     """
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in sorted(runs, key=lambda r: natural(r.name)):
         freed = freed_keys(run.record.vary)
         bound = [item for item in comparable_key(run.record).items() if item[0] not in freed]
-        # Which parts are bound tells which are free, so runs of unequal freedom never meet here.
+        # Bound parts imply the free ones, so runs of unequal freedom never share a group.
         groups.setdefault(tuple(bound), []).append(run)
 
     def place(group: list[Run]) -> tuple[object, ...]:
@@ -133,7 +135,7 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     """Checks that runs which were named one by one are comparable.
 
     Args:
-        vary: names freed beside those that the runs declare.
+        vary: names freed besides those that the runs declare.
 
     Returns:
         The parts of the key that are free among them.
@@ -146,14 +148,15 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     parts = dict.fromkeys(part for key in keys for part in key if part not in freed)
     differing = {}
     for part in parts:
-        # A split that some runs lack is told once, as `splits`, not again by its fingerprints.
+        # A split that some runs lack is named once, as `splits`, not again by its fingerprints.
         values = {key[part] for key in keys if part in key}
         if len(values) > 1:
             differing[part] = values
     if differing:
-        told = "; ".join(_told(part, runs, keys) for part in differing)
+        parts_named = "; ".join(_values(part, runs, keys) for part in differing)
         raise InputError(
-            f"the runs cannot share a table, they differ in {told}; {_advice(list(differing))}"
+            f"the runs cannot share a table, they differ in {parts_named}; "
+            f"{_advice(list(differing))}"
         )
     return freed
 
@@ -168,7 +171,7 @@ def shown(part: str, run: Run, value: str) -> str:
     return value or "none"
 
 
-def _told(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
+def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
     """`context: sentence (a, b) against document (c)`."""
     by_value: dict[str, list[Run]] = {}
     for run, key in zip(runs, keys, strict=True):

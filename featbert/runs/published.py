@@ -1,7 +1,7 @@
-"""Published reference figures, to stand beside what is reproduced; never mixed into a table.
+"""Published reference figures, to be shown next to what is reproduced.
 
-The figures ship with the package (`published.toml`). F1 is in percent, as printed; `verified`
-says how a table came here: "memory" means it has to be checked before anyone relies on it.
+The figures ship with the package (`published.toml`). F1 is in percent, as printed; `verified` says
+where the figures of a table were seen.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import json
 import tomllib
 from importlib import resources
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import MissingError, nearest
 
 
 class _Strict(BaseModel):
@@ -69,36 +69,12 @@ class _File(_Strict):
     table: tuple[PublishedTable, ...]
 
 
-def read_published(text: str, *, where: str) -> tuple[PublishedTable, ...]:
-    """The tables in TOML `text`; `where` names it in messages.
-
-    Raises:
-        InputError: not TOML, an unknown or missing key, a value of another type, or an id
-            that two tables share. All mistakes are told together.
-    """
-    try:
-        # By way of JSON, where a strict tuple may come from a list, and TOML's dates are text.
-        data = json.dumps(tomllib.loads(text), default=str)
-        tables = _File.model_validate_json(data).table
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"published figures expected, {where} is not TOML: {error}") from None
-    except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
-        )
-        raise InputError(f"published figures expected, {where} does not fit: {told}") from None
-    ids = [table.id for table in tables]
-    twice = sorted({i for i in ids if ids.count(i) > 1})
-    if twice:
-        raise InputError(f"ids expected once each in {where}, twice there: {', '.join(twice)}")
-    return tables
-
-
 @functools.cache
 def published_tables() -> tuple[PublishedTable, ...]:
     """All published tables that ship with the package, in the file's order."""
-    file = resources.files("featbert.runs") / "published.toml"
-    return read_published(file.read_text("utf-8"), where=file.name)
+    text = (resources.files("featbert.runs") / "published.toml").read_text("utf-8")
+    # By way of JSON, where a strict tuple may come from a list, and TOML's dates are text.
+    return _File.model_validate_json(json.dumps(tomllib.loads(text), default=str)).table
 
 
 def published_table(table_id: str) -> PublishedTable:
@@ -110,7 +86,7 @@ def published_table(table_id: str) -> PublishedTable:
     tables = {table.id: table for table in published_tables()}
     if table_id not in tables:
         raise MissingError(
-            f"a published table expected, there is no {table_id!r}{nearest(table_id, tables)}; "
+            f"no published table {table_id!r}{nearest(table_id, tables)}; "
             f"there are {', '.join(tables)}"
         )
     return tables[table_id]

@@ -117,7 +117,7 @@ def test_rm_touches_no_folder_that_is_no_run(runs_dir, tmp_path) -> None:
     for name, told in {
         "keep": "holds neither record.json nor config.json",
         "linked": "is a link",
-        "": "'' is no folder",
+        "": "no run ''",
         "concat-2": "did you mean 'concat-1'?",
         ".": "holds neither",
     }.items():
