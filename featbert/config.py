@@ -356,9 +356,12 @@ def mistakes(
     """
     lines: dict[str, list[str]] = {}
     for wrong in error.errors():
-        keys = [p for p in wrong["loc"] if not _is_alternative(p)]
+        unknown = wrong["type"] == "extra_forbidden"  # then the last part is a key, not a type
+        place_of = enumerate(wrong["loc"], 1)
+        last = len(wrong["loc"]) if unknown else 0
+        keys = [p for n, p in place_of if n == last or not _is_alternative(p)]
         at = on_one_line(".".join([*([place] if place else []), *map(str, keys)]))[:120]
-        if wrong["type"] == "extra_forbidden":
+        if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
         elif wrong["type"] == "value_error":

@@ -78,6 +78,8 @@ TABLES = ("features", "finetune")
 # Keys of a configuration, and the name in `vary` that allows a comparison across them.
 FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
 MOST_COMBINATIONS = 10_000
+# Of a whole number; Python refuses to write those of thousands.
+MOST_BITS = 128
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
@@ -294,6 +296,8 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     Raises:
         InputError: all mistakes together.
     """
+    if any(isinstance(v, int) and v.bit_length() > MOST_BITS for v in _ends(data)):
+        raise InputError(f"a mistake in {where}: a number has more than {MOST_BITS} bits")
     reader = _Reader(data)
     found = reader.experiment()
     if reader.wrong or found is None:
@@ -301,6 +305,17 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
         count = f"{n} mistakes" if n > 1 else "a mistake"
         raise InputError(f"{count} in {where}: " + "; ".join(m[:400] for m in reader.wrong))
     return found
+
+
+def _ends(value: Any) -> Iterator[Any]:
+    """All values in tables and lists, however deeply nested."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping | list):
+            waiting += value.values() if isinstance(value, Mapping) else value
+        else:
+            yield value
 
 
 class _Reader:
