@@ -10,7 +10,7 @@ import h5py
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli.main import app
+from featbert.cli import app
 from featbert.config import defaults
 from featbert.errors import FeatbertError
 from featbert.runs.experiment_file import check_experiment
@@ -19,7 +19,6 @@ from tests.docs.reference import commands, renewed
 from tests.workspace import Workspace
 
 REFERENCE = DOCS / "reference"
-TUNED = {"features": defaults("none"), "finetune": defaults("full")}
 PAGES = sorted(REFERENCE.glob("*.md"))
 
 
@@ -52,9 +51,9 @@ def test_the_tables_are_those_that_the_code_makes_now(page: Path):
 def test_every_command_with_every_option_that_its_help_shows():
     assert len(list(commands())) > 12
     for words, _ in commands():
-        shown = CliRunner().invoke(app, [*words.split(), "--help"]).output
+        shown = CliRunner().invoke(app, [*words.split()[1:], "--help"]).output
         options = set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", shown, re.M)) - {"--help"}
-        told = section("commands.md", f"## {' '.join(['featbert', *words.split()])}")
+        told = section("commands.md", f"## {words}")
         assert options, words
         assert {name for name in rows(told) if name.startswith("--")} == options
 
@@ -76,8 +75,9 @@ def test_keys_are_known_and_defaults_are_those_that_are_used(heading: str):
         told = {table: {key: value}} if table else {key: value}
         base = {"finetune": {}} if table == "adapt" or not table else {}
         experiment = check_experiment({"name": "x"} | base | told, where="a test")
-        if table in TUNED and hasattr(TUNED[table], key):
-            assert experiment.configurations[0].settings(table) == TUNED[table]
+        tuning = {"features": "none", "finetune": "full"}.get(table or "")
+        if tuning and key in type(defaults(tuning)).model_fields:
+            assert experiment.configurations[0].settings(table) == defaults(tuning)
     unknown = {"nothing": 1}
     with pytest.raises(FeatbertError, match="nothing"):
         check_experiment(
