@@ -70,9 +70,9 @@ def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
     monkeypatch.setattr(
         importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
     )
-    for name, tuning in list(TUNINGS.items()):
+    for key, tuning in list(TUNINGS.items()):
         quick = {"epochs": 1, "lstm_size": 8, **tuning.defaults}
-        monkeypatch.setitem(TUNINGS, name, dataclasses.replace(tuning, defaults=quick))
+        monkeypatch.setitem(TUNINGS, key, dataclasses.replace(tuning, defaults=quick))
     return tmp_path
 
 
