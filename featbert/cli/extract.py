@@ -68,7 +68,7 @@ def extract(
         from featbert.encoders.layers import parse_layers
 
         held = parse_layers(_combination(layers), source.num_layers).indices
-    corpus = load_corpus(text.data, **text.reading)
+    corpus = load_corpus(text.data, targets=None, **text.reading)
     o.check_encoding(encoding, source, corpus)
     is_uncased(
         source

@@ -276,7 +276,7 @@ class _Training:
 
 
 def epoch_line(row: Epoch, epochs: int, measure: str) -> str:
-    """epoch 3/12  loss 0.0481  dev entity F1 63.12  4.1 s"""
+    """epoch 3/12  loss 0.0481  dev accuracy 63.12  4.1 s"""
     dev = "" if row.dev_score is None else f"  dev {measure} {100 * row.dev_score:.2f}"
     return f"epoch {row.epoch}/{epochs}  loss {row.train_loss:.4f}{dev}  {row.seconds:.1f} s"
 

@@ -10,7 +10,7 @@ import h5py
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli import app
+from featbert.cli.main import app
 from featbert.config import defaults
 from featbert.errors import FeatbertError
 from featbert.runs.experiment_file import check_experiment
