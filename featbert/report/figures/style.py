@@ -62,7 +62,7 @@ _SETTINGS: dict[str, Any] = {
     "axes.titlelocation": "left",
     "axes.titlepad": 5,
     "axes.titlesize": TEXT,
-    "figure.constrained_layout.h_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.06,
     "figure.constrained_layout.w_pad": 0.06,
     "font.family": "DejaVu Sans",  # ships with matplotlib
     "font.size": TEXT,
