@@ -18,12 +18,6 @@ def in_percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def called(layers: str | None, settings: Mapping[str, Any]) -> str:
-    """Name of a run without its seed: its layers or fine-tuning, and its share of train."""
-    share = settings.get("train_share", 1)
-    return (layers or "fine-tuning") + ("" if share == 1 else f"  {in_percent(share)} of train")
-
-
 def unusual(counts: Mapping[str, int]) -> str:
     """Counts by name as text: "3 repaired tags, 1 unknown word"; "" where all are 0."""
     return ", ".join(

@@ -78,7 +78,7 @@ class Workspace:
 
     def train(self, *words: object) -> Result:
         where = ("--cache-dir", self.cache, "--runs-dir", self.runs)
-        small = ("--hidden-size", 8, "--epochs", 2)
+        small = ("--lstm-size", 8, "--epochs", 2)
         return self.call("train", *where, *small, *words)
 
     def finetune(self, *words: object) -> Result:

@@ -10,7 +10,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
+from featbert.cli.main import Command, app
 from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import (
     published_matrices_of,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    cls=Watched,
+    cls=Command,
     epilog="Example: featbert compare --format markdown",
 )
 def compare(

@@ -4,46 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.meter import Meter
-from featbert.cli.text import json_lines, printable_lines
-from featbert.text import counted
+from featbert.cli.main import Command, app
+from featbert.cli.progress import load_torch
+from featbert.config import Compute, Data
+from featbert.progress import report
+from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
     from featbert.runs.evaluate import PlannedEvaluation
     from featbert.runs.evaluations import EvaluationRecord
 
-RunName = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A finished run: its folder, or its name.",
-        autocompletion=completion.finished_runs,
-    ),
-]
-RunModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="ENCODER",
-        help="The encoder, where it lies elsewhere now.  [default: the one that the run names]",
-        autocompletion=completion.models,
-    ),
-]
-
 
 @app.command(
-    cls=Watched,
-    epilog="Example: featbert evaluate RUN --data corpora/wnut17 --map person=PER",
+    cls=Command, epilog="Example: featbert evaluate RUN --data corpora/wnut17 --map person=PER"
 )
+@o.options(Data, Compute, without=("data", "task", "tag_scheme", "precision"))
 def evaluate(
-    run: RunName,
+    *,
+    run: o.RunName,
     data: o.Data,
     split: Annotated[
         list[str] | None,
@@ -59,28 +43,23 @@ def evaluate(
         typer.Option(
             "--map",
             metavar="FROM=TO",
-            help="Another name for an entity type, in gold and predicted tags alike; O takes it "
-            "out. May be given several times.",
+            help="Rename a class in gold and predictions, such as person=PER; O removes it. May be "
+            "given several times.",
         ),
     ] = None,
-    model: RunModel = None,
+    model: o.RunModel = None,
+    given: dict[str, Any],
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
-    device: o.Device = "auto",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Evaluate again what was evaluated before.")
     ] = False,
     format: o.TableFormat = "text",
-    language: o.Language = None,
-    encoding: o.Encoding = "utf-8",
-    scheme: o.Scheme = "auto",
-    token_column: o.TokenColumn = None,
-    tag_column: o.TagColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Score a finished run on another language, domain or split.
+    """Score a finished run on another corpus or split.
 
-    The run's own encoder and settings read the words; vectors are extracted, or found in the
+    The run's own encoder and settings read the words; features are extracted, or found in the
     cache. Scores and predictions are kept in the run's folder, under evaluations.
     """
     o.check_folder(cache_dir, "--cache-dir")
@@ -91,64 +70,56 @@ def evaluate(
 
     mapping = parse_mapping(types or [])
     found = find_run(run, runs_dir)
-    reading = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    corpus = load_corpus(data, targets=get_task(found.record.task).targets, **reading)
+    targets = get_task(found.record.task).targets
+    corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
     names = choose_splits(corpus, split or [])
     usable = check_usable(found, model=model)
     plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
-    records = [None if overwrite else plan.finished for plan in plans]
-    done = [record is not None for record in records]
-    meter = Meter(quiet=quiet)
-    if not all(done):
-        meter.load_torch()
+    before = [None if overwrite else plan.finished for plan in plans]
+    records = list(before)
+    if None in records:
+        load_torch()
         from featbert.runs.evaluate import carry_out
         from featbert.runs.load import load_run
 
-        loaded = load_run(usable, device=device)
+        loaded = load_run(usable, device=o.chosen(Compute, given).device)
         for at, plan in enumerate(plans):
             if records[at] is None:
-                meter.say(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
+                report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
                 records[at] = carry_out(plan, loaded, cache_dir)
-    results = [
-        (plan, record, before)
-        for plan, record, before in zip(plans, records, done, strict=True)
-        if record is not None
-    ]
+    results = [(p, r, b is not None) for p, r, b in zip(plans, records, before, strict=True) if r]
     if format == "json":
-        rows = [
-            dataclasses.asdict(record) | {"path": str(plan.path)} for plan, record, _ in results
-        ]
-        text = json_lines({"evaluations": rows})
-    else:
-        text = printable_lines("\n".join(_lines(*result) for result in results))
-    typer.echo(text)
+        rows = [dataclasses.asdict(record) | {"path": str(p.path)} for p, record, _ in results]
+        typer.echo(json_text({"evaluations": rows}))
+        return
+    for result in results:
+        typer.echo(printable("\n".join(_lines(*result)), keep="\n"))
 
 
-def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -> str:
+def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -> list[str]:
     """A line of scores, and one for each thing that a reader should know about them."""
     from featbert.report.units import duration
+    from featbert.tasks.base import get_task
 
-    what, values = f"{record.corpus} {record.split}", record.scores.values
+    what = f"{record.corpus} {record.split}"
+    columns = list(get_task(plan.usable.run.record.task).columns.items())[:3]
+    shown = [f"{name} {100 * record.scores.values[key]:.2f}" for key, name in columns]
+    sizes = counted(record.scores.examples, "sentence"), counted(record.scores.words, "word")
     seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
-    lines = [
-        f"{what}  F1 {100 * values['f1']:.2f}  precision {100 * values['precision']:.2f}  "
-        f"recall {100 * values['recall']:.2f}  {counted(record.scores.examples, 'sentence')}  "
-        f"{counted(record.scores.words, 'word')}  "
-        f"{'evaluated before' if was_there else duration(seconds)}  {plan.path}"
-    ]
+    took = "evaluated before" if was_there else duration(seconds)
+    lines = ["  ".join([what, *shown, *sizes, took, str(plan.path)])]
     if record.mapping:
         renamed = ", ".join(f"{old}={new}" for old, new in record.mapping.items())
         lines.append(f"  mapped: {renamed}")
     if record.unseen_types:
         lines.append(
-            f"  the run was never taught {', '.join(record.unseen_types)}: "
-            "all of them count as missed"
+            f"  the run never saw {', '.join(record.unseen_types)} in training: all of them count "
+            "as missed"
         )
     if record.absent_types:
         lines.append(
-            f"  {what} has no {', '.join(record.absent_types)}: what the run tags so counts as "
-            "wrong"
+            f"  {what} has no {', '.join(record.absent_types)}: predictions of them count as wrong"
         )
     if plan.learned:
-        lines.append(f"  the run learned from this text: {what} says nothing about other text")
-    return "\n".join(lines)
+        lines.append("  the run was trained on this text: the score says nothing about other text")
+    return lines

@@ -24,7 +24,7 @@ from featbert.text import printable
 COMMANDS = {
     "extract": ("extract", "Store the hidden states of every word, once."),
     "train": ("train", "Train a small model on stored features."),
-    "finetune": ("finetune", "Fine-tune the encoder with a head on top."),
+    "finetune": ("train", "Fine-tune the encoder with a head on top."),
     "adapt": ("adapt", "Train the encoder as a language model on your text first."),
     "compare": ("compare", "Compare finished runs: quality and cost."),
     "evaluate": ("evaluate", "Score a finished run on another corpus or split."),

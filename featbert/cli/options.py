@@ -40,12 +40,20 @@ Data = Annotated[
         autocompletion=completion.corpora,
     ),
 ]
-Model = Annotated[
+RunName = Annotated[
     str,
+    typer.Argument(
+        metavar="RUN",
+        help="A finished run: its folder, or its name.",
+        autocompletion=completion.finished_runs,
+    ),
+]
+RunModel = Annotated[
+    str | None,
     typer.Option(
         "--model",
         metavar="ENCODER",
-        help="Encoder: folder, Hub id or installed package.",
+        help="Where the run's encoder is now.  [default: where the run found it]",
         autocompletion=completion.models,
     ),
 ]
@@ -62,106 +70,11 @@ CacheDir = Annotated[
     Path, typer.Option("--cache-dir", metavar="DIR", help="Folder of feature stores.")
 ]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", metavar="DIR", help="Folder of runs.")]
-Device = Annotated[
-    Literal["auto", "cpu", "cuda"],
-    typer.Option("--device", help="Where to compute; auto takes a GPU when there is one."),
-]
-Context = Annotated[
-    Literal["sentence", "document"],
-    typer.Option("--context", help="What a word sees: its sentence or its whole document."),
-]
-Pooling = Annotated[
-    Literal["first", "last", "mean"],
-    typer.Option("--pooling", help="Wordpiece that stands for a word, or the mean of all."),
-]
-Precision = Annotated[
-    Literal["auto", "fp32", "bf16", "fp16"],
-    typer.Option("--precision", help="Precision to compute in; auto is bf16 where it is native."),
-]
 Seeds = Annotated[
     str, typer.Option("--seeds", help="Random seeds, a run each: 1,2,3 or 1-5.", metavar="SEEDS")
 ]
-BiasCorrection = Annotated[
-    bool | None,
-    typer.Option(
-        "--bias-correction/--no-bias-correction",
-        help="Adam's bias correction; the optimiser published with BERT has none.  "
-        "[default: with it]",
-    ),
-]
-TagScheme = Annotated[
-    Literal["bio", "iob1"],
-    typer.Option("--tag-scheme", help="Scheme of the labels that the tagger learns."),
-]
-TrainOn = Annotated[
-    Literal["train", "train+dev"],
-    typer.Option(
-        "--train-on",
-        help="With train+dev: as many epochs as were best with train alone, which is run first.",
-    ),
-]
-TrainShare = Annotated[
-    float | None,
-    typer.Option(
-        "--train-share",
-        metavar="SHARE",
-        help="Learn from a part of train, such as 0.25: whole documents, drawn with the seed.  "
-        "[default: 1.0]",
-    ),
-]
-Truecase = Annotated[
-    bool,
-    typer.Option(
-        "--truecase",
-        help="Give sentences in capitals the casing of the training split (cased encoders).",
-    ),
-]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Train again what is finished already.")
-]
-Language = Annotated[
-    str | None,
-    typer.Option(
-        "--language",
-        metavar="CODE",
-        help="Language of the corpus, such as de.  [default: the folder's name, if it is a code]",
-    ),
-]
-Encoding = Annotated[
-    str,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        help="Text encoding of the corpus files.",
-        autocompletion=completion.encodings,
-    ),
-]
-Scheme = Annotated[
-    str,
-    typer.Option(
-        "--scheme",
-        metavar="SCHEME",
-        help="Tag scheme of the files: auto, bio, iob1, io or bioes.",
-        autocompletion=completion.schemes,
-    ),
-]
-TokenColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--token-column",
-        metavar="COLUMN",
-        help="Column of the words: a number from 1, or its name (CoNLL-U, JSONL, hf:).  "
-        "[default: the first]",
-    ),
-]
-TagColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--tag-column",
-        metavar="COLUMN",
-        help="Column of the tags: a number from 1, or its name (CoNLL-U, JSONL, hf:).  "
-        "[default: the last]",
-    ),
 ]
 LogWith = Annotated[
     str | None,
@@ -251,29 +164,6 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def column(text: str | None) -> int | str | None:
-    """A column by its number, or else by its name."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
-
-
-def reading_options(
-    language: str | None,
-    encoding: str,
-    scheme: str,
-    token_column: str | None,
-    tag_column: str | None,
-) -> dict[str, Any]:
-    """Options for `load_corpus` that differ from its defaults."""
-    given = {
-        "language": (language, None),
-        "encoding": (encoding, "utf-8"),
-        "scheme": (scheme, "auto"),
-        "token_column": (column(token_column), None),
-        "tag_column": (column(tag_column), None),
-    }
-    return {name: value for name, (value, default) in given.items() if value != default}
-
-
 def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
     """The named store, else the only one in the cache, else the one that the user picks.
 
@@ -318,6 +208,7 @@ def options(
     *sections: type[Section],
     defaults: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds an option for each field of sections of the configuration.
 
@@ -327,12 +218,13 @@ def options(
     Args:
         defaults: what the help shows as default where it is not the field's own.
         without: fields that the command has no option for.
+        only: the fields that it has options for.
     """
     fields = {
         name: field
         for section in sections
         for name, field in section.model_fields.items()
-        if name not in without
+        if name not in without and (only is None or name in only)
     }
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
@@ -389,8 +281,8 @@ def _option(name: str, field: FieldInfo, default: Any) -> Any:
     """The annotation of a field's option: its type, range, help, default and completion."""
     from featbert.config import CHOICES  # light commands do without pydantic
 
-    kind, least, most = _kind(field.annotation), None, None
-    for bound in field.metadata:
+    (kind, bounds), least, most = _kind(field), None, None
+    for bound in bounds:
         least = getattr(bound, "ge", least)
         most = getattr(bound, "le", most)
     text = field.description or ""
@@ -410,18 +302,24 @@ def _option(name: str, field: FieldInfo, default: Any) -> Any:
     return Annotated[kind | None, option]
 
 
-def _kind(annotation: Any) -> Any:
-    """The type of an option for a field; text where the field takes several types."""
-    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-    if get_origin(annotation) not in (Union, UnionType):
-        return annotation
-    return kinds[0] if len(kinds) == 1 else str
+def _kind(field: FieldInfo) -> tuple[Any, list[Any]]:
+    """Type and bounds of an option; text where the field takes several types."""
+    annotation: Any = field.annotation
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
+    kinds = [kind for kind in kinds if kind is not type(None)]
+    if len(kinds) > 1:
+        return str, []
+    if get_origin(kinds[0]) is Annotated:
+        kind, *bounds = get_args(kinds[0])
+        return kind, bounds
+    return kinds[0], field.metadata
 
 
 def _number(value: Any, field: FieldInfo) -> Any:
     """A number of digits where the field takes numbers besides text."""
-    several = isinstance(value, str) and _kind(field.annotation) is not field.annotation
-    return int(value) if several and value.isascii() and value.isdigit() else value
+    if isinstance(value, str) and field.annotation is not str and value.isascii():
+        return int(value) if value.isdigit() else value
+    return value
 
 
 def _names_of(known: Iterable[str]) -> Callable[[str], list[str]]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.evaluate import RunModel, RunName
-from featbert.cli.meter import Meter
-from featbert.cli.text import harmless_to_terminals
+from featbert.cli.main import Command, app
+from featbert.cli.progress import in_total, load_torch
+from featbert.config import Compute, Data
 from featbert.errors import InputError, MissingError, nearest
-from featbert.text import counted
+from featbert.progress import report, stage
+from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from featbert.runs.predict import TaggedPiece
@@ -28,11 +27,12 @@ STDIN = "-"
 
 
 @app.command(
-    cls=Watched,
-    epilog="Example: featbert predict RUN notes.txt --format jsonl --out notes.jsonl",
+    cls=Command, epilog="Example: featbert predict RUN notes.txt --format jsonl --out notes.jsonl"
 )
+@o.options(Data, Compute, only=("encoding", "token_column", "device"))
 def predict(
-    run: RunName,
+    *,
+    run: o.RunName,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="What to tag; - is standard input.")
     ] = STDIN,
@@ -56,24 +56,14 @@ def predict(
             help="File to write, whole or not at all.  [default: standard output]",
         ),
     ] = None,
-    model: RunModel = None,
+    model: o.RunModel = None,
+    given: dict[str, Any],
     runs_dir: o.RunsDir = Path("experiments/runs"),
-    device: o.Device = "auto",
-    encoding: Annotated[
-        str,
-        typer.Option(
-            "--encoding",
-            metavar="NAME",
-            help="Text encoding of the input.",
-            autocompletion=completion.encodings,
-        ),
-    ] = "utf-8",
-    token_column: o.TokenColumn = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Tag text with a finished run, in one pass.
 
-    Raw text has a sentence a line and is split into words; a blank line stays one, and parts
+    Raw text has a sentence a line and is split into words. Blank lines stay; they separate
     documents for a run that reads whole documents. Tokenised text keeps its words.
     """
     _check_out(out, file)
@@ -81,76 +71,71 @@ def predict(
     from featbert.data.streaming import kind_of, read_pieces
     from featbert.runs.load import check_usable, find_run
 
-    codec_name(encoding)
+    text = o.chosen(Data, given)
+    codec_name(text.encoding)
     name = "standard input" if file == STDIN else file
     kind = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
-    if token_column is not None and kind != "conll":
-        raise InputError(f"column files expected for --token-column, {name} is read as {kind}")
-    column = o.column(token_column)
-    if isinstance(column, str):
-        raise InputError(f"a column from 1 upwards expected for --token-column, found {column!r}")
-    found = find_run(run, runs_dir)
-    usable = check_usable(found, model=model)
-    meter = Meter(quiet=quiet)
+    if text.token_column is not None and kind != "conll":
+        raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
+    if isinstance(text.token_column, str):
+        raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
+    usable = check_usable(find_run(run, runs_dir), model=model)
+    tally = _Tally()
     with ExitStack() as stack:
         stream = stack.enter_context(_input(file))
-        meter.load_torch()
+        load_torch()
 
         from featbert.runs.load import load_run
         from featbert.runs.predict import predict_stream, rows_of
 
-        loaded = load_run(usable, device=device)
-        meter.say(f"tagging {name} with {found.name}")
+        loaded = load_run(usable, device=o.chosen(Compute, given).device)
+        report(f"tagging {name} with {usable.run.name}")
         if file == STDIN and sys.stdin.isatty():
-            meter.say("a sentence a line, an end of file (Ctrl-D) at the end")
-        tally = _Tally()
-        try:
-            on_bytes = None
-            # No bar where the tags are written to the same terminal.
-            if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
-                bar = stack.enter_context(meter.measure("reading", "bytes"))
-                on_bytes = _bytes_of(os.fstat(stream.fileno()).st_size, bar.update)
-            pieces = read_pieces(
-                stream,
-                kind,
-                name=name,
-                encoding=encoding,
-                token_column=column,
-                on_bytes=on_bytes,
-            )
-            _write(rows_of(tally(predict_stream(loaded, pieces)), format), out)
-        except KeyboardInterrupt:
-            stack.close()
-            meter.say(f"{counted(tally.sentences, 'sentence')} tagged")
-            raise
-    meter.say(
-        f"{counted(tally.sentences, 'sentence')}, {counted(tally.words, 'word')}, "
-        f"{counted(tally.entities, 'entity', 'entities')}" + (f": {out}" if out else "")
-    )
+            report("a sentence a line; end with Ctrl-D")
+        on_bytes = None
+        # No bar where the tags are written to the same terminal.
+        if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
+            size = os.fstat(stream.fileno()).st_size
+            on_bytes = in_total(stack.enter_context(stage("reading", "bytes", size)))
+        pieces = read_pieces(
+            stream,
+            kind,
+            name=name,
+            encoding=text.encoding,
+            token_column=text.token_column,
+            on_bytes=on_bytes,
+        )
+        _write(rows_of(tally(predict_stream(loaded, pieces)), format), out)
+    report(f"{tally}{f': {out}' if out else ''}")
 
 
 class _Tally:
-    """What went through."""
+    """Counts what passes."""
 
     sentences = words = entities = 0
 
     def __call__(self, pieces: Iterable[TaggedPiece]) -> Iterator[TaggedPiece]:
-        """The pieces, counted."""
+        """The pieces as they are."""
         for tagged in pieces:
             self.sentences += bool(tagged.tags)
             self.words += len(tagged.tags)
             self.entities += len(tagged.entities)
             yield tagged
 
+    def __str__(self) -> str:
+        sizes = (self.sentences, "sentence"), (self.words, "word"), (self.entities, "entity")
+        plurals = ("sentences", "words", "entities")
+        return ", ".join(counted(*s, plural) for s, plural in zip(sizes, plurals, strict=True))
+
 
 def _check_out(out: Path | None, file: str) -> None:
-    """Refuses what cannot be written to, or is the text itself, before any work."""
+    """Refuses a file that cannot be written, and the text itself, before any work."""
     if out is None:
         return
     if file != STDIN and out.exists() and Path(file).exists() and out.samefile(file):
-        raise InputError(f"another file expected for --out, {out} is the text to tag")
+        raise InputError(f"--out {out} is the text to tag; name another file")
     if out.is_dir():
-        raise InputError(f"a file expected for --out, {out} is a folder; name a file in it")
+        raise InputError(f"--out {out} is a folder; name a file in it")
     if not out.parent.is_dir():
         raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
 
@@ -166,15 +151,11 @@ def _input(file: str) -> Iterator[io.BufferedReader]:
         found = "is a folder" if path.is_dir() else "does not exist"
         near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise MissingError(
-            f"a file of text expected, {file} {found}{nearest(path.name, near)}; "
-            "- reads standard input"
+            f"{file} {found}{nearest(path.name, near)}; name a file of text, or - for standard "
+            "input"
         )
     with path.open("rb") as stream:
         yield stream
-
-
-def _bytes_of(total: int, show: Callable[[int, int], None]) -> Callable[[int], None]:
-    return lambda done: show(done, total)
 
 
 def _write(rows: Iterable[str], out: Path | None) -> None:
@@ -187,7 +168,8 @@ def _write(rows: Iterable[str], out: Path | None) -> None:
         return
     sys.stdout.flush()
     # Data is written as it is, but a terminal would obey what is in it.
-    as_shown = harmless_to_terminals if sys.stdout.isatty() else str
+    terminal = sys.stdout.isatty()
     for row in rows:
-        sys.stdout.buffer.write(as_shown(row).encode())
+        shown = printable(row, keep="\n\t\u200c\u200d") if terminal else row
+        sys.stdout.buffer.write(shown.encode())
         sys.stdout.buffer.flush()

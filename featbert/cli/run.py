@@ -10,8 +10,8 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.meter import Meter
+from featbert.cli.main import Command, app
+from featbert.cli.progress import load_torch
 from featbert.cli.reporting import check_report, write_html
 from featbert.cli.showing import (
     published_matrices_of,
@@ -20,8 +20,9 @@ from featbert.cli.showing import (
     told_figures,
     write_figures,
 )
-from featbert.cli.text import count, printable, run_line
+from featbert.cli.text import printable, run_line
 from featbert.errors import InputError
+from featbert.progress import report as say
 from featbert.report.units import size
 from featbert.text import counted
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    cls=Watched,
-    epilog="Example: featbert run experiments/quickstart.toml --set seeds=[1,2,3]",
+    cls=Command,
+    epilog="Example: featbert run experiments/quickstart.toml --set 'seeds=[1,2,3]'",
 )
 def run(
     file: Annotated[
@@ -72,10 +73,10 @@ def run(
     log_with: o.LogWith = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Carry out an experiment file: extract, train, compare.
+    """Run an experiment file: extract, train, compare.
 
-    Interrupted, the same command goes on; finished runs are not trained again. A run that fails
-    does not stop the others.
+    Finished runs are not trained again, so the same command resumes after an interruption. A run
+    that fails does not stop the others.
     """
     o.check_folder(cache_dir, "--cache-dir")
     o.check_folder(runs_dir, "--runs-dir")
@@ -83,7 +84,6 @@ def run(
     o.check_figures(figures, figure)
     if report is not None:
         check_report(report)
-    from featbert.encoders.encoding import check_casing_of, check_context
     from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import Resources
     from featbert.runs.experiment_file import read_experiment
@@ -95,14 +95,11 @@ def run(
         for table in ("features", "finetune"):
             if getattr(arm, table) is not None:
                 check_trainable(resources.corpus(arm), arm.settings(table))
-        for split in resources.corpus(arm).splits.values():
-            check_context(arm.context, has_documents=split.has_documents)
-        check_casing_of(resources.encoder(arm.model), arm.casing, resources.corpus(arm))
+        o.check_encoding(arm, resources.encoder(arm.model), resources.corpus(arm))
         num_layers = resources.encoder(arm.model).num_layers or 0
         for spec in arm.features.specs(num_layers) if arm.features else []:
             parse_layers(spec, num_layers)
-    meter = Meter(quiet=quiet)
-    meter.load_torch()
+    load_torch()
 
     from featbert.analysis.transfer import transfer_matrices
     from featbert.runs.experiment import plan_experiment
@@ -113,9 +110,8 @@ def run(
     if dry_run:
         typer.echo(_describe(plan))
         return
-    missing, known = count(len(plan.missing)), counted(len(plan.jobs), "run")
-    meter.say(f"{experiment.name}: {missing} of {known} to train{_later(plan)}")
-    meter.says_log(log_dir)
+    missing, known = len(plan.missing), counted(len(plan.jobs), "run")
+    say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
     comparison = _with_notes(outcome)
     matrices = transfer_matrices(outcome.runs) if experiment.keys.transfer else []
@@ -139,13 +135,11 @@ def run(
     if outcome.failures:
         for name, reason in outcome.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
-        failed = len(outcome.failures)
-        them, ones = ("it", "one") if failed == 1 else ("them", "ones")
         waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
-        left = counted(waiting, f"that waits for {them} is left", f"that wait for {them} are left")
+        skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
         raise InputError(
-            f"{counted(failed, 'run')} failed, {left if waiting else 'others are finished'}; "
-            f"the same command tries the failed {ones} again"
+            f"{counted(len(outcome.failures), 'run')} failed{skipped}; run the same command to try "
+            "again"
         )
 
 
@@ -165,7 +159,7 @@ def _with_notes(outcome: Outcome) -> Comparison:
 
 
 def _later(plan: ExperimentPlan) -> str:
-    """What is not known before the searches have ended."""
+    """Work that decides about further runs."""
     later = []
     if n := len(plan.adaptations):
         one = "encoder to train as a language model first"

@@ -10,7 +10,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
+from featbert.cli.main import Command, app
 from featbert.cli.text import grid, json_lines, printable, printable_lines
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.units import size
@@ -68,7 +68,7 @@ def runs(
     typer.echo(as_text(table).rstrip("\n"))
 
 
-@runs_app.command(cls=Watched, epilog="Example: featbert runs show RUN")
+@runs_app.command(cls=Command, epilog="Example: featbert runs show RUN")
 def show(
     ctx: typer.Context,
     run: Annotated[
@@ -87,7 +87,7 @@ def show(
     typer.echo(printable_lines(_facts(find_run(run, runs_dir or ctx.obj))), nl=False)
 
 
-@runs_app.command(cls=Watched, epilog="Example: featbert runs rm RUN")
+@runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
     names: Annotated[

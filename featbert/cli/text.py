@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from featbert.text import called, json_text, printable
+from featbert.text import in_percent, json_text, printable
 
 __all__ = [
     "count",
@@ -76,16 +76,21 @@ def grid(
 
 
 def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
-    """One finished run: what it is, its F1 in percent, its time, its folder.
+    """One finished run: its row and seed, scores in percent, time, folder.
 
     Args:
-        told: what tells it from others of its name.
+        told: what distinguishes it from others of its name.
     """
+    from featbert.encoders.tunings import get_tuning
     from featbert.report.units import duration
+    from featbert.tasks.base import get_task
 
     r = run.record
-    what = called(r.layers, r.settings)
-    scores = "  ".join(f"{split} {100 * s.values['f1']:.2f}" for split, s in r.scores.items())
+    key = get_task(r.task).measure.key
+    what = r.layers or get_tuning(r.tuning).title
+    if (share := r.settings.get("train_share", 1)) != 1:
+        what += f"  {in_percent(share)} of train"
+    scores = "  ".join(f"{split} {100 * s.values[key]:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
     line = f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
     return printable(line)

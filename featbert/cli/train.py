@@ -1,27 +1,46 @@
-"""featbert train"""
+"""featbert train and finetune"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.app import Watched, app
-from featbert.cli.meter import Meter
-from featbert.cli.settings_options import setting
+from featbert.cli.main import Command, app
+from featbert.cli.progress import load_torch
 from featbert.cli.text import run_line
+from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
+from featbert.errors import InputError
+from featbert.progress import report
 from featbert.text import unusual
+
+if TYPE_CHECKING:
+    from featbert.runs.run import Run
+
+OF_THE_STORE = dict.fromkeys(
+    ("data", "language", "encoding", "scheme", "token_column", "tag_column"), "that of the store"
+)
 
 
 @app.command(
-    cls=Watched,
+    cls=Command,
     epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3",
 )
+@o.options(
+    RowsTable,
+    Data,
+    Compute,
+    defaults=defaults("none").model_dump() | OF_THE_STORE,
+    without=Tuning.model_fields,
+)
 def train(
+    *,
     features: o.Features = None,
     layers: Annotated[
         list[str] | None,
@@ -34,110 +53,146 @@ def train(
         ),
     ] = None,
     seeds: o.Seeds = "1",
-    epochs: Annotated[int | None, setting("epochs", "features")] = None,
-    batch_size: Annotated[int | None, setting("batch_size", "features")] = None,
-    learning_rate: Annotated[float | None, setting("learning_rate", "features")] = None,
-    dropout: Annotated[float | None, setting("dropout", "features")] = None,
-    warmup: Annotated[float | None, setting("warmup", "features")] = None,
-    schedule: Annotated[
-        Literal["linear", "constant"] | None, setting("schedule", "features")
-    ] = None,
-    bias_correction: o.BiasCorrection = None,
-    patience: Annotated[int | None, setting("patience", "features")] = None,
-    tag_scheme: o.TagScheme = "bio",
-    train_on: o.TrainOn = "train",
-    train_share: o.TrainShare = None,
-    hidden_size: Annotated[int | None, setting("lstm_size", "features")] = None,
-    layers_lstm: Annotated[int | None, setting("lstm_layers", "features")] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="CORPUS",
-            help="Corpus, where it lies elsewhere now.  [default: the one that the store names]",
-            autocompletion=completion.corpora,
-        ),
-    ] = None,
+    given: dict[str, Any],
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
-    token_budget: Annotated[int | None, setting("token_budget", "features")] = None,
-    device: o.Device = "auto",
-    precision: o.Precision = "auto",
     overwrite: o.Overwrite = False,
-    language: o.Language = None,
-    encoding: o.Encoding = "utf-8",
-    scheme: o.Scheme = "auto",
-    token_column: o.TokenColumn = None,
-    tag_column: o.TagColumn = None,
     log_with: o.LogWith = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Train a two-layer BiLSTM tagger on frozen features.
+    """Train a small model on stored features.
 
-    The corpus is read from where the store's manifest says, with the options that `extract` had;
-    --data, --tag-column and so on read the tags of the same text from elsewhere. A run with the
-    same settings that is finished already is shown, not trained again.
+    The corpus is read from where it was extracted, with the same options; --data and the column
+    options read the tags of the same text from elsewhere. A finished run with the same settings
+    is shown, not trained again.
     """
-    o.check_folder(runs_dir, "--runs-dir")
-    log_dir = o.check_log(log_with, runs_dir)
-    from featbert.config import defaults
+    log_dir = _checked_log(runs_dir, log_with)
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.identity import check_same_text, check_trainable
+    from featbert.tasks.base import get_task
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
     numbers = o.parse_seeds(seeds)
-    settings = defaults("none").but(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        dropout=dropout,
-        warmup=warmup,
-        schedule=schedule,
-        bias_correction=bias_correction,
-        patience=patience,
-        token_budget=token_budget,
-        train_on=train_on,
-        train_share=train_share,
-        lstm_size=hidden_size,
-        lstm_layers=layers_lstm or None,
-        body="linear" if layers_lstm == 0 else None,
-    )
+    settings = o.chosen(RowsTable, given).settings("none", 0)
+    text, compute = o.chosen(Data, given), o.chosen(Compute, given)
     store = o.choose_store(features, cache_dir)
+    m = store.manifest
     for name in wanted:
-        store.require(parse_layers(name, store.manifest.num_layers).indices)
-    given = o.reading_options(language, encoding, scheme, token_column, tag_column)
-    reading = store.manifest.reading | given
-    corpus = load_corpus(data or store.manifest.source, **reading)
+        store.require(parse_layers(name, m.num_layers).indices)
+    reading = m.reading | text.reading
+    targets = get_task(text.task).targets
+    corpus = load_corpus(given.get("data", m.source), targets=targets, **reading)
     check_trainable(corpus, settings)
-    check_same_text(store.manifest, store.path, corpus)
-    meter = Meter(quiet=quiet)
-    meter.says_log(log_dir)
-    meter.say(f"{corpus.name}: {corpus.source}, entities {', '.join(corpus.entity_types)}")
-    if store.manifest.uncased:
-        meter.say(f"{store.manifest.model} is uncased: words were lowercased before they were read")
-    meter.load_torch()
+    check_same_text(m, store.path, corpus)
+    report(f"{corpus.name}: {corpus.source}, {', '.join(corpus.entity_types)}")
+    if m.uncased:
+        report(f"{m.model} is uncased: words were lowercased before they were read")
+    load_torch()
 
     from featbert.runs.api import train as train_run
 
-    for name in wanted:
-        for seed in numbers:
-            began = datetime.now(UTC).isoformat(timespec="seconds")
-            run = train_run(
-                store,
-                name,
-                corpus=corpus,
-                reading=reading,
-                seed=seed,
-                settings=settings,
-                tag_scheme=tag_scheme,
-                runs_dir=runs_dir,
-                device=device,
-                precision=precision,
-                overwrite=overwrite,
-                log_dir=log_dir,
-            )
-            typer.echo(run_line(run, was_there=run.record.started < began))
+    def one(name: str, seed: int) -> Run:
+        return train_run(
+            store,
+            name,
+            corpus=corpus,
+            reading=reading,
+            seed=seed,
+            settings=settings,
+            task=text.task,
+            tag_scheme=text.tag_scheme,
+            runs_dir=runs_dir,
+            device=compute.device,
+            precision=compute.precision,
+            overwrite=overwrite,
+            log_dir=log_dir,
+        )
+
+    _make(partial(one, name, seed) for name in wanted for seed in numbers)
+
+
+@app.command(cls=Command, epilog="Example: featbert finetune --model bert-base-cased --seeds 1-5")
+@o.options(
+    Encoding,
+    Data,
+    RowsTable,
+    Compute,
+    defaults=defaults("full").model_dump(),
+    without=("store_dtype",),
+)
+def finetune(
+    *,
+    given: dict[str, Any],
+    seeds: o.Seeds = "1",
+    runs_dir: o.RunsDir = Path("experiments/runs"),
+    overwrite: o.Overwrite = False,
+    log_with: o.LogWith = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Fine-tune the encoder, or a part of it, with a head on top.
+
+    Batches, loss, selection on dev and scorer are those of `featbert train`.
+    """
+    log_dir = _checked_log(runs_dir, log_with)
+    from featbert.data.load import load_corpus
+    from featbert.encoders.source import find_encoder
+    from featbert.encoders.tokenizer import is_uncased
+    from featbert.runs.identity import check_trainable
+    from featbert.runs.planned import check_layers
+    from featbert.tasks.base import get_task
+
+    numbers = o.parse_seeds(seeds)
+    encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
+    rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
+    source = find_encoder(encoding.model)
+    settings = rows.settings("full", source.num_layers or 0)
+    if settings.tuning == "none":
+        raise InputError("--tuning none reads stored features; use featbert train")
+    check_layers(settings, source.num_layers or 0)
+    corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
+    check_trainable(corpus, settings)
+    o.check_encoding(encoding, source, corpus)
+    if is_uncased(source):
+        report(f"{source.name} is uncased: words are lowercased before they are read")
+    load_torch()
+
+    from featbert.runs.api import finetune as finetune_run
+
+    def one(seed: int) -> Run:
+        return finetune_run(
+            corpus,
+            source,
+            reading=text.reading,
+            seed=seed,
+            settings=settings,
+            task=text.task,
+            context=encoding.context,
+            casing=encoding.casing,
+            pooling=encoding.pooling,
+            tag_scheme=text.tag_scheme,
+            runs_dir=runs_dir,
+            device=compute.device,
+            precision=compute.precision,
+            overwrite=overwrite,
+            log_dir=log_dir,
+        )
+
+    _make(partial(one, seed) for seed in numbers)
+
+
+def _checked_log(runs_dir: Path, log_with: str | None) -> Path | None:
+    """The folder that epochs are logged to; refuses folders that cannot be written first."""
+    o.check_folder(runs_dir, "--runs-dir")
+    return o.check_log(log_with, runs_dir)
+
+
+def _make(runs: Iterable[Callable[[], Run]]) -> None:
+    """Makes runs one after the other and prints a line for each."""
+    for make in runs:
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        run = make()
+        typer.echo(run_line(run, was_there=run.record.started < began))
     if found := unusual(run.record.counts):
-        meter.say(f"unusual in the corpus: {found}")
-    meter.say("featbert compare sets all finished runs side by side")
+        report(f"unusual in the corpus: {found}")
+    report("featbert compare shows all finished runs")

@@ -116,11 +116,11 @@ def check_casing(casing: str, corpus: Corpus, *, uncased: bool = False, model: s
     if "train" not in corpus:
         raise InputError(
             f"{corpus.source or corpus.name} has no train split to count casing in, only "
-            f"{', '.join(corpus.splits) or 'none'}; omit --truecase"
+            f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
         )
     if uncased:
         raise InputError(
-            f"{model} is uncased: it lowercases words before it reads them, so --truecase has no "
+            f"{model} is uncased: it lowercases words before it reads them, so --casing truecased has no "
             "effect; omit it, or use a cased model"
         )
 

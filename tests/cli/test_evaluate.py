@@ -40,29 +40,27 @@ def test_its_own_test_split(space: Workspace, which: str) -> None:
     assert result.exit_code == 0, result.output
     for split, line in zip(("test", "dev"), result.stdout.split("\n"), strict=False):
         f1 = run.record.scores[split].values["f1"]
-        assert line.startswith(f"tiny {split}  F1 {100 * f1:.2f}  ")
+        assert line.startswith(f"tiny {split}  entity F1 {100 * f1:.2f}  ")
         (path,) = (run.folder / "evaluations").glob(f"tiny--{split}--*.conll")
         assert path.read_bytes() == (run.folder / f"{split}.conll").read_bytes()
     assert result.stdout.count("\n") == 2
-    assert "evaluating" in result.stderr
 
 
 def test_other_data_with_a_mapping(space: Workspace) -> None:
     data = space.folder / "data" / "nl"
     name = runs(space)["last"].name
     plain = evaluate(space, name, "--data", data, "--quiet")
-    assert plain.exit_code == 0, plain.output
-    assert "never taught person: all of them count as missed" in plain.stdout
-    assert "data-nl test has no MISC, PER: what the run tags so counts as wrong" in plain.stdout
-    assert plain.stderr == ""
+    assert (plain.exit_code, plain.stderr) == (0, "")
+    assert "person" in plain.stdout  # the run has no such class
+    assert "MISC, PER" in plain.stdout  # the data has none of these
     mapped = evaluate(space, name, "--data", data, "--map", "person=PER", "--map", "MISC=O")
-    assert "mapped: person=PER, MISC=O" in mapped.stdout
-    assert "never taught" not in mapped.stdout
-    assert "has no" not in mapped.stdout
+    assert mapped.stdout.count("\n") == 2
+    assert "person=PER, MISC=O" in mapped.stdout
     again = evaluate(space, space.runs / name, "--data", data, "--map=person=PER", "--map=MISC=O")
     assert "evaluated before" in again.stdout
-    assert "evaluating" not in again.stderr
     assert len(list(space.cache.rglob("*.h5"))) == 1
+    learned = evaluate(space, name, "--data", space.corpus, "--split", "train")
+    assert learned.stdout.count("\n") == 2  # a line says that the run was trained on it
 
 
 def test_json_has_the_records(space: Workspace) -> None:
@@ -77,31 +75,25 @@ def test_json_has_the_records(space: Workspace) -> None:
     assert row["scores"]["values"]["f1"] == run.record.scores["test"].values["f1"]
 
 
-def test_text_that_the_run_learned_from_is_said_so(space: Workspace) -> None:
-    run = runs(space)["last"]
-    result = evaluate(space, run.name, "--data", space.corpus, "--split", "train")
-    assert "the run learned from this text" in result.stdout
-
-
 REFUSED = {
-    "run": (("nowhere",), "a finished run expected"),
-    "nearest run": (("{run}x",), "did you mean"),
-    "data": (("{run}", "--data", "{folder}/nowhere"), "does not exist"),
-    "split": (("{run}", "--split", "tset"), "a tset split expected"),
-    "map": (("{run}", "--map", "PRE=O"), "'PRE' is none (did you mean 'PER'?)"),
-    "no map": (("{run}", "--map", "PER"), "FROM=TO expected"),
-    "model": (("{run}", "--model", "{folder}/nowhere"), "does not exist"),
-    "scheme": (("{run}", "--scheme", "bixo"), "is not known"),
+    "run": (("nowhere",), "'nowhere'"),
+    "nearest run": (("{run}x",), "{run}'"),
+    "data": (("{run}", "--data", "{folder}/nowhere"), "{folder}/nowhere"),
+    "split": (("{run}", "--split", "tset"), "'test'"),
+    "map": (("{run}", "--map", "PRE=O"), "'PER'"),
+    "no map": (("{run}", "--map", "PER"), "FROM=TO"),
+    "model": (("{run}", "--model", "{folder}/nowhere"), "{folder}/nowhere"),
+    "scheme": (("{run}", "--scheme", "bixo"), "'bixo'"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_mistake_is_told_in_one_line(name: str, space: Workspace) -> None:
-    words, told = REFUSED[name]
+def test_a_mistake_is_one_line_and_nothing_is_extracted(name: str, space: Workspace) -> None:
+    words, named = REFUSED[name]
     names = {"run": runs(space)["last"].name, "folder": space.folder}
     given = [w.format(**names) for w in words]
     data = () if "--data" in given else ("--data", space.corpus)
-    assert told in error_of(evaluate(space, *given, *data))
+    assert named.format(**names) in error_of(evaluate(space, *given, *data))
     assert not space.cache.exists()
 
 
@@ -110,34 +102,26 @@ def test_an_encoder_that_is_not_the_runs(space: Workspace) -> None:
     config = other / "config.json"
     config.write_text(config.read_text("utf-8") + "\n", "utf-8")
     name = runs(space)["finetune"].name
-    message = error_of(evaluate(space, name, "--data", space.corpus, "--model", other))
-    assert "the encoder tiny-bert with config and tokenizer" in message
-    assert str(other) in message
+    assert str(other) in error_of(evaluate(space, name, "--data", space.corpus, "--model", other))
     same = shutil.copytree(space.model, space.folder / "moved")
     assert evaluate(space, name, "--data", space.corpus, "--model", same).exit_code == 0
 
 
-def test_what_is_there_already_and_mistakes_need_no_torch(space: Workspace) -> None:
+def test_finished_evaluations_and_mistakes_need_no_torch(space: Workspace) -> None:
     run = runs(space)["last"].name
     assert evaluate(space, run, "--data", space.corpus).exit_code == 0
     words = ("evaluate", run, "--data", space.corpus, "--split")
     where = ("--runs-dir", space.runs, "--cache-dir", space.cache)
     there, mistake = (fresh_command(*words, s, *where, cwd=space.folder) for s in ("test", "nope"))
-    assert there.exit_code == 0, there.stderr
-    assert "evaluated before" in there.stdout
-    assert there.stdout.count("\n") == 1
-    assert error_of(mistake).startswith("error: a nope split expected")
-    assert mistake.stdout == ""
-    assert there.light
-    assert mistake.light
+    assert (there.exit_code, there.stdout.count("\n"), there.light) == (0, 1, True)
+    assert "'nope'" in error_of(mistake)
+    assert (mistake.stdout, mistake.light) == ("", True)
 
 
-def test_a_run_that_is_trained_again_says_that_its_evaluations_go(space: Workspace) -> None:
+def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space: Workspace) -> None:
     run = runs(space)["finetune"]
     data = space.folder / "data" / "nl"
     assert evaluate(space, run.name, "--data", data, "--map", "person=PER").exit_code == 0
-    words = ("--seeds", run.record.seed, "--overwrite")
-    again = space.finetune(*words)
+    again = space.finetune("--seeds", run.record.seed, "--overwrite")
     assert "1 evaluation" in again.stderr
     assert not (run.folder / "evaluations").exists()
-    assert "evaluation" not in space.finetune(*words).stderr

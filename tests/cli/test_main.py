@@ -80,6 +80,7 @@ def test_a_wrong_name_gets_the_nearest_right_one(
 
 
 # Commands that are refused before torch is loaded, which takes seconds.
+CASED = ("--casing", "truecased")
 REFUSED = {
     "layers": ("train", "--layers", "concat_last5"),
     "layers of the model": ("extract", "--model", "{model}", "--layers", "9"),
@@ -91,7 +92,7 @@ REFUSED = {
     "rate": ("finetune", "--learning-rate", "-1"),
     "documents": ("extract", "--model", "{model}", "--data", "{plain}", "--context", "document"),
     "documents of an experiment": ("run", "{plain}/documents.toml"),
-    "case": ("finetune", "--model", "{uncased}", "--data", "{corpus}", "--truecase"),
+    "case": (*("finetune", "--model", "{uncased}", "--data", "{corpus}"), *CASED),
     "tokenizer": ("finetune", "--model", "{damaged}", "--data", "{corpus}"),
     "layer to freeze": ("finetune", "--model", "{model}", "--data", "{corpus}", "--freeze-to", "9"),
 }

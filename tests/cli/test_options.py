@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
+from featbert.encoders import memory
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace
+from tests.workspace import Workspace, error_of
 
 TRAINING = {
-    "--batch-size": ("batch_size", 5),
-    "--learning-rate": ("learning_rate", 0.003),
-    "--dropout": ("dropout", 0.2),
-    "--warmup": ("warmup", 0.3),
-    "--schedule": ("schedule", "constant"),
-    "--patience": ("patience", 2),
-    "--epochs": ("epochs", 3),
+    "batch_size": 5,
+    "learning_rate": 0.003,
+    "dropout": 0.2,
+    "warmup": 0.3,
+    "schedule": "constant",
+    "patience": 2,
+    "epochs": 3,
+    "weight_decay": 0.05,
+    "clip_norm": 0.5,
 }
-
-
-def words(options: dict[str, tuple[str, object]]) -> list[object]:
-    return [word for name, (_, value) in options.items() for word in (name, value)]
-
-
-def latin(workspace: Workspace) -> list[str]:
-    """The corpus in Latin-1, with columns the other way round and IOB1 tags told as such."""
-    for path in workspace.corpus.iterdir():
-        lines = path.read_text("utf-8").replace("Jordan", "Jördan").split("\n")
-        turned = [" ".join(reversed(line.split(" "))) if " " in line else line for line in lines]
-        turned = ["-DOCSTART- O" if "-DOCSTART-" in line else line for line in turned]
-        path.write_bytes("\n".join(turned).encode("latin-1"))
-    columns = ["--token-column", "2", "--tag-column", "1"]
-    return [*columns, "--encoding", "latin-1", "--scheme", "bio", "--language", "en"]
-
-
 READING = {
     "language": "en",
     "encoding": "latin-1",
@@ -39,6 +27,20 @@ READING = {
     "token_column": 2,
     "tag_column": 1,
 }
+
+
+def words(settings: dict[str, object]) -> list[object]:
+    return [w for name, v in settings.items() for w in (f"--{name.replace('_', '-')}", v)]
+
+
+def latin(workspace: Workspace) -> list[object]:
+    """Rewrites the corpus in Latin-1 with its columns swapped; the options that read it."""
+    for path in workspace.corpus.iterdir():
+        lines = path.read_text("utf-8").replace("Jordan", "Jördan").split("\n")
+        turned = [" ".join(reversed(line.split(" "))) if " " in line else line for line in lines]
+        turned = ["-DOCSTART- O" if "-DOCSTART-" in line else line for line in turned]
+        path.write_bytes("\n".join(turned).encode("latin-1"))
+    return words(READING)
 
 
 def test_extract_and_train(workspace: Workspace) -> None:
@@ -58,22 +60,17 @@ def test_extract_and_train(workspace: Workspace) -> None:
 
     done = workspace.train(
         *("--layers", "last", "--seeds", "7", "--features", path, "--precision", "fp32"),
-        *("--hidden-size", 6, "--layers-lstm", 1, "--no-bias-correction", "--device", "cpu"),
+        *("--lstm-size", 6, "--lstm-layers", 1, "--no-bias-correction", "--device", "cpu"),
         *("--tag-scheme", "iob1"),
         *words(TRAINING),
     )
     assert done.exit_code == 0, done.output
     (run,) = find_runs(workspace.runs)
-    expected = dict(TRAINING.values())
-    expected |= {"lstm_size": 6, "lstm_layers": 1, "bias_correction": False}
+    expected = TRAINING | {"lstm_size": 6, "lstm_layers": 1, "bias_correction": False}
     assert {name: run.record.settings[name] for name in expected} == expected
     assert (run.record.seed, run.record.layers, run.record.reading) == (7, "last", READING)
-    signature = run.record.signature
-    assert (signature.tag_scheme, signature.pooling, signature.store_dtype) == (
-        "iob1",
-        "mean",
-        "float32",
-    )
+    s = run.record.signature
+    assert (s.tag_scheme, s.pooling, s.store_dtype) == ("iob1", "mean", "float32")
     assert "Jördan" in run.predictions("dev").words[0]
 
 
@@ -88,37 +85,61 @@ def test_finetune(workspace: Workspace) -> None:
     assert done.exit_code == 0, done.output
     runs = [r for r in find_runs(workspace.runs) if r.record.settings["train_on"] == "train+dev"]
     assert [r.record.seed for r in runs] == [3, 5]
-    expected = dict(TRAINING.values())
-    expected |= {"discriminative": 1.5, "freeze_to": 0, "unfreeze": 2, "bias_correction": True}
+    expected = TRAINING | {"discriminative": 1.5, "freeze_to": 0, "unfreeze": 2}
     for run in runs:
         assert {name: run.record.settings[name] for name in expected} == expected
-        signature = run.record.signature
-        assert (signature.context, signature.pooling, signature.tag_scheme) == (
-            "document",
-            "last",
-            "iob1",
-        )
+        s = run.record.signature
+        assert (s.context, s.pooling, s.tag_scheme) == ("document", "last", "iob1")
         assert (run.record.reading, run.record.trained_on) == (READING, ["train", "dev"])
 
 
-def test_the_whole_encoder_is_frozen_by_a_word(workspace: Workspace) -> None:
-    assert workspace.finetune("--freeze-to", "all").exit_code == 0
-    (run,) = find_runs(workspace.runs)
-    assert run.record.settings["freeze_to"] == 4
-    refused = workspace.finetune("--freeze-to", "some")
-    assert "a layer from 0 to 4, none or all expected" in refused.stderr
+def test_a_linear_head_on_features_and_a_bilstm_on_a_tuned_encoder(workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    done = workspace.train("--layers", "last", "--body", "linear")
+    assert done.exit_code == 0, done.output
+    done = workspace.finetune("--body", "bilstm", "--lstm-size", 4, "--freeze-to", "all")
+    assert done.exit_code == 0, done.output
+    found = {r.record.tuning: r.record.settings for r in find_runs(workspace.runs)}
+    assert found["none"]["body"] == "linear"
+    assert (found["full"]["body"], found["full"]["lstm_size"]) == ("bilstm", 4)
+    assert found["full"]["freeze_to"] == 4
+    assert "'some'" in error_of(workspace.finetune("--freeze-to", "some"))
+    assert "'ful'" in error_of(workspace.finetune("--tuning", "ful"))
+    assert "featbert train" in error_of(workspace.finetune("--tuning", "none"))
 
 
-def test_what_was_unusual_is_said_and_recorded(workspace: Workspace) -> None:
+def test_unusual_text_is_counted(workspace: Workspace) -> None:
     train = workspace.corpus / "train.conll"
     before = workspace.extract("--cache-dir", workspace.folder / "before").stdout
-    before = before.split("unusual: ")[1]
-    unknown = int(before.split()[0]) + 1  # the tiny vocabulary lacks words of the corpus, too
+    unknown = int(before.split("unusual: ")[1].split()[0]) + 1  # the vocabulary lacks others, too
     train.write_text(train.read_text("utf-8") + "Jordan I-PER\n\u200b O\nEU I-ORG\n", "utf-8")
     options = ("--tag-column", 2, "--scheme", "bio")
-    assert f"unusual: {unknown} unknown words\n" in workspace.extract(*options).stdout
+    assert f"{unknown} unknown words" in workspace.extract(*options).stdout
     for done in (workspace.train("--layers", "last"), workspace.finetune(*options)):
-        assert f"unusual in the corpus: {unknown} unknown words, 2 repaired tags\n" in done.stderr
+        assert f"{unknown} unknown words" in done.stderr
+        assert "2 repaired tags" in done.stderr
     for run in find_runs(workspace.runs):
         assert run.record.counts["repaired_tags"] == 2
         assert run.record.counts["unknown_words"] == unknown
+
+
+@pytest.mark.parametrize("command", ["extract", "finetune", "train", "adapt"])
+def test_too_little_memory_is_refused_before_the_start(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    if command == "train":
+        assert workspace.extract("--quiet").exit_code == 0
+    before = sorted(workspace.folder.rglob("*"))
+    monkeypatch.setattr(memory, "_free", lambda device: 10_000)
+    result = {
+        "extract": workspace.extract,
+        "finetune": workspace.finetune,
+        "train": lambda *words: workspace.train("--layers", "last", *words),
+        "adapt": lambda *words: workspace.call(
+            *("adapt", "--data", workspace.corpus, "--model", workspace.model, *words),
+            *("--models-dir", workspace.folder / "models"),
+        ),
+    }[command]("--quiet")
+    assert "0.0 GB" in error_of(result)
+    left = [p for p in sorted(workspace.folder.rglob("*")) if p not in before]
+    assert not [p for p in left if p.is_file()]

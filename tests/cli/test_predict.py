@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -108,9 +106,9 @@ def test_an_ill_formed_line_leaves_no_file(
         (("{folder}/notes.txt", "--out", "{folder}/notes.txt"), "is the text to tag"),
         (("{folder}/notes.txt", "--encoding", "utf-99"), "'utf-99' is not known"),
         (("{folder}/notes.txt", "--token-column", "2"), "is read as text"),
-        (("{folder}/notes.txt", "--input", "conll", "--token-column", "w"), "found 'w'"),
+        (("{folder}/notes.txt", "--input", "conll", "--token-column", "w"), "'w'"),
         (("{folder}/notes.txt", "--model", "{folder}/nowhere"), "does not exist"),
-        (("{folder}/notes.txt", "--runs-dir", "{folder}"), "a finished run expected"),
+        (("{folder}/notes.txt", "--runs-dir", "{folder}"), "no run"),
     ],
 )
 def test_a_mistake_is_told_in_one_line_without_torch(
@@ -125,32 +123,15 @@ def test_a_mistake_is_told_in_one_line_without_torch(
     assert (ended.stdout, ended.light) == ("", True)
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(finished: Workspace, tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("Jordan Smith of Chelsea beat Washington .\n" * 1500, "utf-8")
-    run = next(iter(find_runs(finished.runs)))
-    words = ["predict", run.name, str(path), "--runs-dir", str(finished.runs), "--quiet"]
-    tagging = subprocess.Popen(
-        [sys.executable, "-m", "featbert", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert tagging.stdout is not None
-    assert tagging.stderr is not None
-    assert tagging.stdout.readline().startswith(b"Jordan\t")
-    tagging.stdout.close()
-    assert tagging.wait(timeout=120) == 0
-    assert tagging.stderr.read() == b""
-    tagging.stderr.close()
-
-
 def test_an_interruption_writes_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.runs import loading
+    from featbert.runs import load
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loading.LoadedTagger, "probable_tags", interrupted)
+    monkeypatch.setattr(load.LoadedRun, "probable_answers", interrupted)
     out = tmp_path / "out"
     result = predict(run, "--out", out, "-q", input="Rome\n")
     assert result.exit_code == 130

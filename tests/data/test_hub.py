@@ -176,7 +176,7 @@ def test_without_the_package(tmp_path, monkeypatch):
 def test_a_run_on_a_dataset_is_used_again(workspace):
     folder = written(load_corpus(workspace.corpus), workspace.folder / "set")
     data = ("--data", f"hf:{folder}", "--token-column", "words", "--tag-column", "labels")
-    tuned = workspace.finetune(*data, "--truecase", "--epochs", 1)
+    tuned = workspace.finetune(*data, "--casing", "truecased", "--epochs", 1)
     assert tuned.exit_code == 0, tuned.stderr
     (run,) = workspace.runs.iterdir()
     text = workspace.folder / "raw.txt"

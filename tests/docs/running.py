@@ -28,7 +28,7 @@ MOST_SEEDS = 3
 MOST = 2
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
-    "train": ["--epochs", "1", "--hidden-size", "8"],
+    "train": ["--epochs", "1", "--lstm-size", "8"],
     "finetune": ["--epochs", "1"],
     "adapt": ["--epochs", "1", "--max-length", "32"],
 }
