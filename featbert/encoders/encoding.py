@@ -120,8 +120,8 @@ def check_casing(casing: str, corpus: Corpus, *, uncased: bool = False, model: s
         )
     if uncased:
         raise InputError(
-            f"{model} is uncased: it lowercases words before it reads them, so --casing truecased has no "
-            "effect; omit it, or use a cased model"
+            f"{model} is uncased: it lowercases words before it reads them, so --casing truecased "
+            "has no effect; omit it, or use a cased model"
         )
 
 
