@@ -28,7 +28,7 @@ _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextlib.contextmanager
-def owning(path: Path, busy: type[FeatbertError] = BusyError) -> Iterator[None]:
+def owning(path: Path) -> Iterator[None]:
     """Within the block no other process writes the folder or file `path`.
 
     Holds the lock file next to it, which is deleted afterwards. The parent folder is made, and
@@ -47,7 +47,7 @@ def owning(path: Path, busy: type[FeatbertError] = BusyError) -> Iterator[None]:
         lock.parent.mkdir(parents=True, exist_ok=True)
         held.acquire()
     except Timeout:
-        raise busy(
+        raise BusyError(
             f"{path} is in use by {_holder(lock)}; wait until it ends, then run the command again"
         ) from None
     except OSError as error:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featbert.errors import BusyError, FeatbertError
+from featbert.errors import FeatbertError
 from featbert.io import cannot_write, lock_beside, owning, replacing
 from featbert.runs.record import RECORD_NAME
 
@@ -41,7 +41,7 @@ def owned(folder: Path) -> AbstractContextManager[None]:
         BusyError: another process trains it; names that process.
         FeatbertError: the runs directory cannot be written to.
     """
-    return owning(folder, BusyError)
+    return owning(folder)
 
 
 def working_folder(folder: Path) -> Path:

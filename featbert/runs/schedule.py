@@ -331,7 +331,7 @@ def _extract_missing(
             run_extraction(extraction, corpus, resources.encoder(configuration.model))
         except BusyError:
             for name in readers:
-                elsewhere.add(name, path.with_name(f"{path.name}.journal"))
+                elsewhere.add(name, lock_beside(path))
         except Exception as error:
             failures |= dict.fromkeys(readers, failure_of(error))
 

@@ -76,9 +76,7 @@ def test_a_run_gives_what_it_gave(
 def test_several_blocks_are_those_of_the_store(
     tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from featbert.features import block_states
-
-    monkeypatch.setattr(block_states, "BLOCK_WORDS", 11)
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     assert_gives_what_it_gave(run, tmp_path)
 

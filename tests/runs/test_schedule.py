@@ -42,13 +42,12 @@ with owned(Path(sys.argv[1])):
 WRITER = """
 import sys, time
 from pathlib import Path
-from featbert.features.store.journal import Journal
-journal = Journal(Path(sys.argv[1]))
-print("owned", flush=True)
-while not Path(sys.argv[2]).exists():
-    time.sleep(0.02)
-time.sleep(0.3)
-journal.remove()
+from featbert.io import owning
+with owning(Path(sys.argv[1])):
+    print("owned", flush=True)
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.02)
+    time.sleep(0.3)
 """
 BOTH = {"seeds": [1, 2], "features": SMALL, "finetune": {"epochs": 1}}
 
