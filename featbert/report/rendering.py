@@ -67,7 +67,8 @@ def render(
         ending = "".join(f"- {markdown_text(line)}\n" for line in lines)
         return "\n".join([*map(as_markdown, drawn), ending]).rstrip("\n") + "\n"
     ending = "".join(f"% {line}\n" for line in lines)
-    return "\n".join(["% needs \\usepackage{booktabs}\n", *map(as_latex, drawn), ending])
+    preamble = "% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}\n"
+    return "\n".join([preamble, *map(as_latex, drawn), ending])
 
 
 # Terminal -----------------------------------------------------------------------------------------
