@@ -25,12 +25,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from docs.reference import TABLES as REFERENCE
 from featbert import find_runs
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "experiments/README.md"),
     *("benchmarks/README.md", "benchmarks/defaults.md"),
+    *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
+    *("docs/reference/store-format.md", "docs/reference/run-records.md"),
 )
 REPORT = "docs/example/report.html"
 REPORT_RUNS = ("docs/tutorial-runs", "docs/example/runs")
@@ -124,6 +127,7 @@ def tolerances() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
     "the search for defaults": search_for_defaults,
     "tolerances": tolerances,
 }

@@ -1,0 +1,164 @@
+"""The tables of docs/reference/, made from the commands, the configuration and the records.
+
+A command's table comes from its help, a key's description from its model in `featbert/config.py` or
+`featbert/runs/experiment_file.py`, and a field's from the `Attributes` of the record's docstring.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel
+
+from featbert.cli.main import commands
+from featbert.config import Adapt, RowsTable, defaults
+from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.runs import experiment_file as files
+from featbert.runs import experiment_record, record
+from featbert.runs.evaluations import EvaluationRecord
+from featbert.tasks.base import Scores
+from featbert.training.history import Epoch, ParameterGroup
+
+_DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
+RECORDS = (
+    *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
+    *(Scores, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
+    *(experiment_record.ExperimentRecord, experiment_record.SearchRecord),
+    experiment_record.TriedSettings,
+)
+TABLES: dict[str, Callable[[], Iterable[str]]] = {
+    "commands": lambda: command_lines(),
+    "file": lambda: keys(files.FileKeys),
+    "configuration": lambda: keys(files.Configuration),
+    "train_sizes": lambda: keys(files.TrainSizes),
+    "features": lambda: keys(files.FeaturesTable, defaults("none")),
+    "finetune": lambda: keys(RowsTable, defaults("full")),
+    "adapt": lambda: keys(files.AdaptTable, Adapt()),
+    **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},
+}
+
+
+def command_lines() -> Iterator[str]:
+    """A section per command: what it does, an example, its arguments and options."""
+    for words, command in commands():
+        yield f"## {' '.join(['featbert', *words.split()])}\n"
+        yield from (f"{' '.join(part.split())}\n" for part in command.help.split("\n\n"))
+        if command.epilog:
+            yield "Example: `" + command.epilog.removeprefix("Example: ") + "`\n"
+        rows = [parameter(p) for p in command.params if not getattr(p, "hidden", False)]
+        if rows:
+            yield from grid(("argument or option", "default", "meaning"), rows)
+        yield ""
+
+
+def parameter(p: Any) -> tuple[str, str, str]:
+    """An argument or option as it is written, its default and its help."""
+    text = " ".join((p.help or "").split())
+    found = _DEFAULT.search(text)
+    annotation = getattr(getattr(p, "type_descriptor", None), "annotation", None)
+    choices = [
+        word
+        for kind in (annotation, *typing.get_args(annotation))
+        if typing.get_origin(kind) is typing.Literal
+        for word in typing.get_args(kind)
+    ]
+    if p.param_type_name == "argument":
+        name = f"`{p.metavar or p.name.upper()}`"
+    else:
+        name = ", ".join(f"`{word}`" for word in (*p.opts, *p.secondary_opts))
+        name += f" {'|'.join(choices) or p.metavar or ''}".rstrip()
+    default = shown(found[1]) if found else "required" if p.required else shown(p.default)
+    return name, default, _DEFAULT.sub("", text)
+
+
+def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
+    """The keys of a table of experiment files.
+
+    Args:
+        given: has the defaults of keys that the model leaves open.
+    """
+    rows = []
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        default = getattr(given, name, None) if default is None else default
+        rows.append((f"`{name}`", values(field.annotation), shown(default), field.description or ""))
+    return grid(("key", "value", "default", "meaning"), rows)
+
+
+def fields(kind: Any) -> Iterator[str]:
+    """The fields of a record."""
+    known = attributes(kind)
+    rows = [
+        (f"`{field.name}`", in_json(str(field.type)), known.get(field.name, ""))
+        for field in dataclasses.fields(kind)
+    ]
+    return grid(("field", "type", "meaning"), rows)
+
+
+def attributes(kind: type) -> Mapping[str, str]:
+    """What a docstring says of each attribute; one text may be of several names."""
+    found: dict[str, str] = {}
+    listed = (kind.__doc__ or "").partition("Attributes:\n")[2]
+    for entry in re.split(r"\n {8}(?! )", "\n" + listed.rstrip()):
+        names, colon, text = entry.partition(": ")
+        if colon and re.fullmatch(r"[\w, ]+", names.strip()):
+            meaning = " ".join(text.split()).replace("None", "null")
+            meaning = meaning[:1].upper() + meaning[1:]
+            found |= {name.strip(): meaning for name in names.split(",")}
+    return found
+
+
+def shown(value: Any) -> str:
+    """A default for people."""
+    if isinstance(value, BaseModel) or value in (None, False, "", [], {}, ()):
+        return "–"
+    if value is True:
+        return "true"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return value if isinstance(value, str) and " " in value else f"`{value}`"
+
+
+def values(annotation: Any) -> str:
+    """What a key takes, by its type."""
+    inner = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return values(inner[0])
+    if origin is typing.Literal:
+        return ", ".join(f"`{word}`" for word in inner)
+    if origin in (typing.Union, types.UnionType):
+        return ", ".join(dict.fromkeys(map(values, inner)))
+    if origin is list:
+        return f"list: {values(inner[0])}"
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "table"
+    return {int: "whole number", float: "number", bool: "true or false", str: "text"}[annotation]
+
+
+def in_json(annotation: str) -> str:
+    """A field's type as JSON has it."""
+    for name, word in (
+        *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
+        *(("bool", "boolean"), ("PathText", "string"), ("Any", "any")),
+    ):
+        annotation = re.sub(rf"\b{name}\b", word, annotation)
+    for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):
+        annotation = re.sub(
+            rf"\b{name}\[(?:string, )?(.+?)(?:, \.\.\.)?\]", rf"{word} \1", annotation
+        )
+    return annotation.replace(" | ", " or ")
+
+
+def grid(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """A Markdown table."""
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
