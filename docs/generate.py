@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docs.reference import TABLES as REFERENCE
+from docs.reference_tables import TABLES as REFERENCE
 from featbert import find_runs
 
 ROOT = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""The reference describes what commands write: the datasets of a store and the fields of a record."""
+"""The reference describes what commands write: a store's datasets and a record's fields."""
 
 from __future__ import annotations
 

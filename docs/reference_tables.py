@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from featbert.cli.main import commands
 from featbert.config import Adapt, RowsTable, defaults
-from featbert.features.store.manifest import Manifest, StoredSplit
+from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
 from featbert.runs import experiment_record, record
 from featbert.runs.evaluations import EvaluationRecord
@@ -87,7 +87,9 @@ def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
     for name, field in model.model_fields.items():
         default = field.get_default(call_default_factory=True)
         default = getattr(given, name, None) if default is None else default
-        rows.append((f"`{name}`", values(field.annotation), shown(default), field.description or ""))
+        rows.append(
+            (f"`{name}`", values(field.annotation), shown(default), field.description or "")
+        )
     return grid(("key", "value", "default", "meaning"), rows)
 
 

@@ -1,0 +1,66 @@
+"""The examples of docs/how-to/extend.md: one file and one registration each."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from featbert import find_runs
+from featbert.encoders.tunings import TUNINGS
+from featbert.models.registry import BODIES, OUTPUTS, Part
+from featbert.tasks.base import TASKS
+from tests.docs.pages import DOCS, blocks
+from tests.workspace import Workspace
+
+
+@pytest.fixture
+def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's files as modules of their own, registered as the page says."""
+    for block in blocks(DOCS / "how-to" / "extend.md"):
+        if block.language == "python":
+            assert block.file is not None
+            (tmp_path / f"extended_{Path(block.file).name}").write_text(block.text, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    tuning = importlib.import_module("extended_layernorm").TUNING
+    monkeypatch.setitem(TUNINGS, "layernorm", tuning)
+    monkeypatch.setitem(OUTPUTS, "smooth", Part("extended_smooth:Smooth", "smoothed softmax"))
+    monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
+    monkeypatch.setitem(TASKS, "mentions", "extended_mentions")
+    yield
+    for name in [name for name in sys.modules if name.startswith("extended_")]:
+        del sys.modules[name]
+
+
+def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Workspace) -> None:
+    assert workspace.extract().exit_code == 0
+    for words in (("--output", "smooth"), ("--body", "hidden")):
+        result = workspace.train("--layers", "last", *words)
+        assert result.exit_code == 0, result.output
+    result = workspace.finetune("--tuning", "layernorm")
+    assert result.exit_code == 0, result.output
+    runs = find_runs(workspace.runs)
+    assert {run.record.tuning for run in runs} == {"none", "layernorm"}
+    assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
+    tuned = next(run for run in runs if run.record.tuning == "layernorm")
+    # 16 dimensions: two norms in each of 4 layers, one of the embeddings, and the classifier.
+    assert tuned.record.cost.trained_parameters < 9 * 2 * 16 + 17 * len(tuned.record.labels) + 1
+    table = workspace.compare().output
+    for title in ("smoothed softmax", "hidden layer", "LayerNorm"):
+        assert title in table
+    text = workspace.folder / "words.txt"
+    text.write_text("Smith said so\n", "utf-8")
+    for run in runs:
+        result = workspace.call("predict", run.folder, text, "--runs-dir", workspace.runs)
+        assert result.exit_code == 0, result.output
+
+
+def test_a_task_brings_its_measure(extended: None, workspace: Workspace) -> None:
+    result = workspace.finetune("--task", "mentions")
+    assert result.exit_code == 0, result.output
+    (run,) = find_runs(workspace.runs)
+    assert run.record.task == "mentions"
+    assert set(run.record.scores["dev"].by_class) <= {"mention"}
+    assert "mention F1" in workspace.compare().output
