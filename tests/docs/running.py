@@ -97,7 +97,7 @@ class Page:
             assert self.experiment is not None
             text = f"{self.experiment.read_text('utf-8')}\n{text}"
         self.experiment.write_text(text, "utf-8")
-        assert read_experiment(self.experiment).arms
+        assert read_experiment(self.experiment).configurations
 
     def _compare(self, told: str) -> None:
         """Output on a page has the lines, columns and rows of the real one; numbers are its own."""

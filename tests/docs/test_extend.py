@@ -34,21 +34,40 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         del sys.modules[name]
 
 
-def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Workspace) -> None:
-    assert workspace.extract().exit_code == 0
-    for words in (("--output", "smooth"), ("--body", "hidden")):
-        result = workspace.train("--layers", "last", *words)
-        assert result.exit_code == 0, result.output
-    result = workspace.finetune("--tuning", "layernorm")
+def run_experiment(space: Workspace, lines: str) -> None:
+    """Carries out an experiment file with these tables."""
+    file = space.folder / "trial.toml"
+    names = f"data = {str(space.corpus)!r}\nmodel = {str(space.model)!r}\n"
+    file.write_text(names + lines, "utf-8")
+    result = space.call("run", file, "--cache-dir", space.cache, "--runs-dir", space.runs)
     assert result.exit_code == 0, result.output
+
+
+def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Workspace) -> None:
+    run_experiment(
+        workspace,
+        """
+        [features]
+        layers = ["last"]
+        epochs = 1
+        [finetune]
+        epochs = 1
+        tuning = "layernorm"
+        [[variant]]
+        features = { output = "smooth", lstm_size = 8 }
+        [[variant]]
+        features.body = "hidden"
+        """,
+    )
     runs = find_runs(workspace.runs)
     assert {run.record.tuning for run in runs} == {"none", "layernorm"}
     assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
     tuned = next(run for run in runs if run.record.tuning == "layernorm")
     # 16 dimensions: two norms in each of 4 layers, one of the embeddings, and the classifier.
-    assert tuned.record.cost.trained_parameters < 9 * 2 * 16 + 17 * len(tuned.record.labels) + 1
+    classifier = 17 * len(tuned.record.labels)
+    assert tuned.record.cost.trained_parameters == 9 * 2 * 16 + classifier
     table = workspace.compare().output
-    for title in ("smoothed softmax", "hidden layer", "LayerNorm"):
+    for title in ("smooth", "hidden", "LayerNorm"):
         assert title in table
     text = workspace.folder / "words.txt"
     text.write_text("Smith said so\n", "utf-8")
@@ -58,8 +77,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
 
 
 def test_a_task_brings_its_measure(extended: None, workspace: Workspace) -> None:
-    result = workspace.finetune("--task", "mentions")
-    assert result.exit_code == 0, result.output
+    run_experiment(workspace, 'task = "mentions"\n[finetune]\nepochs = 1\n')
     (run,) = find_runs(workspace.runs)
     assert run.record.task == "mentions"
     assert set(run.record.scores["dev"].by_class) <= {"mention"}
