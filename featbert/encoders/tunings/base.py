@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import nn
 
-    from featbert.config import Settings
 
-
-def nothing(name: str, depth: int, settings: Settings, num_layers: int, epoch: int) -> bool:
+def nothing(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
     """Trains no parameter."""
     return False
 
@@ -35,7 +33,7 @@ class Tuning:
     name: str
     title: str
     defaults: Mapping[str, Any]
-    trains: Callable[[str, int, Settings, int, int], bool] = nothing
+    trains: Callable[[str, int, Any, int, int], bool] = nothing
     settings: tuple[str, ...] = ()
     frozen: bool = False
-    prepare: Callable[[nn.Module, Settings], None] | None = field(default=None, repr=False)
+    prepare: Callable[[nn.Module, Any], None] | None = field(default=None, repr=False)

@@ -7,15 +7,12 @@ embeddings come with the lowest group.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from featbert.encoders.tunings.base import Tuning
 
-if TYPE_CHECKING:
-    from featbert.config import Settings
 
-
-def lowest_trained(settings: Settings, num_layers: int, epoch: int) -> int:
+def lowest_trained(settings: Any, num_layers: int, epoch: int) -> int:
     """The lowest depth that is trained in an epoch (from 1); L + 1 is the head alone."""
     frozen = 0 if settings.freeze_to is None else settings.freeze_to + 1
     if settings.unfreeze is None:
@@ -24,7 +21,7 @@ def lowest_trained(settings: Settings, num_layers: int, epoch: int) -> int:
     return max(frozen, reached if reached > 1 else 0)
 
 
-def _trains(name: str, depth: int, settings: Settings, num_layers: int, epoch: int) -> bool:
+def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
     return depth >= lowest_trained(settings, num_layers, epoch)
 
 
