@@ -30,7 +30,9 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # Module of each task, which has it as `TASK`.
-TASKS = {"entities": "featbert.tasks.entities"}
+TASKS = {
+    "entities": "featbert.tasks.entities",
+}
 
 
 @dataclass(frozen=True)

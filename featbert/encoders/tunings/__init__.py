@@ -1,12 +1,20 @@
-"""Ways to tune an encoder, by name. A new one is a module here and a name in `TUNINGS`."""
+"""Ways to tune an encoder: a module each, with its `TUNING`."""
 
 from __future__ import annotations
 
-from featbert.encoders.tunings import full, none
+import importlib
+
 from featbert.encoders.tunings.base import Tuning
 from featbert.errors import InputError, nearest
 
-TUNINGS: dict[str, Tuning] = {tuning.name: tuning for tuning in (none.TUNING, full.TUNING)}
+# A line each; the name is that of the module.
+_MODULES = (
+    "none",
+    "full",
+)
+TUNINGS: dict[str, Tuning] = {
+    name: importlib.import_module(f"featbert.encoders.tunings.{name}").TUNING for name in _MODULES
+}
 
 
 def get_tuning(name: str) -> Tuning:
