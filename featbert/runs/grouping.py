@@ -58,14 +58,14 @@ def same_data(split: str) -> tuple[str, str, str]:
 
 
 def comparable_key(record: RunRecord) -> dict[str, str]:
-    """What must agree, by name: splits, fingerprints by split, encoder, context, casing, scorer.
+    """What must agree, by name: task, splits, their fingerprints, encoder, context, casing, scorer.
 
     A split that was trained on counts as one of the table's splits: its cell says so.
     """
     signature = record.signature
     trained_on = [split for split in record.trained_on if split in signature.splits]
     evaluated = [s for s in EVALUATED if s in record.scores or s in trained_on]
-    key = {"splits": ", ".join(evaluated)}
+    key = {"task": record.task, "splits": ", ".join(evaluated)}
     for split in evaluated:
         identity = signature.splits.get(split)
         key[f"{split}.text"] = identity.text if identity else ""

@@ -137,3 +137,10 @@ def test_vary_is_checked_with_the_nearest_name():
     check_vary(["context", "learning_rate", "pooling", "layers"], ["learning_rate"])
     with pytest.raises(InputError, match=r"'contxt'.*'context'.*'rate'"):
         check_vary(["contxt", "rate"], ["learning_rate"])
+
+
+def test_runs_of_two_tasks_never_share_a_table():
+    runs = [make_run("a"), make_run("b", task="another")]
+    assert len(group_comparable(runs)) == 2
+    with pytest.raises(InputError, match="task"):
+        check_comparable(runs, vary=["corpus", "scorer", "tags"])
