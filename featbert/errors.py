@@ -1,9 +1,8 @@
-"""The one base class of everything featbert refuses.
+"""The errors that featbert raises on purpose.
 
-A message says what was expected, what was found, where, and what to do, in one line:
-"tag column 3 expected, line 41 of dev.conll has 2 columns: 'EU NNP'". Subclasses live beside
-the code that raises them and also subclass the fitting builtin (`FileNotFoundError`,
-`ValueError`), so that callers of the library can catch what they know.
+A message is one line: what is wrong first (with the value), then where, then what to do. Each class
+also subclasses the fitting builtin (`FileNotFoundError`, `ValueError`), so that callers of the
+library can catch what they know.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:
-    """` (did you mean 'experiments/runs'?)` for what lies beside a path that does not exist.
+    """` (did you mean 'experiments/runs'?)` for a similar name next to a path that does not exist.
 
     Args:
         pattern: of names that can be meant, such as "*.h5".

