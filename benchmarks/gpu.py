@@ -131,9 +131,10 @@ def disk(bench: Bench) -> dict[str, Any]:
 
 def extraction(bench: Bench) -> dict[str, Any]:
     """All layers to a finished store, which the training parts read."""
-    model, device = str(bench.model), find_device(bench.options.device)
-    extract(head(bench.corpus, WARM_UP), model, bench.folder, device=device)
-    done = extract(bench.corpus, model, bench.folder, device=device)
+    model, name = str(bench.model), bench.options.device
+    device = find_device(name)
+    extract(head(bench.corpus, WARM_UP), model, bench.folder, device=name)
+    done = extract(bench.corpus, model, bench.folder, device=name)
     bench.store, manifest = done.store, done.store.manifest
     alone = forward_alone(bench.corpus, model, manifest, device)
     product = feed_forward(manifest.token_budget, manifest.hidden_size)
