@@ -19,7 +19,7 @@ from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError, nearest
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.tasks.base import TASKS
-from featbert.text import on_one_line
+from featbert.text import printable
 
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
@@ -360,7 +360,7 @@ def mistakes(
         place_of = enumerate(wrong["loc"], 1)
         last = len(wrong["loc"]) if unknown else 0
         keys = [p for n, p in place_of if n == last or not _is_alternative(p)]
-        at = on_one_line(".".join([*([place] if place else []), *map(str, keys)]))[:120]
+        at = printable(".".join([*([place] if place else []), *map(str, keys)]))[:120]
         if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
@@ -371,7 +371,7 @@ def mistakes(
             found = repr(wrong["input"])
             shown = found if len(found) <= 80 else f"{found[:79]}…"
             expected = wrong["msg"].removeprefix("Input ").replace("Field required", "is missing")
-            lines.setdefault(f"{at} is {on_one_line(shown)}; it ", []).append(expected)
+            lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
 
 

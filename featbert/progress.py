@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
@@ -61,20 +61,11 @@ def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> I
 def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
     """Yields the items as a stage, with about a hundred reports."""
     with stage(what, unit, len(items)) as advance:
-        yield from told(items, advance, every=max(1, len(items) // 100))
-
-
-def told(items: Iterable[T], advance: Callable[[int], None], *, every: int = 1) -> Iterator[T]:
-    """Yields the items and reports progress every `every` items."""
-    waiting = 0
-    for item in items:
-        yield item
-        waiting += 1
-        if waiting == every:
-            advance(waiting)
-            waiting = 0
-    if waiting:
-        advance(waiting)
+        every = max(1, len(items) // 100)
+        for number, item in enumerate(items, 1):
+            yield item
+            if number % every == 0 or number == len(items):
+                advance((number - 1) % every + 1)
 
 
 def report(text: str) -> None:
@@ -185,10 +176,3 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._write(record.levelno, record.getMessage())
-
-
-@contextmanager
-def noticed_by(reader: Callable[[str], None]) -> Iterator[None]:
-    """Within the block `reader` gets every warning. Use `logged_by` in new code."""
-    with logged_by(lambda _, text: reader(text), logging.WARNING):
-        yield

@@ -48,9 +48,6 @@ def json_text(data: Any) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-on_one_line = printable
-
-
 def natural(text: str) -> list[tuple[int, str]]:
     """Sort key by which `layer:7` comes before `layer:10`: shorter numbers before longer ones."""
     pieces = [piece for piece in re.split("([0-9]+)", text) if piece]

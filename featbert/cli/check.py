@@ -11,8 +11,9 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.text import count, grid, json_lines, printable, printable_lines, share, shortened
+from featbert.cli.text import grid
 from featbert.config import Data
+from featbert.text import json_text, printable
 
 if TYPE_CHECKING:
     from featbert.data.check import CorpusReport
@@ -51,13 +52,28 @@ def check(
     corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
     report = check_corpus(corpus)
     if format == "json":
-        typer.echo(json_lines(report.to_dict()))
+        typer.echo(json_text(report.to_dict()))
     else:
         typer.echo(_text(report), nl=False)
         first = next(iter(corpus.splits.values())).sentences[0]
         pairs = zip(first.words[:12], first.tags or (), strict=False)
         shown = [f"{shortened(word)}/{shortened(tag)}" for word, tag in pairs]
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
+
+
+def count(n: int) -> str:
+    """1234567 -> 1,234,567"""
+    return f"{n:,}"
+
+
+def share(n: int, of_all: float) -> str:
+    """12, 0.034 -> 12 (3.4%)"""
+    return f"{n:,} ({100 * of_all:.1f}%)"
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """`text` cut at `width` characters, with a mark where it was cut."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _listed(types: Sequence[str]) -> str:
@@ -95,7 +111,7 @@ def _text(report: CorpusReport) -> str:
         lines.append(f"recognised by its counts: {report.recognised}")
     if report.note:
         lines.append(report.note)
-    return printable_lines("\n".join(lines) + "\n" + grid(["", *report.splits], rows))
+    return printable("\n".join(lines) + "\n" + grid(["", *report.splits], rows), keep="\n")
 
 
 def _rows_by_type(report: CorpusReport) -> list[Row]:

@@ -15,6 +15,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.errors import InputError, MissingError, nearest_path
+from featbert.progress import report
 from featbert.report.figures.registry import NAMES, check_name
 from featbert.text import printable
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from featbert.features.store import FeatureStore
 
 S = TypeVar("S", bound="Section")
-# As many digits as --seeds reads.
-LARGEST_SEED = 999_999_999
 
 Data = Annotated[
     str,
@@ -120,12 +119,14 @@ TableFormat = Annotated[
 
 
 def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
-    """The folder that --log-with logs to; None without it. Raises what `log_folder` raises."""
+    """The folder that --log-with logs to, which is reported; None without it."""
     if tracker is None:
         return None
     from featbert.training.tracking import log_folder
 
-    return log_folder(tracker, runs_dir)
+    folder = log_folder(tracker, runs_dir)
+    report(f"epochs are logged; to watch them: tensorboard --logdir {folder}")
+    return folder
 
 
 def check_folder(path: Path, option: str) -> None:

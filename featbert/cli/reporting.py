@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featbert.cli.text import printable
 from featbert.report.units import size
+from featbert.text import printable
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison

@@ -20,11 +20,11 @@ from featbert.cli.showing import (
     told_figures,
     write_figures,
 )
-from featbert.cli.text import printable, run_line
+from featbert.cli.text import run_line
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size
-from featbert.text import counted
+from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison

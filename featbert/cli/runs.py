@@ -11,10 +11,10 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.text import grid, json_lines, printable, printable_lines
+from featbert.cli.text import grid
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.units import size
-from featbert.text import counted
+from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
     from featbert.runs.run import Problem, Run
@@ -60,7 +60,7 @@ def runs(
             *(_unfinished_object(unfinished_run(folder)) for folder in found.unfinished),
             *(_damaged_object(problem) for problem in found.problems),
         ]
-        typer.echo(json_lines(objects))
+        typer.echo(json_text(objects))
         return
     table = runs_table(found)
     if not len(table.frame):
@@ -84,7 +84,7 @@ def show(
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.runs.load import find_run
 
-    typer.echo(printable_lines(_facts(find_run(run, runs_dir or ctx.obj))), nl=False)
+    typer.echo(printable(_facts(find_run(run, runs_dir or ctx.obj)), keep="\n"), nl=False)
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featbert.cli.text import printable
 from featbert.errors import InputError
 from featbert.progress import stage
+from featbert.text import printable
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison

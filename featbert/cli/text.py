@@ -6,50 +6,10 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from featbert.text import in_percent, json_text, printable
-
-__all__ = [
-    "count",
-    "grid",
-    "harmless_to_terminals",
-    "json_lines",
-    "printable",
-    "printable_lines",
-    "run_line",
-    "share",
-    "shortened",
-]
+from featbert.text import in_percent, printable
 
 if TYPE_CHECKING:
     from featbert.runs.run import Run
-
-
-def count(n: int) -> str:
-    """1234567 -> 1,234,567"""
-    return f"{n:,}"
-
-
-def share(n: int, of_all: float) -> str:
-    """12, 0.034 -> 12 (3.4%)"""
-    return f"{n:,} ({100 * of_all:.1f}%)"
-
-
-def printable_lines(text: str) -> str:
-    """`text` of several lines with control characters written out."""
-    return printable(text, keep="\n")
-
-
-def harmless_to_terminals(text: str) -> str:
-    """`text` for a terminal: tabs and the joiners of some scripts stay."""
-    return printable(text, keep="\n\t\u200c\u200d")
-
-
-json_lines = json_text
-
-
-def shortened(text: str, width: int = 60) -> str:
-    """`text` cut at `width` characters, with a mark where it was cut."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def grid(
@@ -75,12 +35,8 @@ def grid(
     return "\n".join(line.rstrip() for line in lines)
 
 
-def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
-    """One finished run: its row and seed, scores in percent, time, folder.
-
-    Args:
-        told: what distinguishes it from others of its name.
-    """
+def run_line(run: Run, *, was_there: bool) -> str:
+    """One finished run: its row and seed, scores in percent, time, folder."""
     from featbert.encoders.tunings import get_tuning
     from featbert.report.units import duration
     from featbert.tasks.base import get_task
@@ -92,5 +48,5 @@ def run_line(run: Run, *, was_there: bool, told: str = "") -> str:
         what += f"  {in_percent(share)} of train"
     scores = "  ".join(f"{split} {100 * s.values[key]:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
-    line = f"{what}{told}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
+    line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
     return printable(line)

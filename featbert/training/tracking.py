@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from featbert.errors import InputError, MissingPackageError, nearest
+from featbert.errors import InputError, nearest
 from featbert.training.history import Epoch
 
 TRACKERS = ("tensorboard",)
@@ -28,7 +28,7 @@ def log_folder(tracker: str, runs_dir: str | Path) -> Path:
 
     Raises:
         InputError: a tracker that nobody knows.
-        MissingPackageError: what it needs is not installed.
+        InputError: what it needs is not installed.
     """
     if tracker not in TRACKERS:
         raise InputError(
@@ -37,7 +37,7 @@ def log_folder(tracker: str, runs_dir: str | Path) -> Path:
         )
     missing = [name for name in ("accelerate", tracker) if importlib.util.find_spec(name) is None]
     if missing:
-        raise MissingPackageError(
+        raise InputError(
             f"{' and '.join(missing)} expected to log with {tracker}, not installed; "
             f"pip install 'featbert[{tracker}]'"
         )

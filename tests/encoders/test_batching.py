@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from featbert.data.load import load_corpus
 from featbert.encoders.batching import TokenBudget, length_batches, padded_tokens
 from featbert.encoders.encoder import Encoder
 from featbert.features.extraction import extract
-from featbert.progress import noticed_by
+from featbert.progress import logged_by
 
 LACK = "out of memory. Tried to allocate 2.00 GiB"
 
@@ -56,7 +58,7 @@ def test_batches_that_do_not_fit_are_halved_once(error):
         done.extend(rows.tolist())
 
     budget = TokenBudget(95)
-    with noticed_by(notices.append):
+    with logged_by(lambda _, text: notices.append(text), logging.WARNING):
         budget.compute_buckets(lengths, compute)
     assert sorted(set(done)) == list(range(20))
     assert tried[0] == 90
