@@ -68,7 +68,9 @@ def extract(
         from featbert.encoders.layers import parse_layers
 
         held = parse_layers(_combination(layers), source.num_layers).indices
-    corpus = load_corpus(text.data, targets=None, **text.reading)
+    # The store holds words; its manifest keeps how training reads their tags.
+    words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column")}
+    corpus = load_corpus(text.data, targets=None, **words)
     o.check_encoding(encoding, source, corpus)
     is_uncased(
         source
