@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from featbert.config import Settings, defaults
+from featbert.config import Compute as Computing
+from featbert.config import Encoding, Settings, defaults, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import LayerCombination, parse_layers
@@ -125,6 +126,10 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
+    signature, where = record.signature, f"{run.folder / RECORD_NAME}: "
+    reading = {name: getattr(signature, name) for name in ("context", "casing", "pooling")}
+    validated(Encoding, reading, where)
+    validated(Computing, {"precision": signature.training_precision}, where)
     combination = None
     if record.layers is not None:
         combination = parse_layers(record.layers, record.signature.encoder_layers)
