@@ -10,14 +10,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featbert.analysis.compare import Comparison, Row, Statistic, baseline_of, best_of
+from featbert.analysis.compare import Comparison
+from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
+from featbert.analysis.rows import Row, Statistic, baseline_of, best_of
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.progress import track
 from featbert.runs.run import Run
@@ -26,26 +28,6 @@ from featbert.text import in_percent
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus, Split
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """The task's measure of rows by bucket, on one split.
-
-    Attributes:
-        facet: what the buckets are of, a key of the task's `facets`.
-        meaning: the same in words.
-        gold: gold items by bucket, in the order of buckets; where each seed learned from a part of
-            its own, the mean over the first row's seeds, rounded. A bucket in which some run has
-            none is left out.
-        rows: by name: the measure over seeds by bucket.
-    """
-
-    facet: str
-    meaning: str
-    split: str
-    gold: Mapping[str, int]
-    rows: Mapping[str, Mapping[str, Statistic]]
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
@@ -202,50 +184,6 @@ class _Reader:
 
 
 # Several scorers ----------------------------------------------------------------------------------
-
-# Differences are shown in points with two digits; what those show as nothing is nothing.
-_DIGITS = 4
-
-
-@dataclass(frozen=True)
-class ScorerFigure:
-    """One row on one split by one scorer.
-
-    Attributes:
-        score: in [0, 1] over seeds.
-        difference: its mean less that of the baseline by the same scorer; None without one.
-        best: whether no row on the same data has a higher mean; a row without rivals is not best.
-    """
-
-    score: Statistic
-    difference: float | None
-    best: bool
-
-    @property
-    def sign(self) -> int | None:
-        """1 ahead of the baseline, -1 behind, 0 even to a hundredth of a point."""
-        if self.difference is None:
-            return None
-        rounded = round(self.difference, _DIGITS)
-        return (rounded > 0) - (rounded < 0)
-
-
-@dataclass(frozen=True)
-class ScorerRow:
-    """One row on one split by every scorer of its task.
-
-    Attributes:
-        row: its name.
-        against: name of the baseline, which is the same for all scorers; None without one.
-        figures: by key of the score, in the order of the task's `scorers`.
-        agree: whether all scorers give the difference the same sign; None without a difference.
-    """
-
-    row: str
-    split: str
-    against: str | None
-    figures: Mapping[str, ScorerFigure]
-    agree: bool | None
 
 
 def with_scorers(comparison: Comparison) -> Comparison:

@@ -23,7 +23,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from featbert.analysis.compare import BASELINE, Comparison, Row, Statistic, same_task
+from featbert.analysis.compare import Comparison
+from featbert.analysis.results import CostRow, Price
+from featbert.analysis.rows import BASELINE, Row, Statistic, same_task
 from featbert.errors import InputError
 from featbert.runs.grouping import VARIED
 from featbert.runs.record import RunRecord
@@ -31,38 +33,6 @@ from featbert.runs.record import RunRecord
 Currency = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
-
-
-@dataclass(frozen=True)
-class Price:
-    """One row in one currency.
-
-    Attributes:
-        once: extraction, 0 without a store.
-        run: one run's training.
-        cheaper_from: the number of runs from which the row costs less than tuning as often; None
-            where it never does, or where there is nothing to compare it with.
-    """
-
-    once: float
-    run: float
-    cheaper_from: int | None = None
-
-
-@dataclass(frozen=True)
-class CostRow:
-    """A row's cost compared with that of full tuning on the same text with the same encoder.
-
-    Attributes:
-        row: its name.
-        against: name of the tuned row, None for tuned rows and where there is none.
-        seconds, flops: see `Price`.
-    """
-
-    row: str
-    against: str | None
-    seconds: Price
-    flops: Price
 
 
 def with_costs(comparison: Comparison) -> Comparison:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from featbert.analysis.compare import Comparison, Row, Statistic, base_name, with_settings
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row, Statistic, base_name, with_settings
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.grouping import EVALUATED
 from featbert.text import in_percent

@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.analysis.compare import Comparison, Row, baseline_of
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row, baseline_of
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
 from featbert.runs.run import Run

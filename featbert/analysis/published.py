@@ -12,57 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.analysis.compare import Comparison, Row, Statistic, base_name
+from featbert.analysis.compare import Comparison
+from featbert.analysis.results import Figure, PublishedFigures, PublishedLine
+from featbert.analysis.rows import Row, base_name
 from featbert.errors import InputError
 from featbert.runs.grouping import EVALUATED
 
 if TYPE_CHECKING:
     from featbert.runs.published import PublishedRow, PublishedTable
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The score of one split, in [0, 1]; None for what was not published or not reproduced.
-
-    Attributes:
-        published: as printed, a hundredth of it.
-        published_sd: standard deviation printed with it.
-        reproduced: over the seeds of the comparison row.
-        difference: reproduced mean less the published figure, where the two are comparable.
-    """
-
-    published: float | None
-    published_sd: float | None
-    reproduced: Statistic | None
-    difference: float | None
-
-
-@dataclass(frozen=True)
-class PublishedLine:
-    """One published row, and the comparison row of its name if there is one.
-
-    Attributes:
-        label: the published row by all that its table says of it.
-        figures: by split, of the splits that the table has figures of.
-    """
-
-    label: str
-    published: PublishedRow
-    row: Row | None
-    figures: Mapping[str, Figure]
-
-
-@dataclass(frozen=True)
-class PublishedFigures:
-    """A published table next to a comparison.
-
-    Attributes:
-        table: its `source` and `verified` say where the figures are from.
-    """
-
-    table: PublishedTable
-    splits: tuple[str, ...]
-    lines: tuple[PublishedLine, ...]
 
 
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:

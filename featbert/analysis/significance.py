@@ -16,20 +16,20 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from featbert.analysis.compare import Comparison, Row, baseline_of
+from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
-    Interval,
     PairedTest,
     by_unit,
     holm,
     paired_interval,
     paired_test,
 )
+from featbert.analysis.results import Difference
+from featbert.analysis.rows import Row, baseline_of
 from featbert.errors import FeatbertError
 from featbert.io import replacing
 from featbert.progress import track
@@ -37,32 +37,6 @@ from featbert.runs.run import Run
 
 FOLDER = ".statistics"
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A row against its baseline on one split.
-
-    Attributes:
-        row, baseline: names of rows.
-        split: that both were scored on.
-        seeds: that both have; what follows is of their runs only.
-        units: what was resampled: "documents" or "sentences".
-        over_seeds: mean difference with its t interval, None for fewer than three seeds.
-        by_seed: the test of each seed's pair of runs, in the order of `seeds`.
-        pooled: the test of the counts summed over seeds.
-        adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
-    """
-
-    row: str
-    baseline: str
-    split: str
-    seeds: tuple[int, ...]
-    units: str
-    over_seeds: Interval | None
-    by_seed: tuple[PairedTest, ...]
-    pooled: PairedTest
-    adjusted: float
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.compare import (
+from featbert.analysis.rows import (
     Naming,
     Row,
     Statistic,

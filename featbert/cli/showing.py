@@ -14,7 +14,8 @@ from featbert.text import printable
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.published import PublishedFigures, PublishedMatrix
+    from featbert.analysis.published import PublishedMatrix
+    from featbert.analysis.results import PublishedFigures
     from featbert.analysis.transfer import TransferMatrix
 
 FIGURE_FORMATS = (".png", ".pdf")

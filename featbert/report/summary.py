@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from featbert.analysis.compare import BASELINE, Comparison, Row, best_by_dev
-from featbert.analysis.cost import CostRow
+from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import lead_line, leads, learning_points
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.significance import Difference
+from featbert.analysis.results import CostRow, Difference
+from featbert.analysis.rows import BASELINE, Row, best_by_dev
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
 from featbert.report.tables import CLEAR, p_value

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.breakdown import Breakdown, scorer_notes
-from featbert.analysis.compare import Comparison, Row, Statistic, base_name, best_of
+from featbert.analysis.breakdown import scorer_notes
+from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import machines_of
+from featbert.analysis.results import Breakdown
+from featbert.analysis.rows import Row, Statistic, base_name, best_of
 from featbert.errors import InputError, nearest
 from featbert.report import units
 from featbert.report.units import NONE, percent, points, visible
@@ -23,7 +25,8 @@ from featbert.text import counted, in_percent, unusual
 if TYPE_CHECKING:
     import pandas
 
-    from featbert.analysis.published import PublishedFigures, PublishedMatrix
+    from featbert.analysis.published import PublishedMatrix
+    from featbert.analysis.results import PublishedFigures
     from featbert.analysis.transfer import TransferMatrix
     from featbert.runs.experiment_record import SearchRecord
     from featbert.runs.run import FoundRuns, Run

@@ -1,4 +1,4 @@
-from featbert.analysis.compare import by_value
+from featbert.analysis.rows import by_value
 from featbert.text import natural
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.compare import Statistic, build_row
+from featbert.analysis.rows import Statistic, build_row
 from tests.analysis.records import make_run, make_seeds
 
 

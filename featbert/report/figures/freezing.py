@@ -26,7 +26,8 @@ from featbert.report.figures.values import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison, Row
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
 
 
 @figure(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from featbert.analysis.compare import Statistic
+    from featbert.analysis.rows import Statistic
 
 _HEIGHT = 2.35  # inches
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from featbert.analysis.compare import Row, Statistic
+from featbert.analysis.rows import Row, Statistic
 from featbert.report.figures.lines import layer_ticks
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.published import PublishedFigures, PublishedLine
+    from featbert.analysis.results import PublishedFigures, PublishedLine
 
 _PUBLISHED = Look(INK, "D")
 _APART = 0.045  # inches: the published mark above, ours beneath

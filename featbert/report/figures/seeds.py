@@ -21,7 +21,8 @@ from featbert.report.figures.values import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison, Statistic
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Statistic
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison, Row
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
     from featbert.runs.run import Run
 
 _NARROWEST = 1.35  # inches of a panel

@@ -6,7 +6,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from featbert.analysis.breakdown import Breakdown, with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.results import Breakdown
 from featbert.report.figures.heat import CELL, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (

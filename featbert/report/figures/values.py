@@ -8,14 +8,15 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from featbert.analysis.compare import body_of
+from featbert.analysis.rows import body_of
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.style import Look, key, looks
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
-    from featbert.analysis.compare import Comparison, Row
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
     from featbert.runs.run import Run
 
 
@@ -25,7 +26,7 @@ def about(comparison: Comparison, *more: str) -> str:
 
 
 def score_name(comparison: Comparison, split: str) -> str:
-    """What is on an axis: `dev entity F1`."""
+    """What is on an axis: `dev accuracy`."""
     return f"{split} {comparison.task.measure.name}"
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from featbert import __version__
 from featbert.analysis.breakdown import judged_texts
-from featbert.analysis.compare import baseline_of, best_by_dev
+from featbert.analysis.rows import baseline_of, best_by_dev
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.io import cannot_write, replacing

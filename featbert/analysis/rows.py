@@ -1,0 +1,522 @@
+"""Rows of a comparison: runs that differ in nothing but the seed, their label and their numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from featbert.encoders.layers import NAMES
+from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.runs.grouping import (
+    CONDITIONS,
+    EVALUATED,
+    VARIED,
+    comparable_key,
+    same_data,
+)
+from featbert.runs.record import RunRecord
+from featbert.runs.run import Run
+from featbert.tasks.base import Task, get_task
+from featbert.text import natural
+
+if TYPE_CHECKING:
+    pass
+
+
+# The tuning that rows are set against unless another row is named.
+BASELINE = "full"
+
+
+# What a body is called in a label; others are called by their name.
+_BODIES = {"linear": "linear probe", "bilstm": "BiLSTM"}
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number over the seeds of a row.
+
+    Attributes:
+        mean: arithmetic mean.
+        sd: sample standard deviation (n - 1), None for one value.
+        n: number of values.
+        values: in the order of the row's seeds and runs.
+    """
+
+    mean: float
+    sd: float | None
+    n: int
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Statistic:
+        """The statistic of at least one value."""
+        sd = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), sd, len(values), tuple(values))
+
+
+@dataclass(frozen=True)
+class RowCost:
+    """What the runs of a row cost; None where it is no part of them.
+
+    Attributes:
+        trained_parameters: parameters that training changed, in one run.
+        total_parameters: parameters needed to predict from text, the encoder's included.
+        training_seconds: training and dev scoring of one run.
+        extraction_seconds: of the store that the newest run read; paid once, not by seed.
+        extraction_words: words in that store.
+        store_bytes: size of that store on disk.
+        prediction_words_per_second: all words predicted by all seconds, over the runs; a run on
+            features predicts from stored states.
+        text_words_per_second: the same from text to tags: for features the extraction's time
+            for as many words is added.
+        peak_memory_bytes: highest of the runs.
+        run_bytes: weights on disk, of the newest run.
+        extraction_flops, training_flops, prediction_flops: estimated from shapes, newest run.
+    """
+
+    trained_parameters: int
+    total_parameters: int
+    training_seconds: Statistic
+    extraction_seconds: float | None
+    extraction_words: int | None
+    store_bytes: int | None
+    prediction_words_per_second: float | None
+    text_words_per_second: float | None
+    peak_memory_bytes: int
+    run_bytes: int
+    extraction_flops: float | None
+    training_flops: float
+    prediction_flops: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a comparison.
+
+    Attributes:
+        label: see the head of this module.
+        task: what its runs were trained for.
+        tuning: name of the tuning.
+        layers: layer combination that is read from a store, None without one.
+        layer_indices: hidden states it reads, None without a store.
+        model, corpus, context: as the newest run names them.
+        varied: what the comparison's rows differ in by declaration, by name (`model`,
+            `corpus`, `context`, `scorer`), as it is shown.
+        settings: settings of its runs, which all share.
+        trained_on: splits that its runs learned from; such a split has no scores.
+        differing: the settings and conditions in the label, by name, as they are shown.
+        runs: its runs in the order of their seeds: the source of every number of the row.
+        left_out: runs of a seed that a newer run of the row has.
+        splits: that its runs were scored on.
+        cost: what it cost.
+        signature: fields of the runs' signatures in which all of them agree.
+        mixed: fields of their signatures in which they do not.
+        cell: freed parts of the comparable key; rows of one cell were scored on the same data
+            with the same encoder.
+        baseline: label of the row it is compared with, None where there is none.
+        is_baseline: whether it is that row.
+        difference: mean score less the baseline's, by split; None without baseline, and for it.
+    """
+
+    label: str
+    task: Task
+    tuning: str
+    layers: str | None
+    layer_indices: tuple[int, ...] | None
+    model: str
+    corpus: str
+    context: str
+    varied: Mapping[str, str]
+    settings: Mapping[str, Any]
+    trained_on: tuple[str, ...]
+    differing: Mapping[str, str]
+    runs: tuple[Run, ...]
+    left_out: tuple[Run, ...]
+    splits: tuple[str, ...]
+    cost: RowCost
+    signature: Mapping[str, Any]
+    mixed: tuple[str, ...]
+    cell: Mapping[str, str]
+    baseline: str | None = None
+    is_baseline: bool = False
+    difference: Mapping[str, float] | None = None
+
+    def score(self, split: str, key: str | None = None) -> Statistic | None:
+        """A value in [0, 1] over seeds, by default the task's measure; None without scores."""
+        if split not in self.splits:
+            return None
+        key = key or self.task.measure.key
+        return Statistic.of([run.record.scores[split].values[key] for run in self.runs])
+
+    def mean(self, split: str, key: str | None = None) -> float:
+        """The mean of `score`.
+
+        Raises:
+            KeyError: the row has no scores on `split`.
+        """
+        score = self.score(split, key)
+        if score is None:
+            raise KeyError(split)
+        return score.mean
+
+    @property
+    def name(self) -> str:
+        """Its label, with what the comparison varies where rows of one label differ in it."""
+        return " · ".join([self.label, *self.varied.values()])
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its runs read features from a store."""
+        return get_tuning(self.tuning).frozen
+
+    @property
+    def train_share(self) -> float:
+        """Part of the training sentences that its runs learned from."""
+        return float(self.settings.get("train_share", 1.0))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds of the runs, rising."""
+        return tuple(run.record.seed for run in self.runs)
+
+    def data(self, split: str) -> tuple[str | None, ...]:
+        """What rows must share to be rivals on a split: its text, its tags and the scorer."""
+        return tuple(self.cell.get(part) for part in same_data(split))
+
+
+def same_task(one: Row, other: Row) -> bool:
+    """Whether two rows were given the same: text, encoder, and sentences to learn from.
+
+    What learned from dev too is no baseline for what did not, nor is what learned from more.
+    """
+    given = [(row.cell, row.trained_on, row.train_share) for row in (one, other)]
+    return given[0] == given[1]
+
+
+def best_by_dev(rows: Sequence[Row]) -> Row | None:
+    """The row with the best mean score on dev, or on test where none was scored on dev."""
+    for split in EVALUATED:
+        scored = [row for row in rows if split in row.splits]
+        if scored:
+            return max(scored, key=lambda row: row.mean(split))
+    return None
+
+
+def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
+    """The baseline of `row` among `rows`; None for a baseline and where `split` has no difference.
+
+    Rows of other texts and encoders may have the baseline's label: the one that was scored on the
+    same data with the same encoder counts, or else on the same text.
+    """
+    if row.difference is None or split not in row.difference:
+        return None
+    known = [o for o in rows if o.is_baseline and o.label == row.baseline]
+    alike = [o for o in known if o.cell == row.cell]
+    same_text = [o for o in known if o.data(split)[:1] == row.data(split)[:1]]
+    return (alike or same_text)[0]
+
+
+def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
+    """Places of the rows with the best mean among those scored on the same data.
+
+    A row without rivals is not the best of anything.
+    """
+    rivals: dict[tuple[str | None, ...], dict[int, float]] = {}
+    for place, row in enumerate(rows):
+        if split in row.splits:
+            rivals.setdefault(row.data(split), {})[place] = row.mean(split, key)
+    return {
+        place
+        for means in rivals.values()
+        for place, mean in means.items()
+        if len(means) > 1 and mean == max(means.values())
+    }
+
+
+def build_row(
+    runs: Sequence[Run],
+    label: str,
+    *,
+    varied: Mapping[str, str] | None = None,
+    differing: Mapping[str, str] | None = None,
+    cell: Mapping[str, str] | None = None,
+) -> Row:
+    """The row of `runs`, which belong together; of one seed's runs the newest counts."""
+    kept, left_out = _newest_by_seed(runs)
+    record = max(kept, key=_age).record
+    signatures = [dataclasses.asdict(run.record.signature) for run in kept]
+    shared = {
+        name: value
+        for name, value in signatures[0].items()
+        if all(other[name] == value for other in signatures)
+    }
+    return Row(
+        label=label,
+        task=get_task(record.task),
+        tuning=record.tuning,
+        layers=record.layers,
+        layer_indices=None if record.layer_indices is None else tuple(record.layer_indices),
+        model=record.signature.model,
+        corpus=record.signature.corpus,
+        context=record.signature.context,
+        varied=varied or {},
+        settings=record.settings,
+        trained_on=tuple(record.trained_on),
+        differing=differing or {},
+        runs=tuple(kept),
+        left_out=tuple(left_out),
+        splits=tuple(s for s in EVALUATED if s in record.scores),
+        cost=_cost([run.record for run in kept], record),
+        signature=shared,
+        mixed=tuple(name for name in signatures[0] if name not in shared),
+        cell=cell or {},
+    )
+
+
+@dataclass(frozen=True)
+class Naming:
+    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
+
+    label: str
+    varied: dict[str, str]
+    differing: dict[str, str]
+
+
+def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
+    """What two runs of one row share: everything but seed, place and time."""
+    record = run.record
+    return (
+        record.task,
+        record.tuning,
+        record.layers,
+        _canonical(record.settings),
+        tuple(_conditions(record).items()),
+        _cell(record, freed),
+    )
+
+
+def base_name(tuning: str, layers: str | None) -> str:
+    """What a row is called by itself: its layers where it reads a store, or its tuning."""
+    way = get_tuning(tuning)
+    return layers if way.frozen and layers else way.title
+
+
+def body_of(settings: Mapping[str, Any]) -> str:
+    """The head's body, for people."""
+    body = str(settings.get("body", "linear"))
+    return _BODIES.get(body, body)
+
+
+def with_settings(base: str, differing: Mapping[str, str]) -> str:
+    """`fine-tuning (learning_rate=3e-05)`; a body is named without its key."""
+    inner = [v if name == "body" else f"{name}={v}" for name, v in differing.items()]
+    return f"{base} ({', '.join(inner)})" if inner else base
+
+
+def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Naming]:
+    """Labels of the rows of one table, given the runs of each."""
+    records = [runs[0].record for runs in members]
+    varied = _varied([runs[0] for runs in members], freed)
+    namings = []
+    for record, row_varied in zip(records, varied, strict=True):
+        # Settings may depend on what varies, so they are named across it; conditions such as the
+        # training text follow from what varies, and are named only where it is the same.
+        namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
+        same_cell = [r for r in namesakes if _cell(r, freed) == _cell(record, freed)]
+        differing = _with_body(
+            {
+                name: _setting(record.settings, name)
+                for name in differing_names([r.settings for r in namesakes])
+                if name not in row_varied
+            },
+            record,
+            namesakes,
+        )
+        for name in differing_names([_conditions(r) for r in same_cell]):
+            differing.setdefault(name, _condition(record, name, same_cell))
+        label = with_settings(base_name(record.tuning, record.layers), differing)
+        namings.append(Naming(label, row_varied, differing))
+    return namings
+
+
+def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names whose values are not the same in all tables, in order of first appearance."""
+    names = dict.fromkeys(name for table in tables for name in table)
+    return [
+        name
+        for name in names
+        if len({_canonical(table[name]) if name in table else None for table in tables}) > 1
+    ]
+
+
+def _with_body(
+    differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
+) -> dict[str, str]:
+    """Where namesakes differ in the body: its name instead of the settings that only it has."""
+    if "body" not in differing:
+        return differing
+    body = record.settings.get("body")
+    alike = differing_names([r.settings for r in namesakes if r.settings.get("body") == body])
+    own = {n for n in differing if any(n not in r.settings for r in namesakes)} - {*alike}
+    rest = {n: value for n, value in differing.items() if n != "body" and n not in own}
+    return {"body": body_of(record.settings), **rest}
+
+
+def _cell(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """The freed part of a record's comparable key."""
+    return tuple((part, value) for part, value in comparable_key(record).items() if part in freed)
+
+
+def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
+    """For each row's first run: what varies in the table, by column, as it is shown.
+
+    A fingerprint follows the name only where one name has several values.
+    """
+    columns: list[dict[str, str]] = [{} for _ in runs]
+    for column, parts in VARIED.items():
+        values = [
+            tuple(v for p, v in comparable_key(run.record).items() if p in parts and p in freed)
+            for run in runs
+        ]
+        if len(set(values)) < 2:
+            continue
+        names = [str(getattr(run.record.signature, column)) for run in runs]
+        for row, name, value in zip(columns, names, values, strict=True):
+            clash = len({v for n, v in zip(names, values, strict=True) if n == name}) > 1
+            row[column] = f"{name} {'/'.join(v[:8] for v in value)}" if clash else name
+    return columns
+
+
+def _conditions(record: RunRecord) -> dict[str, str]:
+    """Signature fields outside the comparable key in which the runs of a row agree."""
+    signature = record.signature
+    train = signature.splits.get("train")
+    values = {name: getattr(signature, name, None) or "none" for name in CONDITIONS}
+    values["train"] = f"{train.text} {train.tags}" if train else "none"
+    return values
+
+
+def _condition(record: RunRecord, name: str, among: Sequence[RunRecord]) -> str:
+    """A condition's value as shown; the training text by its size where that is distinct."""
+    value = _conditions(record)[name]
+    train = record.signature.splits.get("train")
+    if name != "train" or train is None:
+        return value
+    size = f"{train.sentences} sentences"
+    others = {_conditions(r)["train"] for r in among if _train_size(r) == train.sentences}
+    text, _, tags = value.partition(" ")
+    return size if len(others) == 1 else f"{size} {text[:8]}/{tags[:8]}"
+
+
+def _train_size(record: RunRecord) -> int | None:
+    train = record.signature.splits.get("train")
+    return train.sentences if train else None
+
+
+def _setting(settings: Mapping[str, Any], name: str) -> str:
+    if name not in settings:
+        return "unset"
+    value = settings[name]
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        value = float(f"{value:.10g}")  # 0.00012, not 0.00012000000000000002
+    return value if isinstance(value, str) else _canonical(value)
+
+
+def _canonical(value: Any) -> str:
+    """JSON in which key order, and 1 against 1.0, make no difference."""
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
+    """Sort key: tunings as they are registered, known combinations before others.
+
+    Args:
+        indices: of the layers, where single layers come first, by their number.
+    """
+    name = layers or ""
+    single = indices is not None and len(indices) == 1
+    known = NAMES.index(name) if name in NAMES else len(NAMES)
+    order = indices[0] if indices and single else known
+    return [*TUNINGS].index(tuning), not single, order, natural(name)
+
+
+def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
+    """Sort key of a setting as it is shown: numbers by what they are, before all else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    return (math.inf if math.isnan(number) else number, natural(text))
+
+
+def _place(row: Row, by_layer: bool) -> tuple[object, ...]:
+    """Sort key of a row; single layers come first where some are read by number."""
+    way = way_order(row.tuning, row.layers, row.layer_indices if by_layer else None)
+    varied = [natural(value) for value in row.varied.values()]
+    settings = [by_value(value) for value in row.differing.values()]
+    # Nothing frozen comes before what is.
+    some = "none" not in row.differing.values()
+    return (*way, varied, some, row.train_share, settings, natural(row.label))
+
+
+def _age(run: Run) -> tuple[datetime, str]:
+    """Sort key by which the newest run is last; a start that is no time counts as oldest."""
+    try:
+        started = datetime.fromisoformat(run.record.started)
+    except ValueError:
+        started = datetime.min
+    return started if started.tzinfo else started.replace(tzinfo=UTC), run.name
+
+
+def _newest_by_seed(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """One run a seed, by rising seed, and the others, newest first."""
+    kept: dict[int, Run] = {}
+    left_out = []
+    for run in sorted(runs, key=_age, reverse=True):
+        if kept.setdefault(run.record.seed, run) is not run:
+            left_out.append(run)
+    return [kept[seed] for seed in sorted(kept)], left_out
+
+
+def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
+    costs = [record.cost for record in records]
+    seconds = sum(cost.prediction_seconds for cost in costs)
+    words = sum(cost.prediction_words for cost in costs)
+    from_text = seconds + sum(
+        cost.extraction_seconds * cost.prediction_words / cost.extraction_words
+        for cost in costs
+        if cost.extraction_seconds and cost.extraction_words
+    )
+    return RowCost(
+        trained_parameters=newest.cost.trained_parameters,
+        total_parameters=newest.cost.total_parameters,
+        training_seconds=Statistic.of([cost.training_seconds for cost in costs]),
+        extraction_seconds=newest.cost.extraction_seconds,
+        extraction_words=newest.cost.extraction_words,
+        store_bytes=newest.cost.store_bytes,
+        prediction_words_per_second=words / seconds if seconds > 0 else None,
+        text_words_per_second=words / from_text if from_text > 0 else None,
+        peak_memory_bytes=max(cost.peak_memory_bytes for cost in costs),
+        run_bytes=newest.cost.run_bytes,
+        extraction_flops=newest.cost.extraction_flops,
+        training_flops=newest.cost.training_flops,
+        prediction_flops=newest.cost.prediction_flops,
+    )
