@@ -377,7 +377,8 @@ def mistakes(
 
 def _is_alternative(part: int | str) -> bool:
     """Whether pydantic means an alternative of a union, not a key."""
-    return isinstance(part, str) and ("[" in part or part in ("int", "str", "float", "bool"))
+    kinds = ("int", "str", "float", "bool", "constrained-int", "constrained-float")
+    return isinstance(part, str) and (part.startswith(("literal[", "list[")) or part in kinds)
 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:

@@ -9,10 +9,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.models.registry import BODIES
 from featbert.runs.grouping import (
     CONDITIONS,
     EVALUATED,
@@ -25,16 +26,8 @@ from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
 from featbert.text import natural
 
-if TYPE_CHECKING:
-    pass
-
-
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
-
-
-# What a body is called in a label; others are called by their name.
-_BODIES = {"linear": "linear probe", "bilstm": "BiLSTM"}
 
 
 @dataclass(frozen=True)
@@ -310,7 +303,7 @@ def base_name(tuning: str, layers: str | None) -> str:
 def body_of(settings: Mapping[str, Any]) -> str:
     """The head's body, for people."""
     body = str(settings.get("body", "linear"))
-    return _BODIES.get(body, body)
+    return BODIES[body].title if body in BODIES else body
 
 
 def with_settings(base: str, differing: Mapping[str, str]) -> str:

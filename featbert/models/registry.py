@@ -32,7 +32,7 @@ class Part:
 
 BODIES = {
     "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
-    "linear": Part("featbert.models.linear:Linear", "linear"),
+    "linear": Part("featbert.models.linear:Linear", "linear probe"),
 }
 OUTPUTS = {
     "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
