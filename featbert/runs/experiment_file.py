@@ -150,17 +150,15 @@ class Configuration(Data, Encoding, Compute):
         settings = rows.settings("none" if table == "features" else "full", num_layers, **common)
         if TUNINGS[settings.tuning].frozen != (table == "features"):
             raise InputError(f"tuning is {settings.tuning!r}; use the other table for it")
-        used = settings.used(weighted=True)
-        given = rows.model_dump(exclude_none=True).keys() & Settings.model_fields.keys()
-        idle = sorted(given - used.keys() - {"tuning"})
-        if idle:
-            raise InputError(
-                f"{', '.join(idle)} has no effect with tuning={settings.tuning}, "
-                f"body={settings.body}, output={settings.output}"
-            )
         if self.equal_steps:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
+
+    def idle(self, table: str) -> set[str]:
+        """Settings of a table that have no effect on its rows."""
+        rows: RowsTable = getattr(self, table)
+        given = set(rows.model_dump(exclude_none=True)) & set(Settings.model_fields)
+        return given - self.settings(table).used(weighted=True).keys() - {"tuning"}
 
     @property
     def adaptation(self) -> tuple[Adapt, int] | None:
@@ -352,6 +350,11 @@ class _Reader:
                 for table, tried in self.tries(merged(grid, own), overlay, configuration).items():
                     grids[len(configurations), table] = tried
                 configurations.append(configuration)
+        for table in TABLES:
+            with_rows = [c for c in configurations if getattr(c, table) is not None]
+            if with_rows and not self.wrong:
+                idle = set.intersection(*(c.idle(table) for c in with_rows))
+                self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
         for table in TABLES:
             if table in grid and all(getattr(c, table) is None for c in configurations):
                 self.note([f"[grid.{table}] without a [{table}] table"])
