@@ -171,7 +171,9 @@ class _Reader:
         key = json.dumps([signature.source, reading], sort_keys=True)
         if key not in self._corpora:
             try:
-                self._corpora[key] = load_corpus(signature.source, **reading)
+                self._corpora[key] = load_corpus(
+                    signature.source, targets=self._task.targets, **reading
+                )
             except FeatbertError as error:
                 self._corpora[key] = str(error)
         corpus = self._corpora[key]
