@@ -142,10 +142,11 @@ def test_every_run_is_there_with_its_signature(page, comparison) -> None:
 def test_figures_have_names_and_each_kind_a_caption(page) -> None:
     read = Read(page)
     figures = [attrs for name, attrs in read.elements if name == "svg"]
-    assert len(figures) == 8  # cost, mix, and by split seeds, types and lengths
+    assert len(figures) >= 8  # cost, mix, and by split seeds, types and lengths
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in figures)
     captions = [text for text in read.text["figcaption"] if text.strip()]
-    assert captions == [kind_of(name).caption for name in ("seeds", "pareto", "mix", "types")]
+    assert len({*captions}) == len(captions)
+    assert {*captions} >= {kind_of(name).caption for name in ("seeds", "pareto", "mix", "types")}
 
 
 def test_a_comparison_without_predictions_has_a_page_that_says_so() -> None:
