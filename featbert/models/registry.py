@@ -36,4 +36,5 @@ BODIES = {
 }
 OUTPUTS = {
     "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
+    "crf": Part("featbert.models.crf:CRF", "CRF"),
 }

@@ -1,0 +1,107 @@
+"""A linear-chain conditional random field over the words of a sequence.
+
+    score(y) = start[y_1] + sum_t e_t[y_t] + sum_t transitions[y_t-1, y_t] + end[y_T]
+    p(y) = exp(score(y)) / sum over all sequences y'
+
+The loss is -log p(gold) of each sequence, the answer is the most probable sequence (Viterbi), and
+probabilities are marginals of single words (forward-backward). Everything is computed in fp32.
+
+Source: Lafferty, McCallum and Pereira 2001; as the output of a BiLSTM: Lample et al. 2016, section
+2.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from featbert.encoders.alignment import Ints
+from featbert.models.combination import full_precision
+
+
+class CRF(nn.Module):
+    """Emissions of a linear layer, and learned scores of neighbouring classes."""
+
+    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+        """
+        Args:
+            width: D, size of the vectors it reads.
+            classes: names of the C classes.
+        """
+        super().__init__()
+        n = len(classes)
+        self.classifier = nn.Linear(width, n)
+        self.start = nn.Parameter(torch.zeros(n))
+        self.transitions = nn.Parameter(torch.zeros(n, n))  # from row to column
+        self.end = nn.Parameter(torch.zeros(n))
+
+    def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
+        """Sum over sequences of the negative log-likelihood; targets (W,) are class numbers."""
+        with full_precision(vectors):
+            emissions = self.classifier(vectors.float())  # (W, C)
+            padded, mask = _padded(emissions, lengths)
+            forward = self._forward(padded, mask)
+            partition = (forward[:, -1] + self.end).logsumexp(1)  # (B,)
+            ends = torch.from_numpy(lengths).to(targets.device).cumsum(0)
+            firsts = torch.cat([ends.new_zeros(1), ends[:-1]])
+            inner = torch.ones_like(targets, dtype=torch.bool).index_fill(0, firsts, False)
+            before = targets.roll(1)[inner]
+            score = (
+                emissions.gather(1, targets[:, None]).sum()
+                + self.start[targets[firsts]].sum()
+                + self.transitions[before, targets[inner]].sum()
+                + self.end[targets[ends - 1]].sum()
+            )
+            loss: Tensor = partition.sum() - score
+        return loss
+
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W,) class numbers of the most probable sequences."""
+        with full_precision(vectors):
+            padded, mask = _padded(self.classifier(vectors.float()), lengths)
+            best, choices = self.start + padded[:, 0], []
+            for t in range(1, padded.shape[1]):
+                # (B, from, to): the best sequence that ends in each class
+                scores, chosen = (best[:, :, None] + self.transitions).max(1)
+                best = torch.where(mask[:, t, None], scores + padded[:, t], best)
+                choices.append(chosen)
+            last = (best + self.end).argmax(1)  # (B,)
+            path = [last]
+            for t in range(padded.shape[1] - 1, 0, -1):
+                earlier = choices[t - 1].gather(1, path[-1][:, None]).squeeze(1)
+                path.append(torch.where(mask[:, t], earlier, path[-1]))
+            return torch.stack(path[::-1], 1)[mask]
+
+    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+        """(W,) what `decode` gives, and (W, C) the marginal probability of every class."""
+        with full_precision(vectors):
+            padded, mask = _padded(self.classifier(vectors.float()), lengths)
+            forward = self._forward(padded, mask)
+            later = [self.end.expand(len(padded), -1)]
+            for t in range(padded.shape[1] - 1, 0, -1):
+                # (B, from, to): what follows each class
+                follows = self.transitions + (padded[:, t] + later[-1])[:, None, :]
+                later.append(torch.where(mask[:, t, None], follows.logsumexp(2), later[-1]))
+            marginals = (forward + torch.stack(later[::-1], 1))[mask].softmax(1)
+        return self.decode(vectors, lengths), marginals
+
+    def _forward(self, padded: Tensor, mask: Tensor) -> Tensor:
+        """(B, T, C) log of the summed scores of all beginnings that end in each class.
+
+        After the end of a sequence its last value is repeated.
+        """
+        sums = [self.start + padded[:, 0]]
+        for t in range(1, padded.shape[1]):
+            step = (sums[-1][:, :, None] + self.transitions).logsumexp(1) + padded[:, t]
+            sums.append(torch.where(mask[:, t, None], step, sums[-1]))
+        return torch.stack(sums, 1)
+
+
+def _padded(emissions: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+    """(W, C) -> (B, T, C) and (B, T), where words are."""
+    sizes = torch.from_numpy(lengths).to(emissions.device)
+    mask = torch.arange(int(lengths.max()), device=emissions.device) < sizes[:, None]
+    padded = emissions.new_zeros((*mask.shape, emissions.shape[1]))
+    return padded.masked_scatter(mask[:, :, None], emissions), mask
