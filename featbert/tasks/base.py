@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 # Module of each task, which has it as `TASK`.
 TASKS = {
     "entities": "featbert.tasks.entities",
+    "labels": "featbert.tasks.labels",
 }
 
 

@@ -1,0 +1,84 @@
+"""Labels of words against scikit-learn, and from a CoNLL-U file to a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score
+
+from featbert import compare, defaults, extract, finetune, load_corpus, train
+from featbert.errors import InputError
+from featbert.tasks.base import get_task
+
+TASK = get_task("labels")
+labels = st.sampled_from(["NOUN", "VERB", "PUNCT", "O"])
+SENTENCES = st.lists(st.lists(st.tuples(labels, labels), min_size=1, max_size=6), min_size=1)
+
+
+@given(SENTENCES)
+def test_scores_are_those_of_scikit_learn(sentences):
+    gold = [[g for g, _ in row] for row in sentences]
+    predicted = [[p for _, p in row] for row in sentences]
+    flat = [[tag for row in rows for tag in row] for rows in (gold, predicted)]
+    values = TASK.score(gold, predicted).values
+    assert values["accuracy"] == pytest.approx(accuracy_score(*flat))
+    assert values["macro_f1"] == pytest.approx(f1_score(*flat, average="macro", zero_division=0))
+    counts = TASK.counts(gold, predicted)
+    assert float(TASK.measure.of(counts.sum(axis=0))) == pytest.approx(values["accuracy"])
+    words = [["w"] * len(row) for row in gold]
+    for buckets in TASK.break_down([*TASK.facets], words, gold, predicted).values():
+        total = np.sum([bucket.counts for bucket in buckets.values()], axis=0)
+        assert total.tolist() == counts.sum(axis=0).tolist()
+
+
+def test_predictions_of_other_sentences_are_refused():
+    with pytest.raises(InputError):
+        TASK.counts([["NOUN"]], [["NOUN", "VERB"]])
+
+
+CONLLU = """# newdoc id = a
+1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
+2-3\tfox's\t_\t_\t_\t_\t_\t_\t_\t_
+2\tfox\tfox\tNOUN\tNN\t_\t0\troot\t_\t_
+3\t's\t's\tPART\tPOS\t_\t2\tcase\t_\t_
+3.1\tis\tbe\tAUX\tVBZ\t_\t_\t_\t_\t_
+
+1\tJordan\tJordan\tPROPN\tNNP\t_\t0\troot\t_\t_
+2\tsaid\tsay\tVERB\tVBD\t_\t1\tdep\t_\t_
+
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.conllu").write_text(CONLLU * 6, "utf-8")
+    return str(tmp_path)
+
+
+def test_from_text_to_comparison_with_one_store_for_all_tasks(corpus, tiny_bert, tmp_path):
+    options = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
+    store = extract(corpus, str(tiny_bert), cache_dir=tmp_path / "cache", precision="fp32")
+    settings = defaults("none").but(epochs=40, lstm_size=16, learning_rate=1e-2)
+    run = train(store, "last", task="labels", settings=settings, **options)
+    assert run.record.labels == ["DET", "NOUN", "PART", "PROPN", "VERB"]
+    assert run.record.score("test") == 1.0
+    assert run.predictions("test").gold[0] == ["DET", "NOUN", "PART"]
+    tuned = finetune(
+        load_corpus(corpus, targets="labels"),
+        str(tiny_bert),
+        task="labels",
+        settings=defaults("full").but(epochs=1),
+        **options,
+    )
+    (comparison,) = compare([run, tuned])
+    assert comparison.task.measure.key == "accuracy"
+    assert len(comparison.rows) == 2
+    # Entities of the same text read the same store.
+    assert extract(corpus, str(tiny_bert), cache_dir=tmp_path / "cache", precision="fp32").path == (
+        store.path
+    )
