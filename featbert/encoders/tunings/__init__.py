@@ -11,6 +11,7 @@ from featbert.errors import InputError, nearest
 _MODULES = (
     "none",
     "full",
+    "bitfit",
 )
 TUNINGS: dict[str, Tuning] = {
     name: importlib.import_module(f"featbert.encoders.tunings.{name}").TUNING for name in _MODULES
