@@ -35,6 +35,7 @@ NAMES = (
     "freezing",
     "mix",
     "types",
+    "confusion",
     "published",
     "training",
     "transfer",

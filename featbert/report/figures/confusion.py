@@ -1,0 +1,85 @@
+"""What is taken for what: the confusion matrix of the row that is best on the first split.
+
+Gold and predicted answers are matched by their words; an answer without a partner is paired with
+"none". Each line of the matrix is in percent of its gold answers, summed over seeds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from featbert.errors import MissingError
+from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.registry import figure
+from featbert.report.figures.style import FULL_WIDTH, SMALL, header, new_figure
+from featbert.report.figures.values import about
+from featbert.report.units import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from featbert.analysis.compare import Comparison
+    from featbert.analysis.rows import Row
+
+_NONE = "none"
+
+
+@figure(
+    "confusion",
+    caption="A line is in percent of its gold answers; the diagonal is right.",
+    section="where",
+    needs="predictions of a row",
+)
+def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
+    """Drawn where the best row has predictions."""
+    first = comparison.splits[0]
+    scored = [(row.score(first), row) for row in comparison.rows if row.score(split)]
+    best = max(((s.mean, row) for s, row in scored if s), key=lambda pair: pair[0], default=None)
+    if best is None:
+        return None
+    row = best[1]
+    try:
+        pairs = confused(row, split)
+    except MissingError:
+        return None
+    names = sorted({name for pair in pairs for name in pair} - {_NONE})
+    if any(_NONE in pair for pair in pairs):
+        names.append(_NONE)
+    gold = [sum(pairs[line, name] for name in names) for line in names]
+    cells = [
+        [pairs[line, name] / total if total else None for name in names]
+        for line, total in zip(names, gold, strict=True)
+    ]
+    drawn = new_figure(width or FULL_WIDTH, CELL * len(names) + 0.9)
+    axes = drawn.subplots()
+    right = [[i == j for j in range(len(names))] for i in range(len(names))]
+    draw_cells(axes, cells, (0, 100), framed=right)
+    shown = [visible(name) for name in names]
+    places = [i + 0.5 for i in range(len(names))]
+    axes.set_xticks(places, shown, size=SMALL, rotation=90 if len(names) > 8 else 0)
+    axes.set_yticks(
+        places, [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)], size=SMALL
+    )
+    axes.set(xlabel=f"predicted on {split}", ylabel="gold")
+    seeds = f"{len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
+    return header(drawn, f"Confusions of {row.label}", about(comparison, seeds))
+
+
+def confused(row: Row, split: str) -> Counter[tuple[str, str]]:
+    """Pairs of a gold and a predicted class, summed over the row's runs.
+
+    Raises:
+        MissingError: a run keeps no predictions.
+    """
+    pairs: Counter[tuple[str, str]] = Counter()
+    for run in row.runs:
+        found = run.predictions(split)
+        spans = row.task.spans
+        for gold, predicted in zip(spans(found.gold), spans(found.predicted), strict=True):
+            wanted = {(first, last): name for name, first, last in gold}
+            given = {(first, last): name for name, first, last in predicted}
+            pairs.update(
+                (wanted.get(place, _NONE), given.get(place, _NONE)) for place in wanted | given
+            )
+    return pairs
