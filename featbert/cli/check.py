@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -52,7 +53,7 @@ def check(
     corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
     report = check_corpus(corpus)
     if format == "json":
-        typer.echo(json_text(report.to_dict()))
+        typer.echo(json_text(dataclasses.asdict(report)))
     else:
         typer.echo(_text(report), nl=False)
         first = next(iter(corpus.splits.values())).sentences[0]

@@ -1,14 +1,10 @@
-"""The corpus check: what was read, how splits overlap, and whether it is a known corpus.
-
-Every split is counted in one pass; nothing is printed.
-"""
+"""The corpus check: what was read, how splits overlap, and whether it is a known corpus."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
 
 from featbert.data.corpus import Corpus, Split
 from featbert.data.tags import spans
@@ -22,18 +18,17 @@ _CONLL_2003_ENGLISH = {
     "dev": (3_250, 51_362, 5_942),
     "test": (3_453, 46_435, 5_648),
 }
-# How often each (type, words) is an entity.
-Forms = Counter[tuple[str, tuple[str, ...]]]
+Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What one split holds; `scheme` and the counts of unusual lines are `ReadingNotes`.
+    """What one split holds; see `ReadingNotes` for the counts of unusual lines.
 
     Attributes:
-        documents: how many, or None where the file marks none.
-        entities: in all; `entities_by_type` sorted by type. None of a corpus of labels.
-        labels: words by label, sorted by label, of a corpus of labels; else empty.
+        documents: None where the file marks none.
+        entities_by_type: sorted by type; empty for a corpus of labels.
+        labels: words by label, sorted by label; empty for a corpus of entities.
         longest_sentence: in words.
     """
 
@@ -83,7 +78,6 @@ class CorpusReport:
 
     Attributes:
         targets: "entities", "labels" or None, as the corpus was read.
-        splits: by split name.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
         recognised: name of a known corpus whose counts all agree, or None.
@@ -100,36 +94,21 @@ class CorpusReport:
     recognised: str | None
     note: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, fit for JSON."""
-        return asdict(self)
-
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
-    forms = {name: Forms() for name in corpus.splits}
-    labels = {name: Counter[str]() for name in corpus.splits}
-    for name, split in corpus.splits.items():
-        for s in track(split.sentences, f"counting {corpus.targets} of {name}", "sentences"):
-            if corpus.targets == "labels":
-                labels[name].update(s.tags or ())
-            else:
-                found = spans(s.tags or ())
-                forms[name].update((e.type, s.words[e.start : e.end]) for e in found)
-    reports = {n: _split(split, forms[n], labels[n]) for n, split in corpus.splits.items()}
+    contents = {name: _Contents.of(corpus, split) for name, split in corpus.splits.items()}
+    reports = {name: _split(corpus[name], found) for name, found in contents.items()}
     against = {}
-    if "train" in corpus:
-        known = _Train.of(corpus["train"], forms["train"], reports["train"])
+    if train := contents.get("train"):
         against = {
-            name: _held_out(split, forms[name], reports[name], known)
-            for name, split in corpus.splits.items()
+            name: _held_out(corpus[name], found, train)
+            for name, found in contents.items()
             if name != "train"
         }
     dev_in_test = None
     if "dev" in corpus and "test" in corpus:
-        in_test = {s.words for s in corpus["test"]}
-        dev_in_test = sum(s.words in in_test for s in corpus["dev"])
-    recognised, note = _recognise(reports)
+        dev_in_test = sum(s.words in contents["test"].sentences for s in corpus["dev"])
     return CorpusReport(
         corpus.name,
         corpus.language,
@@ -138,23 +117,52 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         reports,
         against,
         dev_in_test,
-        recognised,
-        note,
+        *_recognise(reports),
     )
 
 
-def _split(split: Split, forms: Forms, labels: Counter[str]) -> SplitReport:
+@dataclass(frozen=True)
+class _Contents:
+    """What a split has; `entities` are counted by type and words."""
+
+    sentences: set[Words]
+    words: Counter[str]
+    entities: Counter[tuple[str, Words]]
+    labels: Counter[str]
+
+    @classmethod
+    def of(cls, corpus: Corpus, split: Split) -> _Contents:
+        found = cls(set(), Counter(), Counter(), Counter())
+        for s in track(split.sentences, f"counting {corpus.targets} of {split.name}", "sentences"):
+            found.sentences.add(s.words)
+            found.words.update(s.words)
+            if corpus.targets == "labels":
+                found.labels.update(s.tags or ())
+            else:
+                entities = ((e.type, s.words[e.start : e.end]) for e in spans(s.tags or ()))
+                found.entities.update(entities)
+        return found
+
+    @property
+    def forms(self) -> set[Words]:
+        return {words for _, words in self.entities}
+
+    @property
+    def types(self) -> set[str]:
+        return {*self.labels, *(type_ for type_, _ in self.entities)}
+
+
+def _split(split: Split, found: _Contents) -> SplitReport:
     by_type: Counter[str] = Counter()
-    for (type_, _), count in forms.items():
+    for (type_, _), count in found.entities.items():
         by_type[type_] += count
-    documents = {s.document for s in split} if split.has_documents else None
     return SplitReport(
         sentences=len(split),
-        documents=None if documents is None else len(documents),
+        documents=len({s.document for s in split}) if split.has_documents else None,
         words=split.n_words,
         entities=by_type.total(),
         entities_by_type=dict(sorted(by_type.items())),
-        labels=dict(sorted(labels.items())),
+        labels=dict(sorted(found.labels.items())),
         longest_sentence=max(map(len, split), default=0),
         **asdict(split.notes),
         path=None if split.path is None else str(split.path),
@@ -163,40 +171,20 @@ def _split(split: Split, forms: Forms, labels: Counter[str]) -> SplitReport:
     )
 
 
-class _Train(NamedTuple):
-    """What train has: sentences, words, entity forms, and types or labels."""
-
-    sentences: set[tuple[str, ...]]
-    words: set[str]
-    forms: set[tuple[str, ...]]
-    types: set[str]
-
-    @classmethod
-    def of(cls, split: Split, forms: Forms, report: SplitReport) -> _Train:
-        sentences = {s.words for s in split}
-        surface = {words for _, words in forms}
-        return cls(sentences, {w for s in split for w in s.words}, surface, _types(report))
-
-
-def _held_out(split: Split, forms: Forms, report: SplitReport, train: _Train) -> HeldOutReport:
+def _held_out(split: Split, found: _Contents, train: _Contents) -> HeldOutReport:
     repeated = sum(s.words in train.sentences for s in split)
-    surface = {words for _, words in forms}
-    unseen = len(surface - train.forms)
-    unseen_words = sum(word not in train.words for s in split for word in s.words)
+    unseen_forms = len(found.forms - train.forms)
+    unseen_words = sum(n for word, n in found.words.items() if word not in train.words)
     return HeldOutReport(
         repeated_sentences=repeated,
         repeated_share=repeated / max(len(split), 1),
-        entity_forms=len(surface),
-        unseen_forms=unseen,
-        unseen_share=unseen / max(len(surface), 1),
+        entity_forms=len(found.forms),
+        unseen_forms=unseen_forms,
+        unseen_share=unseen_forms / max(len(found.forms), 1),
         unseen_words=unseen_words,
-        unseen_word_share=unseen_words / max(report.words, 1),
-        new_types=sorted(_types(report) - train.types),
+        unseen_word_share=unseen_words / max(split.n_words, 1),
+        new_types=sorted(found.types - train.types),
     )
-
-
-def _types(report: SplitReport) -> set[str]:
-    return {*report.entities_by_type, *report.labels}
 
 
 def _recognise(reports: Mapping[str, SplitReport]) -> tuple[str | None, str | None]:

@@ -2,8 +2,6 @@
 
 - Columns are separated by tabs if the lines of words have any tab (words may then hold spaces),
   by runs of spaces otherwise. Any other white space, such as U+00A0, is part of the word.
-- By default the first column is the word and the last one the tag.
-- Blank lines may hold spaces and tabs.
 - A line that is `#` or begins with `# ` is a comment if it comes before the first word of a
   sentence and cannot be a word there: its number of columns differs from that of the words, or,
   where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
@@ -20,11 +18,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.data.files import (
     BOM,
     DOCSTART,
@@ -42,7 +40,7 @@ from featbert.progress import track
 from featbert.text import counted
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_FIRST_ID = re.compile(r"1|1-\d+|0\.\d+")
+_FIRST_ID = re.compile(r"(1|1-\d+|0\.\d+)$")
 _NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 _NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
@@ -74,18 +72,17 @@ def read_conll(
     layout = Layout.of(lines, path, token_column, tag_column, tagged, conllu_tags)
     skipped: Counter[str] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
-    sentences = tuple(column_sentences(tracked, layout, tagged=tagged, skipped=skipped))
-    return RawFile(
-        path,
-        sentences,
-        codec_name(encoding),
+    sentences = tuple(column_sentences(tracked, layout, skipped))
+    notes = ReadingNotes(
+        encoding=codec_name(encoding),
         comment_lines=skipped["comment_lines"],
         non_words=skipped["non_words"],
     )
+    return RawFile(path, sentences, notes)
 
 
 def column_sentences(
-    lines: Iterable[str], layout: Layout, *, tagged: bool, skipped: Counter[str] | None = None
+    lines: Iterable[str], layout: Layout, skipped: Counter[str]
 ) -> Iterator[RawSentence]:
     """The sentences of column lines in order, one at a time.
 
@@ -94,7 +91,6 @@ def column_sentences(
     Args:
         skipped: counts "comment_lines" and "non_words".
     """
-    skipped = Counter() if skipped is None else skipped
     documents = Documents()
     words: list[str] = []
     tags: list[str] = []
@@ -104,7 +100,7 @@ def column_sentences(
         found = range(numbers[0], numbers[-1] + 1)
         return RawSentence(
             tuple(words),
-            tuple(tags) if tagged else None,
+            tuple(tags) if layout.tag >= 0 else None,
             documents.of_next(),
             found if len(found) == len(numbers) else tuple(numbers),
         )
@@ -129,7 +125,7 @@ def column_sentences(
             layout.check(line, cells, number)
             words.append(cells[layout.token])
             numbers.append(number)
-            if tagged:
+            if layout.tag >= 0:
                 tags.append(cells[layout.tag].strip(" "))
     if words:
         yield sentence()
@@ -164,21 +160,16 @@ class Layout:
         conllu_tags: str | None = None,
     ) -> Layout:
         """Layout of a file by its lines (or its first lines); InputError for other columns."""
-        if tag_column is not None and not tagged:
-            raise InputError(f"tag column {tag_column} is given, but {path} is read without tags")
         data = _word_lines(lines)
+        if not data:
+            return cls(path, " ", 0, 1, conllu=False)
         separator = "\t" if any("\t" in lines[i] for i in data) else " "
-        first = data[0] if data else 0
-        line = lines[first] if lines else ""
+        line = lines[data[0]]
         cells = _split(line, separator)
-        conllu = (
-            separator == "\t"
-            and len(cells) == len(CONLLU)
-            and _FIRST_ID.fullmatch(cells[0]) is not None
-        )
-        self = cls(path, separator, len(cells), first + 1, conllu)
+        conllu = separator == "\t" and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
+        self = cls(path, separator, len(cells), data[0] + 1, conllu)
         if tagged and tag_column is None:
-            tag_column = conllu_tags if conllu else max(len(cells), 1)
+            tag_column = conllu_tags if conllu else len(cells)
             if tag_column is None:
                 raise InputError(
                     f"no column of entities in {path}: it is CoNLL-U; name a column with "
@@ -186,31 +177,29 @@ class Layout:
                 )
         if token_column is None:
             token_column = "form" if conllu else 1
-        token = self._place("token", token_column, line if data else None)
-        tag = -1 if tag_column is None else self._place("tag", tag_column, line if data else None)
-        if data and token == tag:
+        token = self._place("token", token_column, line)
+        tag = self._place("tag", tag_column, line) if tagged and tag_column is not None else -1
+        if token == tag:
             if len(cells) > 1:
                 self._fail(f"token and tag column are both {token + 1}", line, self.first)
             advice = "is the file untagged, or are its columns separated by something else?"
             if " " in line:
                 advice = "other lines hold tabs; use one separator in all lines"
             self._fail("1 column, no tag", line, self.first, advice)
-        return cls(path, separator, len(cells), first + 1, conllu, token, tag)
+        return replace(self, token=token, tag=tag)
 
-    def _place(self, what: str, column: int | str, line: str | None) -> int:
-        """A column from 0; `line` is the first line of words, if there is any."""
+    def _place(self, what: str, column: int | str, line: str) -> int:
+        """A column from 0; `line` is the first line of words."""
         if isinstance(column, str):
             if self.conllu and column.lower() in CONLLU:
                 return CONLLU.index(column.lower())
-            names = f"; CoNLL-U has {', '.join(CONLLU)}" if self.conllu else ""
-            near = nearest(column, CONLLU) if self.conllu else ""
-            raise InputError(
-                f"{what} column {column!r} is not a column of {self.path}{near}"
-                + (names or "; its columns have numbers, from 1")
-            )
+            has = "; its columns have numbers, from 1"
+            if self.conllu:
+                has = f"{nearest(column, CONLLU)}; CoNLL-U has {', '.join(CONLLU)}"
+            raise InputError(f"{what} column {column!r} is not a column of {self.path}{has}")
         if column < 1:
             raise InputError(f"{what} column {column} is not a column; they are counted from 1")
-        if line is not None and column > self.columns:
+        if column > self.columns:
             self._fail(f"no {what} column {column}, only {self._columns()}", line, self.first)
         return column - 1
 
@@ -271,14 +260,13 @@ def _word_lines(lines: Iterable[str]) -> list[int]:
 
 
 def write_conll(
-    target: str | Path | TextIO, sentences: Sequence[Sentence], *columns: Sequence[Sequence[str]]
+    path: str | Path, sentences: Sequence[Sentence], *columns: Sequence[Sequence[str]]
 ) -> None:
     """Write `word tag`, `word gold predicted`, or words alone, as UTF-8.
 
     Columns are separated by a space, or by tabs where a word or tag holds a space.
 
     Args:
-        target: a path, or a text stream.
         sentences: S sentences; their tags are the second column, if they have any.
         columns: further columns, each S rows of one tag a word, such as the predictions.
 
@@ -286,7 +274,7 @@ def write_conll(
         InputError: a word or tag cannot be written to a column file, a sentence has another number
             of tags than words, or only some sentences have tags.
         ValueError: a column has another number of sentences.
-        MissingError: the folder of `target` does not exist.
+        MissingError: the folder of `path` does not exist.
     """
     rows = [
         _row(number, sentence, tags)
@@ -300,7 +288,7 @@ def write_conll(
         raise InputError("words that hold spaces cannot be written to a column file without tags")
     mark = separator.join([DOCSTART] + ["O"] * (width - 1))
     document = None
-    with writing(target) as stream:
+    with writing(Path(path)) as stream:
         if rows and sentences[0].words[0].startswith(BOM):
             stream.write(BOM)  # the reader removes one
         for sentence, row in zip(sentences, rows, strict=True):

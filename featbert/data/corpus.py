@@ -1,10 +1,8 @@
 """Sentence, Split, Corpus: what every reader returns and everything else works on.
 
-Features depend on the text alone and scores on text and targets, so a split has two fingerprints:
-SHA-256 over words and document boundaries, and SHA-256 over the tags. Today the only targets are
-tags, one a word; a target of another kind (a class, a score, spans) becomes a field beside `tags`
-that counts in the second fingerprint, and a second segment (a pair) one that counts in the first
-where it is set. Neither changes the fingerprints of the texts that exist.
+Features depend on the text alone and scores on text and targets, so a split has two fingerprints.
+A target of another kind (a class, a score, spans) becomes a field beside `tags` that counts in the
+second fingerprint, and a second segment (a pair) one that counts in the first where it is set.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ class ReadingNotes:
     Attributes:
         scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES", or "none" for a text
             without tags or with labels of another kind.
-        encoding: text encoding of the file.
+        encoding: text encoding of the file, by Python's name.
         repaired_tags: ill-formed tags, repaired as conlleval reads them.
         comment_lines: comment lines skipped.
         non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as

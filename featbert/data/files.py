@@ -16,6 +16,7 @@ from encodings.aliases import aliases
 from pathlib import Path
 from typing import TextIO
 
+from featbert.data.corpus import ReadingNotes
 from featbert.errors import InputError, MissingError, nearest
 from featbert.io import explaining, replacing
 
@@ -56,29 +57,24 @@ class RawSentence:
 
 @dataclass(frozen=True)
 class RawFile:
-    """Sentences of one file in order, never empty; counts as in `ReadingNotes`.
+    """Sentences of one file in order, never empty.
 
     Attributes:
-        encoding: by Python's name.
+        notes: all but `scheme` and `repaired_tags`, which follow from the whole corpus.
         unit: what `RawSentence.lines` count: "line", or "row" of a dataset.
     """
 
     path: Path
     sentences: tuple[RawSentence, ...]
-    encoding: str = "utf-8"
-    comment_lines: int = 0
-    non_words: int = 0
-    empty_rows: int = 0
+    notes: ReadingNotes
     unit: str = "line"
 
     def __post_init__(self) -> None:
         if not self.sentences:
             raise InputError(f"no sentence in {self.path}")
         if self.sentences[-1].document is not None:  # those before the first mark are document 0
-            numbered = tuple(
-                replace(s, document=0) if s.document is None else s for s in self.sentences
-            )
-            object.__setattr__(self, "sentences", numbered)
+            numbered = (replace(s, document=s.document or 0) for s in self.sentences)
+            object.__setattr__(self, "sentences", tuple(numbered))
 
 
 class Documents:
@@ -216,16 +212,11 @@ def _decoded(
 
 
 @contextmanager
-def writing(target: str | Path | TextIO) -> Iterator[TextIO]:
-    """A UTF-8 text stream; a path gets its content when the block ends without error.
+def writing(path: Path) -> Iterator[TextIO]:
+    """A UTF-8 text stream; the file appears when the block ends without error.
 
-    A stream is returned as it is. Raises MissingError where the folder does not exist,
-    FeatbertError where writing fails.
+    Raises MissingError where the folder does not exist, FeatbertError where writing fails.
     """
-    if not isinstance(target, str | Path):
-        yield target
-        return
-    path = Path(target)
     if not path.parent.is_dir():
         raise MissingError(f"{path} cannot be written: the folder {path.parent} does not exist")
     with (

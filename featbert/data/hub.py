@@ -4,9 +4,8 @@
     hf:unimelb-nlp/wikiann:de   where it has several
     hf:./folder                 a local copy, or what `save_to_disk` wrote
 
-A folder of that name comes before the Hub. Splits have the usual names (train, validation, dev,
-test); others are skipped. No code of a dataset is run: where the Hub keeps one as a script, its own
-conversion to Parquet is read.
+A folder of that name comes before the Hub. No code of a dataset is run: where the Hub keeps one as
+a script, its own conversion to Parquet is read.
 
 A row is a list of words and a list of tags, under the usual names of columns (`jsonl`, `tags`).
 Where several of them exist, the caller must name one. Tags are strings, or numbers with the names
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from featbert.data.corpus import ReadingNotes
 from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, excerpt
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, Row
 from featbert.errors import InputError, MissingError, nearest
@@ -42,7 +42,7 @@ _STRINGS = ("string", "large_string", "string_view")
 
 @dataclass(frozen=True)
 class HubName:
-    """What follows `hf:`: a Hub id or a folder's absolute path, and a configuration."""
+    """A Hub id or a folder's absolute path, and a configuration."""
 
     name: str
     config: str | None
@@ -114,16 +114,15 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
 def _load(where: HubName) -> Mapping[str, Any]:
     import datasets
 
-    loaded: Mapping[str, Any]
     if where.is_folder and any(Path(where.name, name).is_file() for name in _SAVED):
         if where.config:
             raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
-        found = datasets.load_from_disk(where.name)
+        found: Any = datasets.load_from_disk(where.name)
         single = isinstance(found, datasets.Dataset)
-        loaded = {str(found.split or "test"): found} if single else found
-        return loaded
+        return {str(found.split or "test"): found} if single else dict(found)
     # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
     path = where.name if where.is_folder else f"hf://datasets/{where.name}"
+    loaded: Mapping[str, Any]
     try:
         loaded = datasets.load_dataset(path, where.config)
     except RuntimeError as error:
@@ -179,16 +178,7 @@ def read_rows(
     tag_column: str | None,
     tag_keys: Sequence[str] | None,
 ) -> RawFile:
-    """The sentences of one split.
-
-    Args:
-        dataset: a `datasets.Dataset`.
-        path: name of the split, for messages.
-        tag_keys: usual names of columns of tags; None reads words alone.
-
-    Raises:
-        InputError: columns that cannot be chosen or read, or a row that is not a sentence.
-    """
+    """The sentences of one split (`datasets.Dataset`); arguments and errors as of `read_jsonl`."""
     features = dataset.features
     elements = {name: getattr(feature, "feature", None) for name, feature in features.items()}
     texts = {name for name, element in elements.items() if _is_text(element)}
@@ -199,11 +189,11 @@ def read_rows(
         tags = _choose("tag", tag_column, tag_keys, features, path, (texts | named) - {tokens})
         names = getattr(elements[tags], "names", None)
     marks = [name for name in DOCUMENT_KEYS if name in features and _is_key(features[name])]
-    columns = [tokens, *([tags] if tags else []), *marks[:1]]
+    keys = None if tags is None else (tags,)
+    columns = [tokens, *(keys or ()), *marks[:1]]
 
     sentences: list[RawSentence] = []
-    documents = Documents()
-    empty = 0
+    documents, empty = Documents(), 0
     rows = dataset.select_columns(columns).with_format(None)
     for number, values in enumerate(track(rows, f"reading {path}", "rows"), start=1):
         if tags is not None and names is not None and isinstance(values[tags], list):
@@ -217,9 +207,8 @@ def read_rows(
             empty += 1
         else:
             row = Row(values, f"row {number} of {path}")
-            keys = None if tags is None else (tags,)
             sentences.append(row.sentence((tokens,), keys, documents, number))
-    return RawFile(path, tuple(sentences), empty_rows=empty, unit="row")
+    return RawFile(path, tuple(sentences), ReadingNotes(empty_rows=empty), unit="row")
 
 
 def _choose(

@@ -2,8 +2,7 @@
 
 A key `document` (or `doc_id`, `document_id`), a string or an integer, marks documents: a new one
 begins where its value changes. Other keys and blank lines are skipped. The keys of the words are
-`WORD_KEYS`, those of the tags depend on what is read (`tags`). `Row` checks one row, here and for
-datasets.
+`WORD_KEYS`, those of the tags depend on what is read (`tags`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from featbert.data.corpus import ReadingNotes
 from featbert.data.files import (
     Documents,
     RawFile,
@@ -34,11 +34,7 @@ DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 @dataclass(frozen=True)
 class Row:
-    """One row of named values, read as a sentence.
-
-    Attributes:
-        where: for messages, such as "line 3 of dev.jsonl".
-    """
+    """Named values of a line of JSONL or a row of a dataset, such as "line 3 of dev.jsonl"."""
 
     values: Mapping[str, Any]
     where: str
@@ -50,33 +46,26 @@ class Row:
     def sentence(
         self, words: Iterable[str], tags: Iterable[str] | None, documents: Documents, number: int
     ) -> RawSentence:
-        """The sentence under the first keys that exist; the row is `number`, from 1.
+        """The sentence under the first of the keys that exist; the row is `number`, from 1.
 
-        Args:
-            words, tags: keys; None for `tags` reads words alone.
-
-        Raises:
-            InputError: the row is not a sentence.
+        Without keys of `tags`, words alone. Raises InputError for a row that is no sentence.
         """
-        found = self._strings(tuple(words))
-        found_tags = None if tags is None else self._strings(tuple(tags))
-        if found_tags is not None and len(found_tags) != len(found):
-            self.fail(f"{counted(len(found), 'token')} but {counted(len(found_tags), 'tag')}")
+        found = self._strings("token", tuple(words))
+        bare = None
+        if tags is not None:
+            bare = tuple(tag.strip(" ") for tag in self._strings("tag", tuple(tags)))
+            if len(bare) != len(found):
+                self.fail(f"{counted(len(found), 'token')} but {counted(len(bare), 'tag')}")
         if not found:
             self.fail("no token")
-        for what, cells in (("token", found), ("tag", found_tags or ())):
-            for cell in cells:
-                if fault := word_fault(cell):
-                    self.fail(f"{what} {excerpt(cell)} {fault}")
         key = next((self.values[k] for k in DOCUMENT_KEYS if k in self.values), None)
         if isinstance(key, bool) or not isinstance(key, str | int | None):
             self.fail(f"document {excerpt(repr(key))} is neither a string nor an integer")
         if documents.seen and (key is None) != (documents.key is None):
             self.fail("some rows have a document and others have none")
-        bare = None if found_tags is None else tuple(tag.strip(" ") for tag in found_tags)
         return RawSentence(found, bare, documents.of_next(key), (number,))
 
-    def _strings(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+    def _strings(self, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:
         key = next((k for k in keys if k in self.values), None)
         if key is None:
             self.fail(f"no {keys[0]!r}; the keys are {', '.join(map(repr, self.values)) or 'none'}")
@@ -89,6 +78,8 @@ class Row:
                     f"{excerpt(json.dumps(item, default=str))} in {key!r} is not a string; write "
                     "tags by name"
                 )
+            if fault := word_fault(item):
+                self.fail(f"{what} {excerpt(item)} {fault}")
         return tuple(value)
 
 
@@ -106,16 +97,14 @@ def read_jsonl(
         token_column, tag_column: keys, where they are not the usual ones.
         tag_keys: the usual keys of tags; None reads words alone.
 
-    Raises:
-        MissingError: no such file.
-        InputError: not such a file; names the line.
+    Raises MissingError for no such file, InputError for another; names the line.
     """
     path = Path(path)
     lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
     words = (token_column,) if token_column else WORD_KEYS
     tags = (tag_column,) if tag_column else tag_keys
     sentences = jsonl_sentences(lines, path, words=words, tags=tags)
-    return RawFile(path, tuple(sentences), codec_name(encoding))
+    return RawFile(path, tuple(sentences), ReadingNotes(encoding=codec_name(encoding)))
 
 
 def jsonl_sentences(
@@ -129,16 +118,12 @@ def jsonl_sentences(
     documents = Documents()
     for number, line in enumerate(lines, start=1):
         if line.strip(" \t"):
-            row = _parsed(line, f"line {number} of {path}")
-            yield row.sentence(words, tags, documents, number)
-
-
-def _parsed(line: str, where: str) -> Row:
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
-        raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
-    return Row(values, where)
+            where = f"line {number} of {path}"
+            try:
+                values = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                reason = getattr(error, "msg", "cannot be parsed")
+                raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
+            if not isinstance(values, dict):
+                raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
+            yield Row(values, where).sentence(words, tags, documents, number)

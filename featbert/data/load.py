@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from featbert.data.conll import read_conll
-from featbert.data.corpus import SPLITS, Corpus, ReadingNotes, Sentence, Split
+from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
 from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, RawFile, excerpt
 from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
 from featbert.data.jsonl import read_jsonl
@@ -58,11 +58,10 @@ def load_corpus(
     """Load a corpus.
 
     Args:
-        path: a folder with split files; or one file, the corpus of the split in its name, else of
-            "test"; or None or "sample" for the embedded sample (a folder of that name is
-            "./sample"). Files ending in .jsonl, .ndjson or, given alone, .json are JSONL, all
-            others column files. "hf:NAME" is a dataset of the Hugging Face Hub or a folder with
-            one (`hub`).
+        path: a folder with split files; one file, the corpus of the split in its name, else of
+            "test"; None or "sample" for the embedded sample (a folder of that name is "./sample");
+            or "hf:NAME", a dataset of the Hugging Face Hub or a folder with one (`hub`). Files
+            ending in .jsonl, .ndjson or, given alone, .json are JSONL, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
             word, such as parts of speech; None reads words alone. Or how to read others.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
@@ -143,68 +142,51 @@ class _Reader:
             )
         return raw
 
-    def _by_name(self, path: Path) -> _Columns:
+    def _by_name(self, path: Path) -> dict[str, Any]:
         """Columns of a file where they have names."""
+        for what, column in (("token", self.token_column), ("tag", self.tag_column)):
+            if isinstance(column, int):
+                raise InputError(
+                    f"{what} column {column} is a number, but the columns of {path} have names"
+                )
+        keys = None if self.kind is None else self.kind.keys
         return {
-            "token_column": _column_name(self.token_column, "token", path),
-            "tag_column": _column_name(self.tag_column, "tag", path),
-            "tag_keys": None if self.kind is None else self.kind.keys,
+            "token_column": self.token_column,
+            "tag_column": self.tag_column,
+            "tag_keys": keys,
         }
-
-
-class _Columns(TypedDict):
-    token_column: str | None
-    tag_column: str | None
-    tag_keys: tuple[str, ...] | None
-
-
-def _column_name(column: int | str | None, what: str, path: Path) -> str | None:
-    if isinstance(column, int):
-        raise InputError(
-            f"{what} column {column} is a number, but the columns of {path} have names"
-        )
-    return column
 
 
 def _splits(
     raw: Mapping[str, RawFile], kind: Targets | None, scheme: str, *, keep_paths: bool
 ) -> dict[str, Split]:
     """Splits with their tags interpreted."""
-    convert = None
-    found_scheme = "none"
+    found_scheme, convert = "none", None
     if kind is not None:
-        tags = (
+        labels = (
             s.tags or ()
             for split, file in raw.items()
             for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
         )
-        found_scheme, convert = kind.interpret(tags, scheme)
+        found_scheme, convert = kind.interpret(labels, scheme)
     splits = {}
     for split, file in raw.items():
         repaired = 0
         sentences = []
-        for sentence in track(file.sentences, f"reading tags of {split}", "sentences"):
-            words, found = sentence.words, sentence.tags
-            if found is not None and convert is not None:
+        for s in track(file.sentences, f"reading tags of {split}", "sentences"):
+            tags = s.tags
+            if tags is not None and convert is not None:
                 try:
-                    found, count = convert(found)
+                    tags, count = convert(tags)
                 except TagError as error:
-                    line = sentence.line_of(error.index)
                     raise InputError(
-                        f"{error}, {file.unit} {line} of {file.path} (word "
-                        f"{excerpt(words[error.index])}); give --tag-column if the tags are in "
+                        f"{error}, {file.unit} {s.line_of(error.index)} of {file.path} (word "
+                        f"{excerpt(s.words[error.index])}); give --tag-column if the tags are in "
                         "another column, --scheme if it is another, or --task labels"
                     ) from None
                 repaired += count
-            sentences.append(Sentence(words, found, sentence.document))
-        notes = ReadingNotes(
-            scheme=found_scheme,
-            encoding=file.encoding,
-            repaired_tags=repaired,
-            comment_lines=file.comment_lines,
-            non_words=file.non_words,
-            empty_rows=file.empty_rows,
-        )
+            sentences.append(Sentence(s.words, tags, s.document))
+        notes = replace(file.notes, scheme=found_scheme, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits
 
@@ -240,11 +222,7 @@ def stem(name: str) -> str:
 
 
 def splits_named(name: str) -> tuple[str, ...]:
-    """Splits that a file name may mean, in the order train, dev, test.
-
-    Empty for a file that is no split (hidden, of another extension, or named otherwise), several
-    for an ambiguous name ("train-dev.conll").
-    """
+    """Splits that a file name may mean; several for an ambiguous name ("train-dev.conll")."""
     bare = stem(name)
     if name.startswith("."):
         return ()
@@ -258,14 +236,7 @@ def splits_named(name: str) -> tuple[str, ...]:
 
 
 def find_splits(folder: Path) -> dict[str, Path]:
-    """By split the file of an existing folder that holds it, in the order of `SPLITS`.
-
-    Hidden files, subfolders and files of other names are skipped.
-
-    Raises:
-        InputError: two files for one split, one file for two splits, no split at all, a split
-            that is a broken link, or a folder that cannot be listed.
-    """
+    """By split the file of a folder that holds it; InputError where that is not clear."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:

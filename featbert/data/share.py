@@ -1,13 +1,8 @@
 """A part of a training text: the sentences of a run with `train_share`.
 
 Documents are drawn whole, in an order that the seed gives, until the part holds at least its share
-of the sentences; without documents, sentences are drawn. So, for one seed,
-
-- the part of a smaller share is inside that of a larger one;
-- all rows learn from the very same sentences, as only text, share and seed count;
-
-and the spread over seeds includes that of the sample. Sentences keep their order and the
-neighbours in their document: context is as in the whole text.
+of the sentences; without documents, sentences are drawn. So, for one seed, the part of a smaller
+share is inside that of a larger one, and all rows learn from the very same sentences.
 """
 
 from __future__ import annotations
@@ -26,12 +21,7 @@ _STREAM = 0
 
 
 def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
-    """Indices of the sentences in a share of the split, rising; at least one document.
-
-    Args:
-        share: above 0, at most 1; 1 is every sentence.
-        seed: gives the order in which documents are drawn.
-    """
+    """Indices of the sentences in a share (above 0, at most 1), rising; at least one document."""
     units = unit_numbers(split)
     sizes = np.bincount(units)
     order = np.random.default_rng([seed, _STREAM]).permutation(len(sizes))

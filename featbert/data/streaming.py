@@ -1,14 +1,14 @@
 """Text read in one pass, a sentence at a time: raw lines, column files, JSONL.
 
-The input may be of any length and come through a pipe; memory is that of one sentence and of a
-chunk of bytes. Column files and JSONL follow the rules of `conll` and `jsonl`, with two
-differences: separator and number of columns are those of the first lines, and sentences before the
-first mark of a document have none.
+The input may be of any length and come through a pipe. The rules are those of `conll` and `jsonl`,
+with two differences: separator and number of columns are those of the first lines, and sentences
+before the first mark of a document have none.
 """
 
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -78,7 +78,7 @@ def read_pieces(
     else:
         first = list(islice(lines, LAYOUT_LINES))
         layout = Layout.of(first, Path(name), token_column, None, tagged=False)
-        sentences = column_sentences(chain(first, lines), layout, tagged=False)
+        sentences = column_sentences(chain(first, lines), layout, Counter())
     for sentence in sentences:
         yield Piece(sentence.words, sentence.document)
 

@@ -1,8 +1,6 @@
-"""Tags: what the raw labels of a file mean, and the tag schemes of entities.
+"""Tags: what the raw labels of a file mean (`TARGETS`), and the tag schemes of entities.
 
-`TARGETS` names what can be read from a column of labels: "entities" turns tags of any scheme into
-BIO, "labels" takes any label as it is. A tag of an entity is `O`, or a prefix, a hyphen and a type
-(`B-PER`; the type is what follows the first hyphen and may hold more of them).
+A tag of an entity is `O`, or a prefix, a hyphen and a type (`B-PER`, `I-creative-work`).
 
     scheme   other names    the two entities of "Jane Roe | Rome | Oslo" (PER LOC LOC)
     BIO      IOB2           B-PER I-PER B-LOC B-LOC   every entity begins with B-
@@ -14,20 +12,6 @@ Entities are those of conlleval, the scorer of the CoNLL shared tasks, whatever 
 begins at B- and S-, and at I- or E- where the word before is O, is of another type or ended an
 entity (E-, S-). So ill-formed tags are repaired by reading them: a tag counts as repaired where it
 differs from the tag that a correct file of the scheme has for the same entities.
-
-Detection (`detect_scheme`) looks at all tags that it is given, so give it a whole corpus:
-
-1. Any E-, S-, L- or U- tag: BIOES.
-2. Otherwise every entity begins with B- or with I-, except that B- right after a word of its
-   own type begins one in both BIO and IOB1 and is no evidence. More beginnings with I- than
-   with B-: IOB1; else BIO.
-3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO with bare types.
-   The majority of O distinguishes it from a column of other labels, such as parts of speech.
-4. Nothing but O: BIO.
-
-A text with I- alone is IOB1 or IO; it is called IOB1, which gives the same entities. BIO and IOB1
-give the same entities for any tags, so a wrong guess between the two changes only the count of
-repairs.
 """
 
 from __future__ import annotations
@@ -65,7 +49,7 @@ class TagError(InputError):
 
 
 def scheme_name(name: str) -> str:
-    """One of `SCHEMES` for any usual spelling ("iob2" -> "BIO"); InputError for another."""
+    """One of `SCHEMES` for any usual spelling: iob2 -> BIO."""
     upper = name.upper()
     if (scheme := _ALIASES.get(upper, upper)) in SCHEMES:
         return scheme
@@ -77,10 +61,14 @@ def scheme_name(name: str) -> str:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme of tags (S sentences of T tags each): "BIOES", "IOB1", "BIO" or "IO".
+    """The scheme of tags (S sentences of T tags each), of a whole corpus if possible.
 
-    The rule is in the head of this module. Tags of no scheme are passed over here; `to_bio`
-    refuses them.
+    1. Any E-, S-, L- or U- tag: BIOES.
+    2. More entities begin with I- than with B-: IOB1; else BIO. B- right after a word of its own
+       type begins one in both and is no evidence. The two give the same entities for any tags, so
+       a wrong guess changes only the count of repairs.
+    3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO with bare types.
+       The majority of O distinguishes it from a column of other labels, such as parts of speech.
     """
     begun_b = begun_i = prefixed = bare = outside = 0
     for tags in sentences:
@@ -103,11 +91,7 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
-    """Entities of one sentence's tags (T,) in order, the conlleval way (head of this module).
-
-    Raises:
-        TagError: a tag that is neither O nor of the scheme.
-    """
+    """Entities of one sentence's tags (T,) in order, the conlleval way; see `to_bio` for errors."""
     scheme = scheme_name(scheme)
     found: list[Span] = []
     open_ = False  # whether the word before belongs to an entity that can go on
@@ -147,8 +131,7 @@ def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
 def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """Tags (T,) in `scheme` for the entities of BIO tags: the inverse of `to_bio`.
 
-    Raises:
-        InputError: IO cannot write two neighbouring entities of one type; no such scheme.
+    Raises InputError for neighbouring entities of one type, which IO cannot write.
     """
     scheme = scheme_name(scheme)
     entities = spans(tags)
@@ -200,8 +183,6 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
 @dataclass(frozen=True)
 class Targets:
     """What a column of raw labels holds, and how it becomes the tags of a corpus.
-
-    A task with targets of its own hands one to `load_corpus`.
 
     Attributes:
         keys: its usual names in JSONL and in datasets, the first one that exists.

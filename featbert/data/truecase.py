@@ -26,19 +26,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from featbert.data.corpus import Sentence
 
 
+@dataclasses.dataclass(frozen=True)
 class Truecaser:
-    """The counts of a training split; see the head of this module."""
+    """The most frequent form of each word of a training split, by the word in small letters."""
 
-    def __init__(self, forms: Mapping[str, str]) -> None:
-        """
-        Args:
-            forms: most frequent form of each word, by the word in small letters.
-        """
-        self.forms = forms
+    forms: Mapping[str, str]
 
     @classmethod
     def from_sentences(cls, train: Iterable[Sentence]) -> Truecaser:
-        """Counts the forms of a training split, one pass."""
         counts: dict[str, Counter[str]] = {}
         for sentence in train:
             if in_capitals(sentence.words):

@@ -61,7 +61,7 @@ def test_untagged(read):
 
 def test_encoding(read):
     raw = read({"tokens": ["ö"], "tags": ["O"]}, encoding="latin-1")
-    assert (raw.sentences[0].words, raw.encoding) == (("ö",), "iso8859-1")
+    assert (raw.sentences[0].words, raw.notes.encoding) == (("ö",), "iso8859-1")
 
 
 GOOD = {"tokens": ["a"], "tags": ["O"]}

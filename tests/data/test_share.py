@@ -67,23 +67,6 @@ def test_the_seed_draws_the_documents():
     assert 60 < counts.min() <= counts.max() < 145  # 100 each, 8.7 standard deviation
 
 
-def test_rounding_asks_for_no_sentence_more():
-    split = split_of([1] * 100, documents=False)
-    assert 0.07 * 100 > 7
-    assert len(drawn_sentences(split, 0.07, seed=1)) == 7
-
-
-def test_the_least_there_is_is_a_document():
-    assert len(drawn_sentences(split_of([3, 3, 3]), 1e-6, seed=1)) == 3
-    assert len(drawn_sentences(split_of([3], documents=False), 1e-6, seed=1)) == 1
-
-
-def test_all_of_a_text_is_the_text():
-    split = split_of([3, 1, 2])
-    assert drawn_part(split, 1.0, seed=5) is split
-    assert drawn_sentences(split, 1.0, seed=5).tolist() == list(range(6))
-
-
 @pytest.mark.parametrize("documents", [True, False])
 def test_a_part_has_the_drawn_sentences_as_they_are(documents):
     split = split_of([2, 3, 1, 4, 2], documents=documents)
@@ -97,3 +80,11 @@ def test_a_part_has_the_drawn_sentences_as_they_are(documents):
 def test_sentences_outside_of_documents_are_drawn_alone():
     split = Split("train", sentences_of(list("abcdef"), [None, None, 0, 0, 1, 1]))
     assert unit_numbers(split).tolist() == [0, 1, 2, 2, 3, 3]
+
+
+def test_shares_by_hand():
+    singles, split = split_of([1] * 100, documents=False), split_of([3, 1, 2])
+    assert len(drawn_sentences(singles, 0.07, seed=1)) == 7  # 0.07 * 100 is more than 7
+    assert len(drawn_sentences(split_of([3, 3, 3]), 1e-6, seed=1)) == 3  # a document at least
+    assert drawn_part(split, 1.0, seed=5) is split
+    assert drawn_sentences(split, 1.0, seed=5).tolist() == list(range(6))

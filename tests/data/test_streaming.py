@@ -122,14 +122,6 @@ def test_an_ill_formed_line_is_named(kind: str, data: bytes, line: int, step: in
         pieces(data, kind, step)
 
 
-def test_lines_before_an_ill_formed_one_are_read_first() -> None:
-    stream = Trickle(b'{"tokens": ["a"]}\n{"tokens": ["b"]}\nno\n')
-    reading = read_pieces(stream, "jsonl", name="input")
-    assert [next(reading).words, next(reading).words] == [("a",), ("b",)]
-    with pytest.raises(InputError, match="line 3"):
-        next(reading)
-
-
 @pytest.mark.parametrize(
     ("kind", "line", "ahead"),
     [
@@ -147,13 +139,6 @@ def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -
     assert read[-1] <= ahead < len(data)
     assert sum(1 for _ in reading) == 50_000 - 10
     assert read[-1] == len(data)
-
-
-def test_the_token_column() -> None:
-    found = pieces("1\tEU\tO\n2\tsays\tO\n", "conll", token_column=2)
-    assert [p.words for p in found] == [("EU", "says")]
-    with pytest.raises(InputError, match=r"column 4.*line 1 of input"):
-        pieces("1\tEU\tO\n", "conll", token_column=4)
 
 
 @pytest.mark.parametrize(
