@@ -30,21 +30,13 @@ from featbert.text import printable, unusual
 )
 def adapt(
     given: dict[str, Any],
-    seed: Annotated[
-        int,
-        typer.Option("--seed", metavar="SEED", help="Random seed.", min=0, max=LARGEST_SEED),
-    ] = 1,
+    seed: Annotated[int, o.option("SEED", "Random seed.", min=0, max=LARGEST_SEED)] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder to write.  [default: one of its own in --models-dir]",
-        ),
+        Path | None, o.option("DIR", "Folder to write.  [default: one of its own in --models-dir]")
     ] = None,
-    models_dir: Annotated[
-        Path, typer.Option("--models-dir", metavar="DIR", help="Folder of adapted encoders.")
-    ] = Path("cache/models"),
+    models_dir: Annotated[Path, o.option("DIR", "Folder of adapted encoders.")] = Path(
+        "cache/models"
+    ),
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:

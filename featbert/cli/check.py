@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -17,7 +17,7 @@ from featbert.config import Data
 from featbert.text import json_text, printable
 
 if TYPE_CHECKING:
-    from featbert.data.check import CorpusReport
+    from featbert.data.check import CorpusReport, HeldOutReport
 
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
@@ -30,10 +30,8 @@ def check(
     *,
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="CORPUS",
-            help="Corpus folder or file; sample; or hf:NAME of the Hub.",
-            autocompletion=completion.corpora,
+        o.argument(
+            "CORPUS", "Corpus folder or file; sample; or hf:NAME of the Hub.", completion.corpora
         ),
     ] = "sample",
     given: dict[str, Any],
@@ -62,11 +60,6 @@ def check(
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
 
 
-def count(n: int) -> str:
-    """1234567 -> 1,234,567"""
-    return f"{n:,}"
-
-
 def share(n: int, of_all: float) -> str:
     """12, 0.034 -> 12 (3.4%)"""
     return f"{n:,} ({100 * of_all:.1f}%)"
@@ -77,35 +70,31 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _listed(types: Sequence[str]) -> str:
-    """Types by name, the first of many."""
-    more = f" and {count(len(types) - MOST_LISTED)} more" if len(types) > MOST_LISTED else ""
-    return ", ".join(map(shortened, types[:MOST_LISTED])) + more
-
-
 def _text(report: CorpusReport) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
-    documents = ["none marked" if s.documents is None else count(s.documents) for s in splits]
-    rows = [
-        ("sentences", [count(s.sentences) for s in splits]),
-        ("documents", documents),
-        ("words", [count(s.words) for s in splits]),
-        *_rows_by_type(report),
-        ("longest sentence, words", [count(s.longest_sentence) for s in splits]),
-        ("encoding", [s.encoding for s in splits]),
-    ]
-    if report.targets == "entities":
-        rows.insert(-1, ("tag scheme of the file", [s.scheme for s in splits]))
-        rows.append(("repaired tags", [count(s.repaired_tags) for s in splits]))
-    rows.append(("comment lines", [count(s.comment_lines) for s in splits]))
-    if any(s.non_words for s in splits):
-        rows.append(("ranges and empty nodes", [count(s.non_words) for s in splits]))
-    if any(s.empty_rows for s in splits):
-        rows.append(("empty rows", [count(s.empty_rows) for s in splits]))
-    rows += _rows_against_train(report)
+    entities = report.targets == "entities"
+
+    def counts(name: str, field: str) -> Row:
+        return name, [f"{getattr(split, field):,}" for split in splits]
+
+    documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
+    rows = [counts("sentences", "sentences"), ("documents", documents), counts("words", "words")]
+    rows += _rows_by_type(report)
+    rows.append(counts("longest sentence, words", "longest_sentence"))
+    if entities:
+        rows.append(("tag scheme of the file", [s.scheme for s in splits]))
+    rows.append(("encoding", [s.encoding for s in splits]))
+    if entities:
+        rows.append(counts("repaired tags", "repaired_tags"))
+    rows.append(counts("comment lines", "comment_lines"))
+    for name, field in (("ranges and empty nodes", "non_words"), ("empty rows", "empty_rows")):
+        if any(getattr(split, field) for split in splits):
+            rows.append(counts(name, field))
+    if report.against_train:
+        rows += _rows_against_train(report)
     if report.dev_in_test is not None:
-        cells = [count(report.dev_in_test) if name == "dev" else "" for name in report.splits]
+        cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
         rows.append(("sentences that are in test", cells))
     lines = [f"{report.name}  {report.source}"]
     if report.recognised:
@@ -124,29 +113,34 @@ def _rows_by_type(report: CorpusReport) -> list[Row]:
     for by_type in counts:
         total.update(by_type)
     kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
-    first: Row = ("labels", [count(len(c)) for c in counts])
+    first: Row = ("labels", [f"{len(c):,}" for c in counts])
     if not labels:
-        first = ("entities", [count(s.entities) for s in splits])
-    rows = [first, *((f"  {shortened(k)}", [count(c.get(k, 0)) for c in counts]) for k in kinds)]
+        first = ("entities", [f"{s.entities:,}" for s in splits])
+    rows = [first, *((f"  {shortened(k)}", [f"{c.get(k, 0):,}" for c in counts]) for k in kinds)]
     if more := len(total) - len(kinds):
         what = "labels" if labels else "types"
-        rows.append((f"  {count(more)} rarer {what}: see --format json", ["" for _ in splits]))
+        rows.append((f"  {more:,} rarer {what}: see --format json", ["" for _ in splits]))
     return rows
 
 
 def _rows_against_train(report: CorpusReport) -> list[Row]:
-    if not report.against_train:
-        return []
     labels = report.targets == "labels"
     against = [report.against_train.get(name) for name in report.splits]
-    repeated = [share(a.repeated_sentences, a.repeated_share) if a else "" for a in against]
-    forms = [share(a.unseen_forms, a.unseen_share) if a else "" for a in against]
-    words = [share(a.unseen_words, a.unseen_word_share) if a else "" for a in against]
+
+    def row(name: str, cell: Callable[[HeldOutReport], str]) -> Row:
+        return name, ["" if one is None else cell(one) for one in against]
+
+    unseen = row("entity forms unseen in train", lambda a: share(a.unseen_forms, a.unseen_share))
+    if labels:
+        unseen = row("words unseen in train", lambda a: share(a.unseen_words, a.unseen_word_share))
     return [
-        ("sentences that are in train", repeated),
-        ("words unseen in train", words) if labels else ("entity forms unseen in train", forms),
-        (
-            f"{'labels' if labels else 'types'} that train lacks",
-            [_listed(a.new_types) if a else "" for a in against],
-        ),
+        row("sentences that are in train", lambda a: share(a.repeated_sentences, a.repeated_share)),
+        unseen,
+        row(f"{'labels' if labels else 'types'} that train lacks", lambda a: _listed(a.new_types)),
     ]
+
+
+def _listed(types: Sequence[str]) -> str:
+    """Types by name, the first of many."""
+    more = f" and {len(types) - MOST_LISTED:,} more" if len(types) > MOST_LISTED else ""
+    return ", ".join(map(shortened, types[:MOST_LISTED])) + more

@@ -6,19 +6,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.reporting import check_report, write_html
-from featbert.cli.showing import (
-    published_matrices_of,
-    published_of,
-    shown,
-    told_figures,
-    write_figures,
-)
+from featbert.cli.showing import Outputs, published_of
 from featbert.errors import InputError, MissingError
 from featbert.text import counted
 
@@ -26,94 +17,76 @@ if TYPE_CHECKING:
     from featbert.runs.experiment_record import ExperimentRecord
 
 
-@app.command(
-    cls=Command,
-    epilog="Example: featbert compare --format markdown",
-)
+@app.command(cls=Command, epilog="Example: featbert compare --format markdown")
 def compare(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Run folders or names.  [default: all finished runs]",
-            autocompletion=completion.finished_runs,
+        o.argument(
+            "RUN", "Run folders or names.  [default: all finished runs]", completion.finished_runs
         ),
     ] = None,
     runs_dir: o.RunsDir = Path("experiments/runs"),
     format: o.ReportFormat = "text",
     baseline: Annotated[
         str | None,
-        typer.Option(
-            "--baseline",
-            metavar="RUN",
-            help="Run whose row differences are taken from.  [default: the best fine-tuned row]",
-            autocompletion=completion.finished_runs,
+        o.option(
+            "RUN",
+            "Run whose row differences are taken from.  [default: the best fine-tuned row]",
+            completion.finished_runs,
         ),
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(
-            "--show",
-            metavar="SCORE",
-            help="Further score, such as precision or word_f1; may be given several times.",
-            autocompletion=completion.scores,
+        o.option(
+            "SCORE",
+            "Further score, such as precision or word_f1; may be given several times.",
+            completion.scores,
         ),
     ] = None,
     published: Annotated[
         list[str] | None,
-        typer.Option(
-            "--published",
-            metavar="TABLE",
-            help="Published table to show with it, such as devlin2019-table7.",
-            autocompletion=completion.published,
+        o.option(
+            "TABLE",
+            "Published table to show with it, such as devlin2019-table7.",
+            completion.published,
         ),
     ] = None,
     experiment: Annotated[
         str | None,
-        typer.Option(
-            "--experiment",
-            metavar="NAME",
-            help="An experiment that was run: its rows, and what it varies.",
-            autocompletion=completion.experiments,
+        o.option(
+            "NAME",
+            "An experiment that was run: its rows, and what it varies.",
+            completion.experiments,
         ),
     ] = None,
     figures: o.Figures = None,
     figure: o.FigureNames = None,
     report: o.Report = None,
     stats: Annotated[
-        bool,
-        typer.Option(
-            "--stats", help="Test each row's difference to its baseline, over seeds and text."
-        ),
+        bool, o.flag("--stats", "Test each row's difference to its baseline, over seeds and text.")
     ] = False,
     cost: Annotated[
         bool,
-        typer.Option(
-            "--cost", help="What rows cost, and from which run on features are the cheaper way."
-        ),
+        o.flag("--cost", "What rows cost, and from which run on features are the cheaper way."),
     ] = False,
     scorers: Annotated[
         bool,
-        typer.Option(
-            "--scorers", help="Scores also by the task's other scorers, and where they disagree."
-        ),
+        o.flag("--scorers", "Scores also by the task's other scorers, and where they disagree."),
     ] = False,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="FACET",
-            help="Scores also by a facet, such as type or length; may be given several times.",
-            autocompletion=completion.facets,
+        o.option(
+            "FACET",
+            "Scores also by a facet, such as type or length; may be given several times.",
+            completion.facets,
         ),
     ] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="NAME",
-            help="What named runs may differ in: context, corpus, model, scorer, ...",
-            autocompletion=completion.varyable,
+        o.option(
+            "NAME",
+            "What named runs may differ in: context, corpus, model, scorer, ...",
+            completion.varyable,
         ),
     ] = None,
     quiet: o.Quiet = False,
@@ -138,9 +111,7 @@ def compare(
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed, list(Settings.model_fields))
-    o.check_figures(figures, figure)
-    if report is not None:
-        check_report(report)
+    outputs = Outputs(format, figures, figure or (), report)
     notes: tuple[str, ...] = ()
     asked: ExperimentRecord | None = None
     if experiment is not None:
@@ -195,21 +166,6 @@ def compare(
         if (asked.transfer if asked is not None else len(matrix.rows) > 1)
     ]
     names = [*(published or ()), *(asked.published if asked is not None else ())]
-    by_language = published_matrices_of(names) if matrices else []
-    text = shown(
-        comparisons, format, notes, show=show or (), matrices=matrices, published=by_language
+    outputs.show(
+        comparisons, matrices, published=names, show=show or (), notes=notes, name=experiment or ""
     )
-    typer.echo(text, nl=False)
-    if figures is not None:
-        written = write_figures(figures, comparisons, matrices, by_language, only=figure or ())
-        told_figures(figures, written, quiet=quiet)
-    if report is not None:
-        write_html(
-            report,
-            comparisons,
-            matrices=matrices,
-            published=by_language,
-            notes=notes,
-            experiment=experiment,
-            quiet=quiet,
-        )

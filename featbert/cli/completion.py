@@ -1,18 +1,19 @@
 """What a shell can offer for a value: names that exist here, found without heavy libraries.
 
-Each function is given what is typed so far and returns (value, help) or values. A folder that
+Each function is given what is typed so far and returns values, or (value, help). A folder that
 cannot be read offers nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
-# Data and formats are read by these names alone; others are paths, which shells complete.
+Completion = Callable[[str], list[Any]]
+RUNS_DIR, ENDING = "experiments/runs", ".experiment.json"
 _LAYERS = {
     "embeddings": "hidden state 0",
     "second_to_last": "the last but one",
@@ -22,38 +23,43 @@ _LAYERS = {
     "concat_last4": "the last four side by side",
     "weighted_all": "learned mix of all but the embeddings",
 }
-_ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-_SCORES = ("precision", "recall", "strict_f1", "word_f1", "word_accuracy")
 
 
-def layers(incomplete: str) -> list[tuple[str, str]]:
-    """Names of layer combinations."""
-    return [(name, meaning) for name, meaning in _LAYERS.items() if name.startswith(incomplete)]
+def among(known: Iterable[str]) -> Completion:
+    """Completes one of these names."""
+    return lambda incomplete: _starting(incomplete, known)
 
 
-def stored_layers(incomplete: str) -> list[tuple[str, str]]:
-    """What `extract` can be asked to store."""
-    everything = [("all", "every hidden state")] if "all".startswith(incomplete) else []
-    return [*everything, *layers(incomplete)]
+def explained(known: Mapping[str, str]) -> Completion:
+    """Completes one of these names, each with what it means."""
+    return lambda incomplete: [(n, known[n]) for n in _starting(incomplete, known)]
+
+
+# Data and formats are read by these names alone; others are paths, which shells complete.
+layers = explained(_LAYERS)
+stored_layers = explained({"all": "every hidden state"} | _LAYERS)
+scores = among(("precision", "recall", "strict_f1", "word_f1", "word_accuracy"))
+splits = among(("train", "dev", "test"))
+schemes = among(("auto", "bio", "iob1", "io", "bioes"))
+encodings = among(("utf-8", "utf-16", "latin-1", "cp1252"))
+trackers = among(("tensorboard",))
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Runs in the runs directory."""
-    return _starting(incomplete, _names(_folder(ctx, "runs_dir", "experiments/runs"), "*--*"))
+    return _starting(incomplete, _names(_folder(ctx, "runs_dir", RUNS_DIR), "*--*"))
 
 
 def finished_runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Finished runs in the runs directory."""
-    folder = _folder(ctx, "runs_dir", "experiments/runs")
-    names = (name for name in _names(folder, "*--*") if (folder / name / "record.json").is_file())
-    return _starting(incomplete, names)
+    folder = _folder(ctx, "runs_dir", RUNS_DIR)
+    return [name for name in runs(ctx, incomplete) if (folder / name / "record.json").is_file()]
 
 
 def experiments(ctx: typer.Context, incomplete: str) -> list[str]:
     """Experiments that were run, by name."""
-    folder = _folder(ctx, "runs_dir", "experiments/runs")
-    ending = ".experiment.json"
-    return _starting(incomplete, (n.removesuffix(ending) for n in _names(folder, f"*{ending}")))
+    names = _names(_folder(ctx, "runs_dir", RUNS_DIR), f"*{ENDING}")
+    return _starting(incomplete, (name.removesuffix(ENDING) for name in names))
 
 
 def experiment_files(incomplete: str) -> list[str]:
@@ -95,13 +101,11 @@ def published(incomplete: str) -> list[str]:
     return _starting(incomplete, (table.id for table in published_tables()))
 
 
-def facets(incomplete: str) -> list[tuple[str, str]]:
-    """What scores can be parted by."""
+def facets(incomplete: str) -> list[str]:
+    """What scores can be broken down by."""
     from featbert.tasks.entities import TASK
 
-    return [
-        (name, facet.title) for name, facet in TASK.facets.items() if name.startswith(incomplete)
-    ]
+    return explained({name: facet.title for name, facet in TASK.facets.items()})(incomplete)
 
 
 def varyable(incomplete: str) -> list[str]:
@@ -109,31 +113,6 @@ def varyable(incomplete: str) -> list[str]:
     from featbert.runs.grouping import VARYABLE
 
     return _starting(incomplete, VARYABLE)
-
-
-def scores(incomplete: str) -> list[str]:
-    """Scores that stand beside entity F1."""
-    return _starting(incomplete, _SCORES)
-
-
-def splits(incomplete: str) -> list[str]:
-    """Splits of a corpus."""
-    return _starting(incomplete, ("train", "dev", "test"))
-
-
-def schemes(incomplete: str) -> list[str]:
-    """Tag schemes of files."""
-    return _starting(incomplete, ("auto", "bio", "iob1", "io", "bioes"))
-
-
-def encodings(incomplete: str) -> list[str]:
-    """Usual text encodings."""
-    return _starting(incomplete, _ENCODINGS)
-
-
-def trackers(incomplete: str) -> list[str]:
-    """What epochs can be logged with."""
-    return _starting(incomplete, ("tensorboard",))
 
 
 def keys(incomplete: str) -> list[str]:
@@ -145,11 +124,7 @@ def _keys() -> Iterator[str]:
     from featbert.config import RowsTable
     from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable
 
-    tables: dict[str, Any] = {
-        "features": FeaturesTable,
-        "finetune": RowsTable,
-        "adapt": AdaptTable,
-    }
+    tables: dict[str, Any] = {"features": FeaturesTable, "finetune": RowsTable, "adapt": AdaptTable}
     yield from (key for key in Configuration.model_fields if key not in tables)
     for name, table in tables.items():
         yield from (f"{name}.{key}" for key in table.model_fields)

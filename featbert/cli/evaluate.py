@@ -28,23 +28,30 @@ if TYPE_CHECKING:
 def evaluate(
     *,
     run: o.RunName,
-    data: o.Data,
+    data: Annotated[
+        str,
+        o.option(
+            "CORPUS",
+            "Corpus folder with train, dev and test files; sample; or hf:NAME.",
+            completion.corpora,
+        ),
+    ],
     split: Annotated[
         list[str] | None,
-        typer.Option(
-            "--split",
-            metavar="SPLIT",
-            help="Split to score; may be given several times.  [default: test, or dev without it]",
-            autocompletion=completion.splits,
+        o.option(
+            "SPLIT",
+            "Split to score; may be given several times.  [default: test, or dev without it]",
+            completion.splits,
         ),
     ] = None,
     types: Annotated[
         list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="FROM=TO",
-            help="Rename a class in gold and predictions, such as person=PER; O removes it. May be "
+        o.option(
+            "FROM=TO",
+            "Rename a class in gold and predictions, such as person=PER; O removes it. May be "
             "given several times.",
+            None,
+            "--map",
         ),
     ] = None,
     model: o.RunModel = None,
@@ -52,7 +59,7 @@ def evaluate(
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Evaluate again what was evaluated before.")
+        bool, o.flag("--overwrite", "Evaluate again what was evaluated before.")
     ] = False,
     format: o.TableFormat = "text",
     quiet: o.Quiet = False,

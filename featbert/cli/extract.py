@@ -26,27 +26,19 @@ def extract(
     *,
     layers: Annotated[
         str,
-        typer.Option(
-            "--layers",
-            metavar="LAYERS",
-            help="Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
-            autocompletion=completion.stored_layers,
+        o.option(
+            "LAYERS",
+            "Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
+            completion.stored_layers,
         ),
     ] = "all",
     given: dict[str, Any],
     token_budget: Annotated[
         int | None,
-        typer.Option(
-            "--token-budget",
-            metavar="INT",
-            help="Padded subwords computed at once.  [default: 512, on a GPU 32768]",
-            min=1,
-        ),
+        o.option("INT", "Padded subwords computed at once.  [default: 512, on a GPU 32768]", min=1),
     ] = None,
     cache_dir: o.CacheDir = Path("cache"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be stored; do nothing.")
-    ] = False,
+    dry_run: Annotated[bool, o.flag("--dry-run", "Say what would be stored; do nothing.")] = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Store the hidden states of every word, once.
@@ -59,22 +51,14 @@ def extract(
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
 
-    _check_layers(layers)
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
-    compute = o.chosen(Compute, given)
     source = find_encoder(encoding.model)
-    held = None
-    if layers != "all":
-        from featbert.encoders.layers import parse_layers
-
-        held = parse_layers(_combination(layers), source.num_layers).indices
+    held = _held(layers, source.num_layers)
     # The store holds words; its manifest keeps how training reads their tags.
     words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column")}
     corpus = load_corpus(text.data, targets=None, **words)
     o.check_encoding(encoding, source, corpus)
-    is_uncased(
-        source
-    )  # reads the tokenizer, so that a damaged one is refused before torch is loaded
+    is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
     load_torch()
 
     from featbert.encoders import encoding as encoders
@@ -86,13 +70,10 @@ def extract(
         source,
         encoders.Encoding(
             layers=held,
-            context=encoding.context,
-            casing=encoding.casing,
-            pooling=encoding.pooling,
-            precision=compute.precision,
             dtype=encoding.store_dtype,
-            device=compute.device,
             token_budget=token_budget,
+            **encoding.model_dump(include={"context", "casing", "pooling"}),
+            **o.chosen(Compute, given).model_dump(),
         ),
         cache_dir=cache_dir,
         reading=text.reading,
@@ -127,22 +108,19 @@ def extract(
         typer.echo(printable(line))
 
 
-def _combination(layers: str) -> str:
-    """The layer combination that --layers means; bare numbers are concatenated."""
-    return f"concat:{layers}" if layers[:1].isdigit() else layers
-
-
-def _check_layers(layers: str) -> None:
-    """Raises InputError for layers that no encoder has."""
+def _held(layers: str, num_layers: int | None) -> tuple[int, ...] | None:
+    """Indices of the hidden states that --layers means, bare numbers or a name; None for all."""
     from featbert.encoders.layers import ALIASES, NAMES, parse_layers
 
     if layers == "all":
-        return
+        return None
+    combination = f"concat:{layers}" if layers[:1].isdigit() else layers
     try:
-        parse_layers(_combination(layers))
+        parse_layers(combination)
     except InputError:
         names = ("all", *NAMES, *ALIASES)
         raise InputError(
             f"--layers {layers!r} names no hidden states{nearest(layers, names)}; give all, "
             f"numbers such as 0,9-12, or the name of one combination: {', '.join(NAMES)}"
         ) from None
+    return parse_layers(combination, num_layers).indices

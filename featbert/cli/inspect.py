@@ -26,16 +26,9 @@ EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
 @app.command(cls=Command, epilog=f"Example: featbert inspect {EXAMPLE}")
 def inspect(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            metavar="STORE", help="Feature store (.h5).", autocompletion=completion.stores
-        ),
-    ],
+    store: Annotated[Path, o.argument("STORE", "Feature store (.h5).", completion.stores)],
     format: o.TableFormat = "text",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Compare every block with its checksum.")
-    ] = False,
+    verify: Annotated[bool, o.flag("--verify", "Compare every block with its checksum.")] = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Show what a feature store holds: text, encoder, layers, sizes."""
@@ -72,28 +65,14 @@ def inspect(
 @app.command(cls=Command, epilog=f"Example: featbert verify {EXAMPLE}")
 def verify(
     stores: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="STORE...", help="Feature stores (.h5).", autocompletion=completion.stores
-        ),
+        list[Path], o.argument("STORE...", "Feature stores (.h5).", completion.stores)
     ],
     data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="CORPUS",
-            help="Also check that they are of this text.",
-            autocompletion=completion.corpora,
-        ),
+        str | None, o.option("CORPUS", "Also check that they are of this text.", completion.corpora)
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            metavar="ENCODER",
-            help="Also check that they are of this encoder.",
-            autocompletion=completion.models,
-        ),
+        o.option("ENCODER", "Also check that they are of this encoder.", completion.models),
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
@@ -149,15 +128,14 @@ def probe(
     features: o.Features = None,
     layers: Annotated[
         list[str] | None,
-        typer.Option(
-            "--layers",
-            metavar="LAYER",
-            help="Single layer: last, layer:3, ...; may be given several times.  [default: all]",
-            autocompletion=completion.layers,
+        o.option(
+            "LAYER",
+            "Single layer: last, layer:3, ...; may be given several times.  [default: all]",
+            completion.layers,
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Also print the word-level classification report.")
+        bool, o.flag("--report", "Also print the word-level classification report.")
     ] = False,
     cache_dir: o.CacheDir = Path("cache"),
     quiet: o.Quiet = False,

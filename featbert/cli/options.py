@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -16,13 +16,14 @@ import typer
 from featbert.cli import completion
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import report
-from featbert.report.figures.registry import NAMES, check_name
+from featbert.report.figures.registry import NAMES
 from featbert.text import printable
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from featbert import config
+    from featbert.cli.completion import Completion
     from featbert.config import Section
     from featbert.data.corpus import Corpus
     from featbert.encoders.source import EncoderSource
@@ -30,58 +31,49 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="Section")
 
-Data = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        metavar="CORPUS",
-        help="Corpus folder with train, dev and test files; sample; or hf:NAME.",
-        autocompletion=completion.corpora,
-    ),
-]
+
+def option(
+    metavar: str, text: str, complete: Completion | None = None, *names: str, **more: Any
+) -> Any:
+    """An option with a value; it is named like its parameter unless `names` are given."""
+    return typer.Option(*names, metavar=metavar, help=text, autocompletion=complete, **more)
+
+
+def argument(metavar: str, text: str, complete: Completion | None = None) -> Any:
+    """An argument of a command."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=complete)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
+
+
 RunName = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A finished run: its folder, or its name.",
-        autocompletion=completion.finished_runs,
-    ),
+    str, argument("RUN", "A finished run: its folder, or its name.", completion.finished_runs)
 ]
 RunModel = Annotated[
     str | None,
-    typer.Option(
-        "--model",
-        metavar="ENCODER",
-        help="Where the run's encoder is now.  [default: where the run found it]",
-        autocompletion=completion.models,
+    option(
+        "ENCODER",
+        "Where the run's encoder is now.  [default: where the run found it]",
+        completion.models,
     ),
 ]
 Features = Annotated[
     Path | None,
-    typer.Option(
-        "--features",
-        metavar="STORE",
-        help="Feature store.  [default: the only one in --cache-dir]",
-        autocompletion=completion.stores,
-    ),
+    option("STORE", "Feature store.  [default: the only one in --cache-dir]", completion.stores),
 ]
-CacheDir = Annotated[
-    Path, typer.Option("--cache-dir", metavar="DIR", help="Folder of feature stores.")
-]
-RunsDir = Annotated[Path, typer.Option("--runs-dir", metavar="DIR", help="Folder of runs.")]
-Seeds = Annotated[
-    str, typer.Option("--seeds", help="Random seeds, a run each: 1,2,3 or 1-5.", metavar="SEEDS")
-]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Train again what is finished already.")
-]
+CacheDir = Annotated[Path, option("DIR", "Folder of feature stores.")]
+RunsDir = Annotated[Path, option("DIR", "Folder of runs.")]
+Seeds = Annotated[str, option("SEEDS", "Random seeds, a run each: 1,2,3 or 1-5.")]
+Overwrite = Annotated[bool, flag("--overwrite", "Train again what is finished already.")]
 LogWith = Annotated[
     str | None,
-    typer.Option(
-        "--log-with",
-        metavar="TRACKER",
-        help="Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
-        autocompletion=completion.trackers,
+    option(
+        "TRACKER",
+        "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
+        completion.trackers,
     ),
 ]
 Quiet = Annotated[
@@ -89,37 +81,27 @@ Quiet = Annotated[
 ]
 ReportFormat = Annotated[
     Literal["text", "markdown", "latex", "csv", "json"],
-    typer.Option("--format", help="How to print the tables; json has every number unrounded."),
+    typer.Option(help="How to print the tables; json has every number unrounded."),
 ]
-Figures = Annotated[
-    Path | None,
-    typer.Option("--figures", metavar="DIR", help="Draw figures to this folder, as PNG and PDF."),
-]
+Figures = Annotated[Path | None, option("DIR", "Draw figures to this folder, as PNG and PDF.")]
 FigureNames = Annotated[
     list[str] | None,
-    typer.Option(
-        "--figure",
-        metavar="NAME",
-        help=f"Which figure: {', '.join(NAMES)}; may be given several times.  "
-        "[default: all that apply]",
-        autocompletion=completion.figures,
+    option(
+        "NAME",
+        f"Which figure: {', '.join(NAMES)}; may be given several times.  [default: all that apply]",
+        completion.figures,
     ),
 ]
 Report = Annotated[
     Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="Write everything that is known of the comparison to this HTML file.",
-    ),
+    option("FILE", "Write everything that is known of the comparison to this HTML file."),
 ]
-TableFormat = Annotated[
-    Literal["text", "json"], typer.Option("--format", help="How to print the result.")
-]
+TableFormat = Annotated[Literal["text", "json"], typer.Option(help="How to print the result.")]
 
 
 def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
-    """The folder that --log-with logs to, which is reported; None without it."""
+    """The folder that --log-with logs to, which is reported; refuses a file as --runs-dir first."""
+    check_folder(runs_dir, "--runs-dir")
     if tracker is None:
         return None
     from featbert.training.tracking import log_folder
@@ -136,16 +118,6 @@ def check_folder(path: Path, option: str) -> None:
             if not place.is_dir():
                 raise InputError(f"a folder expected for {option}, {place} is a file; name another")
             return
-
-
-def check_figures(folder: Path | None, names: Sequence[str] | None) -> None:
-    """Raises InputError for a folder that cannot be one, and for unknown figures."""
-    if folder is not None:
-        check_folder(folder, "--figures")
-    elif names:
-        raise InputError("--figure has no folder to draw to; add --figures DIR")
-    for name in names or ():
-        check_name(name)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -213,13 +185,11 @@ def options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds an option for each field of sections of the configuration.
 
-    The options stand where the command has its parameter `given`, which gets the values that the
-    user gave, by field.
+    They replace the command's parameter `given`, which gets what the user gave, by field.
 
     Args:
         defaults: what the help shows as default where it is not the field's own.
-        without: fields that the command has no option for.
-        only: the fields that it has options for.
+        without, only: fields that the command has no option for; all that it has one for.
     """
     fields = {
         name: field
@@ -228,22 +198,17 @@ def options(
         if name not in without and (only is None or name in only)
     }
 
+    keyword = inspect.Parameter.KEYWORD_ONLY
+
     def add(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             if parameter.name != "given":
-                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                parameters.append(parameter.replace(kind=keyword))
                 continue
             for name, field in fields.items():
-                shown = (defaults or {}).get(name, field.default)
-                parameters.append(
-                    inspect.Parameter(
-                        name,
-                        inspect.Parameter.KEYWORD_ONLY,
-                        default=None,
-                        annotation=_option(name, field, shown),
-                    )
-                )
+                kind = _option(name, field, (defaults or {}).get(name, field.default))
+                parameters.append(inspect.Parameter(name, keyword, default=None, annotation=kind))
 
         @functools.wraps(command)
         def called(**values: Any) -> None:
@@ -298,7 +263,7 @@ def _option(name: str, field: FieldInfo, default: Any) -> Any:
         metavar=_METAVARS.get(kind),
         min=least if kind in (int, float) else None,
         max=most if kind in (int, float) else None,
-        autocompletion=_COMPLETIONS.get(name) or (_names_of(known) if known else None),
+        autocompletion=_COMPLETIONS.get(name) or (completion.among(known) if known else None),
     )
     return Annotated[kind | None, option]
 
@@ -321,7 +286,3 @@ def _number(value: Any, field: FieldInfo) -> Any:
     if isinstance(value, str) and field.annotation is not str and value.isascii():
         return int(value) if value.isdigit() else value
     return value
-
-
-def _names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
-    return lambda incomplete: [name for name in known if name.startswith(incomplete)]

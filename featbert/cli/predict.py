@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.progress import in_total, load_torch
+from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
 from featbert.errors import InputError, MissingError, nearest
 from featbert.progress import report, stage
@@ -33,28 +34,21 @@ STDIN = "-"
 def predict(
     *,
     run: o.RunName,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What to tag; - is standard input.")
-    ] = STDIN,
+    file: Annotated[str, o.argument("FILE", "What to tag; - is standard input.")] = STDIN,
     input: Annotated[
         Literal["auto", "text", "conll", "jsonl"],
         typer.Option(
-            "--input",
             help="What is read: raw text, a sentence a line, or tokenised text; auto goes by the "
-            "file's suffix and takes standard input as raw text.",
+            "file's suffix and takes standard input as raw text."
         ),
     ] = "auto",
     format: Annotated[
         Literal["conll", "jsonl"],
-        typer.Option("--format", help="What is written; jsonl has offsets and probabilities."),
+        typer.Option(help="What is written; jsonl has offsets and probabilities."),
     ] = "conll",
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="File to write, whole or not at all.  [default: standard output]",
-        ),
+        o.option("FILE", "File to write, whole or not at all.  [default: standard output]"),
     ] = None,
     model: o.RunModel = None,
     given: dict[str, Any],
@@ -80,7 +74,7 @@ def predict(
     if isinstance(text.token_column, str):
         raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
     usable = check_usable(find_run(run, runs_dir), model=model)
-    tally = _Tally()
+    tally: Counter[str] = Counter()
     with ExitStack() as stack:
         stream = stack.enter_context(_input(file))
         load_torch()
@@ -96,7 +90,7 @@ def predict(
         # No bar where the tags are written to the same terminal.
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
-            on_bytes = in_total(stack.enter_context(stage("reading", "bytes", size)))
+            on_bytes = stack.enter_context(stage("reading", "bytes", size))
         pieces = read_pieces(
             stream,
             kind,
@@ -105,27 +99,18 @@ def predict(
             token_column=text.token_column,
             on_bytes=on_bytes,
         )
-        _write(rows_of(tally(predict_stream(loaded, pieces)), format), out)
-    report(f"{tally}{f': {out}' if out else ''}")
+        _write(rows_of(_counted(predict_stream(loaded, pieces), tally), format), out)
+    sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]
+    sizes.append(counted(tally["entities"], "entity", "entities"))
+    report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
 
 
-class _Tally:
-    """Counts what passes."""
-
-    sentences = words = entities = 0
-
-    def __call__(self, pieces: Iterable[TaggedPiece]) -> Iterator[TaggedPiece]:
-        """The pieces as they are."""
-        for tagged in pieces:
-            self.sentences += bool(tagged.tags)
-            self.words += len(tagged.tags)
-            self.entities += len(tagged.entities)
-            yield tagged
-
-    def __str__(self) -> str:
-        sizes = (self.sentences, "sentence"), (self.words, "word"), (self.entities, "entity")
-        plurals = ("sentences", "words", "entities")
-        return ", ".join(counted(*s, plural) for s, plural in zip(sizes, plurals, strict=True))
+def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:
+    """The pieces as they are; adds what passes to `tally`."""
+    for tagged in pieces:
+        n_words = len(tagged.tags)
+        tally.update(sentences=n_words > 0, words=n_words, entities=len(tagged.entities))
+        yield tagged
 
 
 def _check_out(out: Path | None, file: str) -> None:

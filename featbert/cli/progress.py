@@ -55,18 +55,6 @@ def load_torch() -> None:
             gc.freeze()
 
 
-def in_total(advance: Advance) -> Callable[[int], None]:
-    """Reports to a stage what is counted from the start of the work."""
-    done = 0
-
-    def show(now: int) -> None:
-        nonlocal done
-        advance(now - done)
-        done = now
-
-    return show
-
-
 def _write(line: str) -> None:
     sys.stderr.write(printable(line) + "\n")
     sys.stderr.flush()

@@ -12,14 +12,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.reporting import check_report, write_html
-from featbert.cli.showing import (
-    published_matrices_of,
-    published_of,
-    shown,
-    told_figures,
-    write_figures,
-)
+from featbert.cli.showing import Outputs, published_of
 from featbert.cli.text import run_line
 from featbert.errors import InputError
 from featbert.progress import report as say
@@ -33,36 +26,24 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    cls=Command,
-    epilog="Example: featbert run experiments/quickstart.toml --set 'seeds=[1,2,3]'",
+    cls=Command, epilog="Example: featbert run experiments/quickstart.toml --set 'seeds=[1,2,3]'"
 )
 def run(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Experiment file (TOML).",
-            autocompletion=completion.experiment_files,
-        ),
+        Path, o.argument("FILE", "Experiment file (TOML).", completion.experiment_files)
     ],
     changes: Annotated[
         list[str] | None,
-        typer.Option(
+        o.option(
+            "KEY=VALUE",
+            "Override one key, such as features.epochs=2; may be given several times.",
+            completion.keys,
             "--set",
-            metavar="KEY=VALUE",
-            help="Override one key, such as features.epochs=2; may be given several times.",
-            autocompletion=completion.keys,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; do nothing.")] = False,
+    dry_run: Annotated[bool, o.flag("--dry-run", "Show the plan; do nothing.")] = False,
     jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            metavar="RUNS",
-            help="Runs at a time, each a process with its share of the cores.",
-            min=1,
-        ),
+        int, o.option("RUNS", "Runs at a time, each a process with its share of the cores.", min=1)
     ] = 1,
     cache_dir: o.CacheDir = Path("cache"),
     runs_dir: o.RunsDir = Path("experiments/runs"),
@@ -79,11 +60,8 @@ def run(
     that fails does not stop the others.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    o.check_folder(runs_dir, "--runs-dir")
     log_dir = o.check_log(log_with, runs_dir)
-    o.check_figures(figures, figure)
-    if report is not None:
-        check_report(report)
+    outputs = Outputs(format, figures, figure or (), report)
     from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import Resources
     from featbert.runs.experiment_file import read_experiment
@@ -113,25 +91,13 @@ def run(
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
-    comparison = _with_notes(outcome)
-    matrices = transfer_matrices(outcome.runs) if experiment.keys.transfer else []
-    beside = published_matrices_of(experiment.keys.published) if matrices else []
-    text = shown(
-        [comparison], format, show=experiment.keys.show, matrices=matrices, published=beside
+    outputs.show(
+        [_with_notes(outcome)],
+        transfer_matrices(outcome.runs) if experiment.keys.transfer else [],
+        published=experiment.keys.published,
+        show=experiment.keys.show,
+        name=experiment.name,
     )
-    typer.echo(text, nl=False)
-    if figures is not None:
-        written = write_figures(figures, [comparison], matrices, beside, only=figure or ())
-        told_figures(figures, written, quiet=quiet)
-    if report is not None:
-        write_html(
-            report,
-            [comparison],
-            matrices=matrices,
-            published=beside,
-            experiment=experiment.name,
-            quiet=quiet,
-        )
     if outcome.failures:
         for name, reason in outcome.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
@@ -152,9 +118,7 @@ def _with_notes(outcome: Outcome) -> Comparison:
     searches = [search_line(search.record()) for search in outcome.plan.searches]
     published, notes = published_of(comparison, outcome.plan.experiment.keys.published)
     return dataclasses.replace(
-        comparison,
-        notes=(*comparison.notes, *searches, *notes),
-        published=published,
+        comparison, notes=(*comparison.notes, *searches, *notes), published=published
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,7 @@ from featbert.report.units import size
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
-    from featbert.runs.run import Problem, Run
-    from featbert.runs.unfinished import UnfinishedRun
+    from featbert.runs.run import FoundRuns, Run
 
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
@@ -26,12 +26,7 @@ MADE = ("record.json", "config.json")
 # Behind `show` and `rm`, too; the one before them counts where there is none.
 RunsDirHere = Annotated[
     Path | None,
-    typer.Option(
-        "--runs-dir",
-        metavar="DIR",
-        help="Folder of runs.  [default: experiments/runs]",
-        show_default=False,
-    ),
+    o.option("DIR", "Folder of runs.  [default: experiments/runs]", show_default=False),
 ]
 
 runs_app = typer.Typer(rich_markup_mode=None)
@@ -51,16 +46,10 @@ def runs(
     from featbert.report.rendering import as_text
     from featbert.report.tables import runs_table
     from featbert.runs.run import find_runs
-    from featbert.runs.unfinished import unfinished_run
 
     found = find_runs(runs_dir)
     if format == "json":
-        objects = [
-            *(_finished_object(run) for run in found),
-            *(_unfinished_object(unfinished_run(folder)) for folder in found.unfinished),
-            *(_damaged_object(problem) for problem in found.problems),
-        ]
-        typer.echo(json_text(objects))
+        typer.echo(json_text(list(_objects(found))))
         return
     table = runs_table(found)
     if not len(table.frame):
@@ -71,14 +60,7 @@ def runs(
 @runs_app.command(cls=Command, epilog="Example: featbert runs show RUN")
 def show(
     ctx: typer.Context,
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="Run folder or name.",
-            autocompletion=completion.finished_runs,
-        ),
-    ],
+    run: Annotated[str, o.argument("RUN", "Run folder or name.", completion.finished_runs)],
     runs_dir: RunsDirHere = None,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
@@ -90,12 +72,9 @@ def show(
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN", help="Run folders or names.", autocompletion=completion.runs),
-    ],
+    names: Annotated[list[str], o.argument("RUN", "Run folders or names.", completion.runs)],
     runs_dir: RunsDirHere = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, o.flag("--yes", "Do not ask.")] = False,
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
     folders = list(dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names))
@@ -129,39 +108,30 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
     return folder
 
 
-def _finished_object(run: Run) -> dict[str, Any]:
-    r = run.record
-    return {
-        "run": run.name,
-        "state": "finished",
-        "tuning": r.tuning,
-        "layers": r.layers,
-        "corpus": r.signature.corpus,
-        "model": r.signature.model,
-        "seed": r.seed,
-        "scores": {split: r.score(split) for split in r.scores},
-        "training_seconds": r.cost.training_seconds,
-        "started": r.started,
-    }
+def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
+    """Every run with its state, for JSON."""
+    from featbert.runs.unfinished import unfinished_run
 
-
-def _unfinished_object(run: UnfinishedRun) -> dict[str, Any]:
-    return {
-        "run": run.folder.name,
-        "state": "unfinished",
-        "tuning": run.tuning,
-        "layers": run.layers,
-        "corpus": run.corpus,
-        "model": run.model,
-        "seed": run.seed,
-        "epochs_done": run.epochs_done,
-        "epochs": run.epochs,
-        "dev": run.dev_score,
-    }
-
-
-def _damaged_object(problem: Problem) -> dict[str, Any]:
-    return {"run": problem.folder.name, "state": "damaged", "reason": problem.reason}
+    for run in found:
+        r = run.record
+        yield {
+            "run": run.name,
+            "state": "finished",
+            "tuning": r.tuning,
+            "layers": r.layers,
+            "corpus": r.signature.corpus,
+            "model": r.signature.model,
+            "seed": r.seed,
+            "scores": {split: r.score(split) for split in r.scores},
+            "training_seconds": r.cost.training_seconds,
+            "started": r.started,
+        }
+    for known in map(unfinished_run, found.unfinished):
+        shown = ("tuning", "layers", "corpus", "model", "seed", "epochs_done", "epochs")
+        values = {name: getattr(known, name) for name in shown}
+        yield {"run": known.folder.name, "state": "unfinished", **values, "dev": known.dev_score}
+    for problem in found.problems:
+        yield {"run": problem.folder.name, "state": "damaged", "reason": problem.reason}
 
 
 def _facts(run: Run) -> str:

@@ -1,18 +1,26 @@
-"""What `compare` and `run` show: tables on stdout, figures into a folder."""
+"""What `compare` and `run` show: tables on stdout, figures into a folder, a report as HTML."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import typer
+
+from featbert.cli.options import check_folder
 from featbert.errors import InputError
+from featbert.progress import report as say
 from featbert.progress import stage
-from featbert.text import printable
+from featbert.report.figures.registry import check_name
+from featbert.report.units import size
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from featbert.analysis.compare import Comparison
     from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.results import PublishedFigures
@@ -21,36 +29,117 @@ if TYPE_CHECKING:
 FIGURE_FORMATS = (".png", ".pdf")
 
 
-def shown(
+@dataclass(frozen=True)
+class Outputs:
+    """What --format, --figures, --figure and --report ask for, checked before any work."""
+
+    format: str
+    figures: Path | None
+    figure: Sequence[str]
+    report: Path | None
+
+    def __post_init__(self) -> None:
+        if self.figures is not None:
+            check_folder(self.figures, "--figures")
+        elif self.figure:
+            raise InputError("--figure has no folder to draw to; add --figures DIR")
+        for name in self.figure:
+            check_name(name)
+        if self.report is not None:
+            from featbert.report.html.page import check_report_path
+
+            check_report_path(self.report)
+
+    def show(
+        self,
+        comparisons: Sequence[Comparison],
+        matrices: Sequence[TransferMatrix],
+        *,
+        published: Sequence[str],
+        show: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        name: str = "",
+    ) -> None:
+        """Prints the tables, draws the figures and writes the report.
+
+        Args:
+            matrices: of transfer; they follow the comparisons.
+            published: tables, of which those by language are shown with the matrices.
+            show: keys of further scores.
+            notes: further lines.
+            name: of the experiment.
+        """
+        from featbert.report.rendering import render
+
+        tables = _published_matrices(published) if matrices else []
+        terminal = self.format == "text" and sys.stdout.isatty()
+        text = render(
+            comparisons,
+            self.format,
+            notes=notes,
+            show=show,
+            matrices=matrices,
+            published=tables,
+            width=shutil.get_terminal_size().columns if terminal else None,
+            color=terminal,
+        )
+        typer.echo(text, nl=False)
+        if self.figures is not None:
+            _save(self.figures, self._draw(comparisons, matrices, tables))
+        if self.report is not None:
+            _write_report(self.report, comparisons, matrices, tables, notes, name)
+
+    def _draw(
+        self,
+        comparisons: Sequence[Comparison],
+        matrices: Sequence[TransferMatrix],
+        published: Sequence[PublishedMatrix],
+    ) -> Iterator[tuple[str, Figure]]:
+        """Figures by name; of several comparisons they are numbered in the order of the tables."""
+        from featbert.report.figures.registry import comparison_figures, transfer_figures
+
+        for number, comparison in enumerate(comparisons, 1):
+            prefix = "" if len(comparisons) == 1 else f"{number}-"
+            for _, name, figure in comparison_figures(comparison, self.figure):
+                yield prefix + name, figure
+        for _, name, figure in transfer_figures(matrices, published, self.figure):
+            yield name, figure
+
+
+def _save(folder: Path, figures: Iterable[tuple[str, Figure]]) -> None:
+    from featbert.report.figures.style import save_figure
+
+    written: list[str] = []
+    with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
+        for name, figure in figures:
+            paths = [folder / f"{name}{ending}" for ending in FIGURE_FORMATS]
+            written += [save_figure(figure, path).name for path in paths]
+            advance(1)
+    nothing = "no figure: figures need several rows, epochs or layers"
+    say(f"{folder}: {', '.join(written) or nothing}")
+
+
+def _write_report(
+    path: Path,
     comparisons: Sequence[Comparison],
-    format: str,
-    notes: Sequence[str] = (),
-    *,
-    show: Sequence[str] = (),
-    matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedMatrix] = (),
-) -> str:
-    """The tables, as wide as the terminal where there is one, and coloured there.
+    matrices: Sequence[TransferMatrix],
+    published: Sequence[PublishedMatrix],
+    notes: Sequence[str],
+    name: str,
+) -> None:
+    """The comparisons with every analysis as one HTML file."""
+    from featbert.analysis.breakdown import with_breakdowns, with_scorers
+    from featbert.analysis.cost import with_costs
+    from featbert.analysis.significance import with_significance
+    from featbert.report.html.page import html_report, write_report
 
-    Transfer matrices follow the comparisons.
-    """
-    from featbert.report.rendering import render
-
-    return render(
-        comparisons,
-        format,
-        notes=notes,
-        show=show,
-        matrices=matrices,
-        published=published,
-        **_terminal(format),
-    )
-
-
-def _terminal(format: str) -> dict[str, Any]:
-    if format != "text" or not sys.stdout.isatty():
-        return {}
-    return {"width": shutil.get_terminal_size().columns, "color": True}
+    analysed = [
+        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(one.task.facets))
+        for one in comparisons
+    ]
+    page = html_report(analysed, matrices=matrices, published=published, notes=notes, name=name)
+    write_report(path, page)
+    say(f"{path}: {size(path.stat().st_size)}, opens in any browser")
 
 
 def published_of(
@@ -64,67 +153,18 @@ def published_of(
     from featbert.runs.published import published_table
 
     found, notes = [], []
-    for name in names:
-        table = published_table(name)
-        if is_by_language(table):
-            continue
-        try:
-            found.append(published_figures(comparison, table))
-        except InputError as error:
-            notes.append(f"{name}: {error}")
+    for table in map(published_table, names):
+        if not is_by_language(table):
+            try:
+                found.append(published_figures(comparison, table))
+            except InputError as error:
+                notes.append(f"{table.id}: {error}")
     return tuple(found), notes
 
 
-def published_matrices_of(names: Sequence[str]) -> list[PublishedMatrix]:
-    """Those of the published tables that are by language."""
+def _published_matrices(names: Sequence[str]) -> list[PublishedMatrix]:
     from featbert.analysis.published import is_by_language, published_matrix
     from featbert.runs.published import published_table
 
     found = map(published_table, dict.fromkeys(names))
     return [published_matrix(table) for table in found if is_by_language(table)]
-
-
-def write_figures(
-    folder: Path,
-    comparisons: Sequence[Comparison],
-    matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedMatrix] = (),
-    *,
-    only: Sequence[str] = (),
-) -> list[Path]:
-    """Each figure as PNG and PDF; the files that were written.
-
-    Figures of several comparisons are numbered in the order of their tables.
-
-    Args:
-        only: names of kinds; all of them by default.
-    """
-    from featbert.report.figures.registry import comparison_figures, transfer_figures
-    from featbert.report.figures.style import save_figure
-
-    written = []
-    with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
-        for number, comparison in enumerate(comparisons, 1):
-            prefix = "" if len(comparisons) == 1 else f"{number}-"
-            found = [
-                (prefix + name, figure) for _, name, figure in comparison_figures(comparison, only)
-            ]
-            if number == len(comparisons):
-                found += [
-                    (name, figure)
-                    for _, name, figure in transfer_figures(matrices, published, only)
-                ]
-            for name, figure in found:
-                paths = [folder / f"{name}{ending}" for ending in FIGURE_FORMATS]
-                written += [save_figure(figure, path) for path in paths]
-                advance(1)
-    return written
-
-
-def told_figures(folder: Path, written: Sequence[Path], *, quiet: bool) -> None:
-    """Says on stderr which figures there are."""
-    if quiet:
-        return
-    names = ", ".join(path.name for path in written)
-    nothing = "no figure: figures need several rows, epochs or layers"
-    sys.stderr.write(printable(f"{folder}: {names or nothing}") + "\n")

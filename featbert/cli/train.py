@@ -29,8 +29,7 @@ OF_THE_STORE = dict.fromkeys(
 
 
 @app.command(
-    cls=Command,
-    epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3",
+    cls=Command, epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3"
 )
 @o.options(
     RowsTable,
@@ -44,12 +43,11 @@ def train(
     features: o.Features = None,
     layers: Annotated[
         list[str] | None,
-        typer.Option(
-            "--layers",
-            metavar="SPEC",
-            help="Layer combination, such as embeddings, last, concat_last4, weighted_all, "
+        o.option(
+            "SPEC",
+            "Layer combination, such as embeddings, last, concat_last4, weighted_all, "
             "layer:7 or concat:9-12; may be given several times.  [default: concat_last4]",
-            autocompletion=completion.layers,
+            completion.layers,
         ),
     ] = None,
     seeds: o.Seeds = "1",
@@ -66,7 +64,7 @@ def train(
     options read the tags of the same text from elsewhere. A finished run with the same settings
     is shown, not trained again.
     """
-    log_dir = _checked_log(runs_dir, log_with)
+    log_dir = o.check_log(log_with, runs_dir)
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.identity import check_same_text, check_trainable
@@ -92,24 +90,20 @@ def train(
 
     from featbert.runs.api import train as train_run
 
-    def one(name: str, seed: int) -> Run:
-        return train_run(
-            store,
-            name,
-            corpus=corpus,
-            reading=reading,
-            seed=seed,
-            settings=settings,
-            task=text.task,
-            tag_scheme=text.tag_scheme,
-            runs_dir=runs_dir,
-            device=compute.device,
-            precision=compute.precision,
-            overwrite=overwrite,
-            log_dir=log_dir,
-        )
-
-    _make(partial(one, name, seed) for name in wanted for seed in numbers)
+    one = partial(
+        train_run,
+        store,
+        corpus=corpus,
+        reading=reading,
+        settings=settings,
+        task=text.task,
+        tag_scheme=text.tag_scheme,
+        runs_dir=runs_dir,
+        overwrite=overwrite,
+        log_dir=log_dir,
+        **compute.model_dump(),
+    )
+    _make(partial(one, name, seed=seed) for name in wanted for seed in numbers)
 
 
 @app.command(cls=Command, epilog="Example: featbert finetune --model bert-base-cased --seeds 1-5")
@@ -134,7 +128,7 @@ def finetune(
 
     Batches, loss, selection on dev and scorer are those of `featbert train`.
     """
-    log_dir = _checked_log(runs_dir, log_with)
+    log_dir = o.check_log(log_with, runs_dir)
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
@@ -159,32 +153,21 @@ def finetune(
 
     from featbert.runs.api import finetune as finetune_run
 
-    def one(seed: int) -> Run:
-        return finetune_run(
-            corpus,
-            source,
-            reading=text.reading,
-            seed=seed,
-            settings=settings,
-            task=text.task,
-            context=encoding.context,
-            casing=encoding.casing,
-            pooling=encoding.pooling,
-            tag_scheme=text.tag_scheme,
-            runs_dir=runs_dir,
-            device=compute.device,
-            precision=compute.precision,
-            overwrite=overwrite,
-            log_dir=log_dir,
-        )
-
-    _make(partial(one, seed) for seed in numbers)
-
-
-def _checked_log(runs_dir: Path, log_with: str | None) -> Path | None:
-    """The folder that epochs are logged to; refuses folders that cannot be written first."""
-    o.check_folder(runs_dir, "--runs-dir")
-    return o.check_log(log_with, runs_dir)
+    one = partial(
+        finetune_run,
+        corpus,
+        source,
+        reading=text.reading,
+        settings=settings,
+        task=text.task,
+        tag_scheme=text.tag_scheme,
+        runs_dir=runs_dir,
+        overwrite=overwrite,
+        log_dir=log_dir,
+        **encoding.model_dump(include={"context", "casing", "pooling"}),
+        **compute.model_dump(),
+    )
+    _make(partial(one, seed=seed) for seed in numbers)
 
 
 def _make(runs: Iterable[Callable[[], Run]]) -> None:

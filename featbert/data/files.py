@@ -154,7 +154,7 @@ def read_lines(
 
     Args:
         name: of the stream, for messages.
-        on_bytes: called with the bytes read so far.
+        on_bytes: called with the number of bytes of each piece that is read.
         is_text: raw text, which may have carriage returns inside a line.
 
     Raises:
@@ -190,6 +190,8 @@ def _decoded(
         if not n_bytes and data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             advice = "the text begins like utf-16"
         n_bytes += len(data)
+        if on_bytes is not None and data:
+            on_bytes(len(data))
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
@@ -202,8 +204,6 @@ def _decoded(
             ) from None
         if text and not begun:
             text, begun = text.removeprefix(BOM), True
-        if on_bytes is not None:
-            on_bytes(n_bytes)
         *whole, pending = (pending + text).split("\n")
         n_lines += len(whole)
         yield from (line.removesuffix("\r") for line in whole)

@@ -64,7 +64,7 @@ def read_pieces(
     Args:
         name: of the stream, for messages.
         token_column: of a column file, from 1 or by its name in CoNLL-U. Tags are skipped.
-        on_bytes: called with the bytes read so far.
+        on_bytes: called with the number of bytes of each piece that is read.
 
     Raises:
         InputError: bytes that are not in `encoding`, or an ill-formed line; names the line.
