@@ -10,16 +10,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
-from featbert.analysis.rows import Row, Statistic, baseline_of, best_of
+from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.progress import track
 from featbert.runs.run import Run
@@ -28,6 +27,8 @@ from featbert.text import in_percent
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus, Split
+
+Made = TypeVar("Made")
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
@@ -41,13 +42,18 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     """
     task = comparison.task
     check_facets(facets, task)
-    reader = _Reader(task, [*dict.fromkeys(facets)])
+    reader = _Reader(task, facets)
     found: list[Breakdown] = []
     notes: list[str] = []
     for facet in dict.fromkeys(facets):
         for split in comparison.splits:
-            rows = [row for row in comparison.rows if split in row.splits]
-            for alike in _alike(rows, task, facet, split):
+            trained = task.facets[facet].needs_train
+            groups = grouped(
+                ((row.data(split)[0], trained and (row.trained_on, row.train_share)), row)
+                for row in comparison.rows
+                if split in row.splits
+            )
+            for alike in groups.values():
                 try:
                     found.append(_breakdown(facet, split, alike, reader))
                 except FeatbertError as error:
@@ -65,15 +71,6 @@ def check_facets(facets: Sequence[str], task: Task) -> None:
             raise InputError(f"unknown facet {facet!r}{nearest(facet, task.facets)}; use {known}")
 
 
-def _alike(rows: Sequence[Row], task: Task, facet: str, split: str) -> Iterable[list[Row]]:
-    """Rows whose buckets hold the same gold items."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        learned = (row.trained_on, row.train_share) if task.facets[facet].needs_train else ()
-        groups.setdefault((row.data(split)[0], *learned), []).append(row)
-    return groups.values()
-
-
 def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
     by_row = {
         row.name: [reader.buckets(facet, split, run) for run in row.runs]
@@ -87,11 +84,10 @@ def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> 
         for name in first[0]
         if all(name in run and run[name].size for run in scored)
     }
-    of = rows[0].task.measure.of
-    facets = rows[0].task.facets
+    of, about = rows[0].task.measure.of, rows[0].task.facets[facet]
     return Breakdown(
         facet,
-        facets[facet].title + (_learned(rows[0]) if facets[facet].needs_train else ""),
+        about.title + (_learned(rows[0]) if about.needs_train else ""),
         split,
         gold,
         {
@@ -112,37 +108,36 @@ def _learned(row: Row) -> str:
 
 
 class _Reader:
-    """Buckets of runs; a training text is read once, and a run's predictions are."""
+    """Buckets of runs; a training text is read once, and whatever failed is not tried again."""
 
     def __init__(self, task: Task, facets: Sequence[str]) -> None:
-        self._task, self._facets = task, facets
-        self._found: dict[tuple[Path, str], dict[str, dict[str, Bucket] | str]] = {}
-        self._corpora: dict[str, Corpus | str] = {}
+        self._task, self._facets = task, dict.fromkeys(facets)
+        self._made: dict[tuple[object, ...], Any] = {}
         self._known: dict[tuple[object, ...], set[Any]] = {}
 
-    def buckets(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
-        key = (run.folder, split)
-        if key not in self._found:
-            self._found[key] = self._read(split, run)
-        found = self._found[key][facet]
-        if isinstance(found, str):
-            raise MissingError(found)
-        return found
-
-    def _read(self, split: str, run: Run) -> dict[str, dict[str, Bucket] | str]:
-        """By facet and bucket, or why there are none of the facet."""
-        kept = run.predictions(split)
-        lacking: dict[str, str] = {}
-        known: set[Any] = set()
-        trained = [facet for facet in self._facets if self._task.facets[facet].needs_train]
-        if trained:
+    def _once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
+        """What was made under this key, or the error that it ended with."""
+        if key not in self._made:
             try:
-                known = self._learned(run)
+                self._made[key] = make()
             except FeatbertError as error:
-                lacking = dict.fromkeys(trained, str(error))
-        facets = [facet for facet in self._facets if facet not in lacking]
-        rows = kept.words, kept.gold, kept.predicted
-        return {**self._task.break_down(facets, *rows, known=known), **lacking}
+                self._made[key] = error
+        made: Made = self._made[key]
+        if isinstance(made, FeatbertError):
+            raise made
+        return made
+
+    def buckets(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
+        trained = self._task.facets[facet].needs_train
+        key = ("buckets", run.folder, split, trained)
+        return self._once(key, lambda: self._read(split, run, trained))[facet]
+
+    def _read(self, split: str, run: Run, trained: bool) -> dict[str, dict[str, Bucket]]:
+        """Buckets by facet, of the facets that depend on the training text or of the others."""
+        kept = run.predictions(split)
+        facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
+        known = self._learned(run) if trained else set()
+        return self._task.break_down(facets, kept.words, kept.gold, kept.predicted, known=known)
 
     def _learned(self, run: Run) -> set[Any]:
         """What the run's training text taught it."""
@@ -150,13 +145,13 @@ class _Reader:
         from featbert.data.share import drawn_part
 
         record = run.record
-        known = [record.signature.splits.get(name) for name in record.trained_on]
-        identities = [one for one in known if one is not None]
-        if len(identities) < len(known) or not record.signature.source:
+        identities = [record.signature.splits.get(name) for name in record.trained_on]
+        if None in identities or not record.signature.source:
             raise MissingError(f"{run.name} was not trained on files")
         share = float(record.settings.get("train_share", 1.0))
-        drawn = (share, record.seed) if share < 1 else ()
-        key = (*((one.text, one.tags) for one in identities), *drawn)
+
+        texts = [(one.text, one.tags) for one in identities if one is not None]
+        key = (*texts, share, record.seed if share < 1 else None)
         if key not in self._known:
             whole = joined([self._split(run, name) for name in record.trained_on])
             part = drawn_part(whole, share, seed=record.seed)
@@ -168,18 +163,17 @@ class _Reader:
         from featbert.data.load import load_corpus
 
         signature, reading = run.record.signature, run.record.reading
+
+        def read() -> Corpus:
+            return load_corpus(signature.source, targets=self._task.targets, **reading)
+
         key = json.dumps([signature.source, reading], sort_keys=True)
-        if key not in self._corpora:
-            try:
-                self._corpora[key] = load_corpus(
-                    signature.source, targets=self._task.targets, **reading
-                )
-            except FeatbertError as error:
-                self._corpora[key] = str(error)
-        corpus = self._corpora[key]
-        if isinstance(corpus, str):
-            raise MissingError(f"the training text of {run.name} cannot be read: {corpus}")
-        split = corpus.splits.get(name)
+        try:
+            split = self._once(("corpus", key), read).splits.get(name)
+        except FeatbertError as error:
+            raise MissingError(
+                f"the training text of {run.name} cannot be read: {error}"
+            ) from error
         if split is None or split.text_fingerprint != signature.splits[name].text:
             raise MissingError(f"{signature.source} has other words than {run.name} learned from")
         return split
@@ -189,11 +183,7 @@ class _Reader:
 
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's scores by every scorer, by split and then by row.
-
-    All scores are of the runs' records. Where they order rows differently, a claim that one row is
-    better is a claim about a scorer, too.
-    """
+    """The comparison with every row's scores by every scorer, by split and then by row."""
     found = [
         _scorer_row(place, comparison.rows, split)
         for split in comparison.splits
@@ -265,23 +255,18 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class Answer:
-    """A row that is compared: its name, its tuning, and the run that represents it."""
+    """A row that is compared, and the run that represents it."""
 
     row: str
-    tuning: str
     seed: int
     run: str
 
 
 @dataclass(frozen=True)
 class JudgedSentence:
-    """A sentence in which at least one row is wrong.
+    """A sentence in which at least one row is wrong; numbered in its split, from 1.
 
-    Attributes:
-        number: in its split, from 1.
-        words: (T,) as they are in the file.
-        gold: its spans in order.
-        found: by answer: that row's spans, None where they are the gold ones.
+    `gold` are its spans in order; `found` each row's spans, None where they are the gold ones.
     """
 
     number: int
@@ -295,7 +280,6 @@ class JudgedText:
     """One evaluated split with all rows that were scored on it.
 
     Attributes:
-        corpus, split: what it is.
         answers: the rows, in the comparison's order.
         sentences: those with a mistake, in the file's order, the first `MOST`.
         with_mistakes: how many there are in all.
@@ -313,15 +297,14 @@ class JudgedText:
 def judged_texts(comparison: Comparison, *, most: int = MOST) -> tuple[list[JudgedText], list[str]]:
     """Each evaluated text of a comparison, and a line for each whose predictions are missing.
 
-    One run represents each row, that of the lowest seed which all rows of a text have. Kept are
-    the sentences in which at least one row is wrong.
+    One run represents each row, that of the lowest seed which all rows of a text have, else of
+    its own lowest. Kept are the sentences in which at least one row is wrong.
     """
     found: list[JudgedText] = []
     notes: list[str] = []
     for split in comparison.splits:
         scored = [row for row in comparison.rows if split in row.splits]
-        for text in dict.fromkeys(row.data(split)[:2] for row in scored):
-            rows = [row for row in scored if row.data(split)[:2] == text]
+        for rows in grouped((row.data(split)[:2], row) for row in scored).values():
             try:
                 found.append(_judged(rows, split, most))
             except FeatbertError as error:
@@ -330,8 +313,10 @@ def judged_texts(comparison: Comparison, *, most: int = MOST) -> tuple[list[Judg
 
 
 def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
-    runs, spans = _runs(rows), rows[0].task.spans
+    seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
+    runs = [next((r for r in row.runs if r.record.seed == seed), row.runs[0]) for row in rows]
     read = [run.predictions(split) for run in runs]
+    spans = rows[0].task.spans
     gold = [_spans(one) for one in spans(read[0].gold)]
     by_row = [[_spans(one) for one in spans(found.predicted)] for found in read]
     wrong = [i for i, right in enumerate(gold) if any(found[i] != right for found in by_row)]
@@ -345,17 +330,9 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
         for i in wrong[:most]
     )
     answers = tuple(
-        Answer(row.name, row.tuning, run.record.seed, run.name)
-        for row, run in zip(rows, runs, strict=True)
+        Answer(row.name, run.record.seed, run.name) for row, run in zip(rows, runs, strict=True)
     )
     return JudgedText(rows[0].corpus, split, answers, sentences, len(wrong), len(gold))
-
-
-def _runs(rows: Sequence[Row]) -> list[Run]:
-    """One run a row: of the lowest seed that all have, else of each row's lowest."""
-    shared = set.intersection(*(set(row.seeds) for row in rows))
-    seed = min(shared, default=None)
-    return [next((r for r in row.runs if r.record.seed == seed), row.runs[0]) for row in rows]
 
 
 def _spans(found: set[tuple[str, int, int]]) -> tuple[Span, ...]:

@@ -22,12 +22,13 @@ from featbert.analysis.results import Breakdown, CostRow, Difference, PublishedF
 from featbert.analysis.rows import (
     BASELINE,
     Row,
-    _cell,
-    _place,
     best_by_dev,
     build_row,
+    cell_of,
+    grouped,
     name_rows,
     row_key,
+    row_order,
     same_task,
 )
 from featbert.errors import InputError, MissingError, nearest
@@ -55,10 +56,8 @@ class Comparison:
 
     Attributes:
         rows: in the order of tunings; features by layer combination.
-        task: of all runs.
         splits: that some row was scored on.
-        corpus: name of the corpus; several, joined by commas, where it varies.
-        model, context, scorer: likewise.
+        corpus, model, context, scorer: names; several, joined by commas, where they vary.
         sizes: (examples, words) by evaluated split; a split whose text varies is absent.
         key: parts of the comparable key that all rows share.
         varied: names of what rows differ in by declaration: keys of every row's `varied`.
@@ -149,8 +148,7 @@ def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
     Raises:
         MissingError: no run is called `baseline`.
     """
-    runs = _once(runs)
-    _check_baseline(runs, baseline)
+    runs = _once(runs, baseline)
     return Comparisons(
         _comparison(group, freed_keys(group[0].record.vary), baseline)
         for group in group_comparable(runs)
@@ -171,30 +169,22 @@ def compare_runs(
         InputError: no runs, or they do not fit together; names the keys that differ.
         MissingError: no run is called `baseline`.
     """
-    runs = _once(runs)
+    runs = _once(runs, baseline)
     if not runs:
         raise InputError("no finished run to compare")
-    _check_baseline(runs, baseline)
     return _comparison(runs, check_comparable(runs, vary=vary), baseline)
 
 
 def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None) -> Comparison:
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
-        groups.setdefault(row_key(run, freed), []).append(run)
-    members = list(groups.values())
+    members = list(grouped((row_key(run, freed), run) for run in runs).values())
     rows = [
-        build_row(
-            group,
-            naming.label,
-            varied=naming.varied,
-            differing=naming.differing,
-            cell=dict(_cell(group[0].record, freed)),
-        )
+        build_row(group, naming, dict(cell_of(group[0].record, freed)))
         for group, naming in zip(members, name_rows(members, freed), strict=True)
     ]
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
-    rows = _with_differences(sorted(rows, key=lambda row: _place(row, by_layer)), baseline)
+    rows.sort(key=lambda row: row_order(row, by_layer))
+    named = next((row for row in rows if any(run.name == baseline for run in row.runs)), None)
+    rows = [_with_difference(row, rows, named) for row in rows]
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
     signatures = [run.record.signature for run in runs]
@@ -215,18 +205,15 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     )
 
 
-def _once(runs: Iterable[Run]) -> list[Run]:
-    """Each folder once, by name."""
+def _once(runs: Iterable[Run], baseline: str | None) -> list[Run]:
+    """Each folder once, by name; the baseline must be among them."""
     by_folder = {run.folder.absolute(): run for run in runs}
-    return sorted(by_folder.values(), key=lambda run: natural(run.name))
-
-
-def _check_baseline(runs: Sequence[Run], baseline: str | None) -> None:
-    names = [run.name for run in runs]
+    names = [run.name for run in by_folder.values()]
     if baseline is not None and baseline not in names:
         raise MissingError(
             f"the baseline {baseline!r} is not among the compared runs{nearest(baseline, names)}"
         )
+    return sorted(by_folder.values(), key=lambda run: natural(run.name))
 
 
 def _agree(runs: Sequence[Run], part: str) -> bool:
@@ -238,13 +225,8 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(name for name, _ in Counter(names).most_common())
 
 
-def _with_differences(rows: Sequence[Row], baseline: str | None) -> list[Row]:
-    """The rows, each with its baseline and the differences to it."""
-    named = next((r for r in rows if any(run.name == baseline for run in r.runs)), None)
-    return [_with_difference(row, rows, named) for row in rows]
-
-
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
+    """The row with its baseline and the differences to it."""
     base = best_by_dev([o for o in rows if o.tuning == BASELINE and same_task(o, row)])
     # Encoder and context may differ from those of a named baseline; texts and scorer may not.
     if named is not None and all(named.data(s) == row.data(s) for s in EVALUATED):
@@ -258,7 +240,7 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
-    from featbert.analysis.curves import lead_line, leads, learning_points
+    from featbert.analysis.curves import lead_lines
 
     for row in rows:
         if row.left_out:
@@ -280,4 +262,4 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     )
     if unknown:
         yield f"declared as varied but unknown, so it frees nothing: {', '.join(unknown)}"
-    yield from map(lead_line, leads(learning_points(rows)))
+    yield from lead_lines(rows)

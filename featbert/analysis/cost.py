@@ -6,8 +6,7 @@ against nT, and features are cheaper from n > E / (T - F) on, if ever. All three
 the text (`benchmarks/README.md`), so the number holds for any size of it. Where a row learned from
 a part of train, extraction is counted for the words that it read: that part, dev and test.
 
-A point of a Pareto front is one run from text to trained tagger. Where n runs share one extraction
-(seeds, layer combinations, a search), a run costs E / n + F, with extraction counted whole: all
+A point of a Pareto front is one run from text to trained tagger, with extraction counted whole: all
 splits, and all layers of the store. A row is on the front if no other is both at least as cheap and
 at least as good, and one of the two strictly.
 
@@ -25,9 +24,7 @@ from typing import Literal
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import CostRow, Price
-from featbert.analysis.rows import BASELINE, Row, Statistic, same_task
-from featbert.errors import InputError
-from featbert.runs.grouping import VARIED
+from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 from featbert.runs.record import RunRecord
 
 Currency = Literal["seconds", "flops"]
@@ -102,7 +99,7 @@ class ParetoPoint:
 
     Attributes:
         number: of the row in its comparison, from 1.
-        name: of the row.
+        name: of the row, less what the label of its front says.
         score: the task's measure in [0, 1] over seeds.
         cost: of one run, in the front's currency; above 0.
         on_front: whether no row of the same front is both cheaper and better.
@@ -121,63 +118,55 @@ class ParetoFront:
     """Rows that were scored on one text, by cost and quality.
 
     Attributes:
-        title: of the comparison.
         label: what distinguishes its text from that of the comparison's other fronts, or "".
-        runs: how many runs share one extraction.
         machine: where seconds were measured, "" for operations.
         points: in the comparison's order.
         left_out: names of rows with a score whose cost is not known.
     """
 
-    title: str
     label: str
-    split: str
     currency: Currency
-    runs: int
     machine: str
     points: tuple[ParetoPoint, ...]
     left_out: tuple[str, ...]
 
 
-def pareto_points(
-    comparison: Comparison, *, split: str, currency: Currency | None = None, runs: int = 1
-) -> tuple[ParetoFront, ...]:
+def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
     """One front for each text that rows were scored on, in the comparison's order.
 
-    Args:
-        split: rows without a score on it are left out.
-        currency: None for seconds where all runs were on one machine, else operations.
-        runs: how many runs share one extraction.
-
-    Raises:
-        InputError: seconds of several machines, or fewer runs than one.
+    In seconds where all runs were on one machine, else in operations.
     """
-    if runs < 1:
-        raise InputError(f"{runs} runs cannot share an extraction; give 1 or more")
     machines = machines_of(comparison)
-    if currency == "seconds" and len(machines) > 1:
-        raise InputError(
-            f"seconds of several machines do not compare ({'; '.join(machines)}); use flops"
+    currency: Currency = "seconds" if len(machines) == 1 else "flops"
+    scored = [(n, row) for n, row in enumerate(comparison.rows, 1) if split in row.splits]
+    groups = grouped((one[1].data(split), one) for one in scored).values()
+    fronts = []
+    for group in groups:
+        parts = _PARTS if len(groups) > 1 else ()
+        costs = {n: _cost(row, currency) for n, row in group}
+        places = {n: (cost, row.mean(split)) for n, row in group if (cost := costs[n]) is not None}
+        points = [
+            ParetoPoint(
+                number=n,
+                name=" · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)]),
+                tuning=row.tuning,
+                score=score,
+                cost=places[n][0],
+                on_front=_on_front(places[n], places.values()),
+            )
+            for n, row in group
+            if n in places and (score := row.score(split)) is not None
+        ]
+        fronts.append(
+            ParetoFront(
+                label=" · ".join(v for k, v in group[0][1].varied.items() if k in parts),
+                currency=currency,
+                machine=machines[0] if currency == "seconds" else "",
+                points=tuple(points),
+                left_out=tuple(row.name for n, row in group if n not in places),
+            )
         )
-    chosen: Currency = currency or ("seconds" if len(machines) == 1 else "flops")
-    groups: dict[tuple[str | None, ...], list[tuple[int, Row]]] = {}
-    for n, row in enumerate(comparison.rows, 1):
-        if split in row.splits:
-            groups.setdefault(row.data(split), []).append((n, row))
-    several = len(groups) > 1
-    return tuple(
-        ParetoFront(
-            title=comparison.title,
-            label=_label(group[0][1]) if several else "",
-            split=split,
-            currency=chosen,
-            runs=runs,
-            machine=machines[0] if chosen == "seconds" else "",
-            points=_points(group, split, chosen, runs, several=several),
-            left_out=tuple(row.name for _, row in group if _cost(row, chosen, runs) is None),
-        )
-        for group in groups.values()
-    )
+    return fronts
 
 
 def machines_of(comparison: Comparison) -> list[str]:
@@ -190,55 +179,18 @@ def machines_of(comparison: Comparison) -> list[str]:
     return list(found)
 
 
-def _label(row: Row) -> str:
-    return " · ".join(row.varied[column] for column in _PARTS if column in row.varied)
-
-
-def _name(row: Row, *, several: bool) -> str:
-    """The row's name, less what the label of its front says already."""
-    columns = [c for c in VARIED if c in row.varied and not (several and c in _PARTS)]
-    return " · ".join([row.label, *(row.varied[column] for column in columns)])
-
-
-def _points(
-    group: Iterable[tuple[int, Row]], split: str, currency: Currency, runs: int, *, several: bool
-) -> tuple[ParetoPoint, ...]:
-    found = [
-        (n, row, score, cost)
-        for n, row in group
-        if (cost := _cost(row, currency, runs)) is not None
-        and (score := row.score(split)) is not None
-    ]
-    places = [(cost, score.mean) for _, _, score, cost in found]
-    return tuple(
-        ParetoPoint(
-            number=n,
-            name=_name(row, several=several),
-            tuning=row.tuning,
-            score=score,
-            cost=cost,
-            on_front=_on_front((cost, score.mean), places),
-        )
-        for n, row, score, cost in found
-    )
-
-
-def _on_front(place: tuple[float, float], places: Sequence[tuple[float, float]]) -> bool:
+def _on_front(place: tuple[float, float], places: Iterable[tuple[float, float]]) -> bool:
     cost, score = place
     return not any(c <= cost and q >= score and (c, q) != place for c, q in places)
 
 
-def _cost(row: Row, currency: Currency, runs: int) -> float | None:
-    """Of one run; None where a part of it is not known."""
+def _cost(row: Row, currency: Currency) -> float | None:
+    """Of one run, extraction included; None where a part of it is not known."""
+    seconds = currency == "seconds"
     cost = row.cost
-    training, extraction = (
-        (cost.training_seconds.mean, cost.extraction_seconds)
-        if currency == "seconds"
-        else (cost.training_flops, cost.extraction_flops)
-    )
+    training = cost.training_seconds.mean if seconds else cost.training_flops
+    extraction = cost.extraction_seconds if seconds else cost.extraction_flops
     if not row.frozen:
         extraction = 0.0
-    if extraction is None:
-        return None
-    whole = extraction / runs + training
+    whole = math.nan if extraction is None else extraction + training
     return whole if whole > 0 and math.isfinite(whole) else None

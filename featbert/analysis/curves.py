@@ -8,103 +8,56 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic, base_name, with_settings
-from featbert.encoders.tunings import get_tuning
+from featbert.analysis.rows import Row, Statistic, base_name, grouped, with_settings
 from featbert.runs.grouping import EVALUATED
 from featbert.text import in_percent
 
 SHARE = "train_share"
 
 
-@dataclass(frozen=True)
-class LearningPoint:
+class LearningPoint(NamedTuple):
     """A row that learned from a share of a training text.
 
     Attributes:
         series: name of its line: the row's base name, and what distinguishes it from other lines.
-        cell: of its row: points of one cell were scored on the same data with the same encoder.
-        share: part of the training sentences, 1 for all of them.
         sentences: that its runs learned from, over seeds.
-        scores: by split.
-        label: of its row.
-        runs: names of its runs, in the order of the values.
     """
 
     series: str
-    tuning: str
-    cell: Mapping[str, str]
-    share: float
+    row: Row
     sentences: Statistic
-    scores: Mapping[str, Statistic]
-    label: str
-    runs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """Scores by training sentences: points by line, in the order of rows, then by share."""
+class Lead(NamedTuple):
+    """A line of frozen features against a tuned one: names, and mean differences by share.
 
-    title: str
-    points: tuple[LearningPoint, ...]
-
-
-@dataclass(frozen=True)
-class Lead:
-    """A line of frozen features against a tuned one, at the shares that both have.
-
-    Attributes:
-        features, tuned: names of the lines.
-        split: that was scored.
-        differences: mean score of features less that of tuning, by share, rising.
+    Differences are features less tuning, of the shares that both have.
     """
 
     features: str
     tuned: str
-    split: str
     differences: Mapping[float, float]
 
-    @property
-    def ahead(self) -> tuple[float, ...]:
-        """Shares at which features have the higher mean."""
-        return tuple(share for share, by in self.differences.items() if by > 0)
 
-    @property
-    def behind(self) -> tuple[float, ...]:
-        """Shares at which tuning has it."""
-        return tuple(share for share, by in self.differences.items() if by < 0)
-
-
-def learning_curves(comparison: Comparison) -> LearningCurve | None:
-    """The rows of a comparison by how much they learned from; None where all learned from as much.
+def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
+    """A point for each row, by line and share; rows that learned from dev too are left out.
 
     A line is one way of training on shares of one text. Rows of one tuning and layer combination
     that differ in settings besides the share are lines of their own, except for epochs that make
     as many steps of each share. Where a search chose the settings of each share on dev, rows that
     only its choice distinguishes are one line.
     """
-    points = learning_points(comparison.rows)
-    if len({point.share for point in points}) < 2:
-        return None
-    return LearningCurve(comparison.title, tuple(points))
-
-
-def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
-    """A point for each row, by line and share; rows that learned from dev too are left out."""
-    alike: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        if row.trained_on == ("train",):
-            key = (row.tuning, row.layers, tuple(row.varied.values()))
-            alike.setdefault(key, []).append(row)
-    lines: dict[str, list[LearningPoint]] = {}
-    for group in alike.values():
-        for row, apart in _apart(group):
-            base = with_settings(base_name(row.tuning, row.layers), apart)
-            series = " · ".join([base, *row.varied.values()])
-            lines.setdefault(series, []).append(_learning_point(row, series))
-    return [point for line in lines.values() for point in sorted(line, key=lambda p: p.share)]
+    trained = [row for row in rows if row.trained_on == ("train",)]
+    alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
+    points = []
+    for row, apart in itertools.chain.from_iterable(map(_apart, alike.values())):
+        base = with_settings(base_name(row.tuning, row.layers), apart)
+        sentences = Statistic.of([run.record.train_sentences for run in row.runs])
+        points.append(LearningPoint(" · ".join([base, *row.varied.values()]), row, sentences))
+    lines = grouped((point.series, point) for point in points).values()
+    return [point for line in lines for point in sorted(line, key=lambda p: p.row.train_share)]
 
 
 def leads(points: Sequence[LearningPoint], split: str = EVALUATED[0]) -> list[Lead]:
@@ -112,48 +65,37 @@ def leads(points: Sequence[LearningPoint], split: str = EVALUATED[0]) -> list[Le
 
     Lines that have less than two shares in common are left out.
     """
-    lines: dict[str, list[LearningPoint]] = {}
-    for point in points:
-        if split in point.scores:
-            lines.setdefault(point.series, []).append(point)
+    lines = grouped((p.series, p) for p in points if split in p.row.splits).values()
+    frozen = [line for line in lines if line[0].row.frozen]
+    tuned = [line for line in lines if not line[0].row.frozen]
     found = []
-    for ours, theirs in itertools.product(lines.values(), lines.values()):
-        if not get_tuning(ours[0].tuning).frozen or get_tuning(theirs[0].tuning).frozen:
+    for ours, theirs in itertools.product(frozen, tuned):
+        if ours[0].row.cell != theirs[0].row.cell:
             continue
-        if ours[0].cell != theirs[0].cell:
-            continue
-        tuned = {point.share: point.scores[split].mean for point in theirs}
+        means = {point.row.train_share: point.row.mean(split) for point in theirs}
         by_share = {
-            point.share: point.scores[split].mean - tuned[point.share]
+            point.row.train_share: point.row.mean(split) - means[point.row.train_share]
             for point in ours
-            if point.share in tuned
+            if point.row.train_share in means
         }
         if len(by_share) > 1:
-            found.append(Lead(ours[0].series, theirs[0].series, split, by_share))
+            found.append(Lead(ours[0].series, theirs[0].series, by_share))
     return found
 
 
-def lead_line(lead: Lead) -> str:
-    """Who has the higher mean score with which shares of train, in a sentence."""
-    named = [
-        f"{name} with {_listed(shares)}"
-        for name, shares in ((lead.features, lead.ahead), (lead.tuned, lead.behind))
-        if shares
-    ]
-    return f"higher mean on {lead.split} by share of train: {', '.join(named) or 'neither'}"
-
-
-def _learning_point(row: Row, series: str) -> LearningPoint:
-    return LearningPoint(
-        series=series,
-        tuning=row.tuning,
-        cell=row.cell,
-        share=row.train_share,
-        sentences=Statistic.of([run.record.train_sentences for run in row.runs]),
-        scores={s: score for s in row.splits if (score := row.score(s)) is not None},
-        label=row.label,
-        runs=tuple(run.name for run in row.runs),
-    )
+def lead_lines(rows: Sequence[Row], split: str = EVALUATED[0]) -> list[str]:
+    """For each lead, who has the higher mean score with which shares of train, in a sentence."""
+    lines = []
+    for features, tuned, differences in leads(learning_points(rows), split):
+        ahead = [share for share, by in differences.items() if by > 0]
+        behind = [share for share, by in differences.items() if by < 0]
+        named = [
+            f"{name} with {_listed(shares)}"
+            for name, shares in ((features, ahead), (tuned, behind))
+            if shares
+        ]
+        lines.append(f"higher mean on {split} by share of train: {', '.join(named) or 'neither'}")
+    return lines
 
 
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:

@@ -19,7 +19,7 @@ def comparison_of(outcome: Outcome) -> Comparison:
         FeatbertError: no run of a row was finished.
     """
     if not outcome.runs:
-        raise FeatbertError(f"all runs failed: {_reasons(outcome)}")
+        raise _failed(outcome)
     return compare_runs(outcome.runs, vary=outcome.plan.experiment.vary)
 
 
@@ -40,10 +40,10 @@ def run_experiment(
     """
     outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
-        count = counted(len(outcome.failures), "run")
-        raise FeatbertError(f"{count} failed: {_reasons(outcome)}")
+        raise _failed(outcome)
     return comparison_of(outcome)
 
 
-def _reasons(outcome: Outcome) -> str:
-    return "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
+def _failed(outcome: Outcome) -> FeatbertError:
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
+    return FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")

@@ -46,8 +46,11 @@ def is_by_language(table: PublishedTable) -> bool:
 def _line(
     published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
 ) -> PublishedLine:
-    same = row is not None and _same_corpus(row.corpus, table.corpus)
-    same = same and row is not None and row.model.rpartition("/")[2] == published.model
+    same = (
+        row is not None
+        and _plain(table.corpus).startswith(_plain(row.corpus))
+        and row.model.rpartition("/")[2] == published.model
+    )
     figures = {}
     for split in splits:
         printed = _figure(published, split)
@@ -64,13 +67,10 @@ def _figure(row: PublishedRow, split: str) -> float | None:
     return percent / 100 if isinstance(percent, float | int) else None
 
 
-def _base(published: PublishedRow) -> str:
-    return base_name(published.tuning or "full", published.layers)
-
-
 def _is_called(row: Row, published: PublishedRow) -> bool:
     """Whether a comparison row has the published row's name, and nothing in its label differs."""
-    if row.train_share != 1 or base_name(row.tuning, row.layers) != _base(published):
+    base = base_name(published.tuning or "full", published.layers)
+    if row.train_share != 1 or base_name(row.tuning, row.layers) != base:
         return False
     said = published.model_dump(exclude_none=True)
     named = {**row.differing, **row.varied}
@@ -88,17 +88,14 @@ def _label(published: PublishedRow) -> str:
     said = published.model_dump(
         exclude_none=True, exclude={"tuning", "layers", "dev", "test", "sd", "source"}
     )
-    inner = ", ".join(v if k == "model" else f"{k}={v}" for k, v in said.items())
-    return f"{_base(published)} ({inner})" if inner else _base(published)
+    inner = [v if name == "model" else f"{name}={v}" for name, v in said.items()]
+    base = base_name(published.tuning or "full", published.layers)
+    return f"{base} ({', '.join(inner)})" if inner else base
 
 
-def _same_corpus(ours: str, published: str) -> bool:
-    """conll2003 is CoNLL-2003 English."""
-
-    def plain(name: str) -> str:
-        return "".join(char for char in name.casefold() if char.isalnum())
-
-    return plain(published).startswith(plain(ours))
+def _plain(name: str) -> str:
+    """CoNLL-2003 English begins as conll2003 does."""
+    return "".join(char for char in name.casefold() if char.isalnum())
 
 
 # Matrices by language -----------------------------------------------------------------------------
@@ -106,7 +103,7 @@ def _same_corpus(ours: str, published: str) -> bool:
 
 @dataclass(frozen=True)
 class PublishedTransfer:
-    """One row of a published matrix: its label, the language trained on (None: each on itself)."""
+    """One row of a published matrix; `train` is None where each language is trained on itself."""
 
     label: str
     train: str | None
@@ -130,12 +127,10 @@ class PublishedMatrix:
 
     @property
     def label(self) -> str:
-        """What a figure calls it."""
         return f"published: {self.source}"
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """Labels of the rows."""
         return tuple(row.label for row in self.rows)
 
     @property

@@ -49,10 +49,10 @@ class PairedTest:
     Attributes:
         difference: value of the second less that of the first, in [-1, 1].
         low, high: percentile bootstrap interval of the difference at `level`.
-        p_value: two-sided, by approximate randomisation; exact where `exact`.
-        units: documents or sentences that were drawn.
-        resamples: of each method; swaps were all enumerated where `exact`.
-        exact: whether every way to swap was counted.
+        p_value: two-sided, by approximate randomisation.
+        units: number of documents or sentences that were drawn.
+        resamples: of each method.
+        exact: whether every way to swap was counted instead.
     """
 
     difference: float
@@ -93,23 +93,12 @@ def paired_test(
     Raises:
         InputError: shapes differ, or there are no units.
     """
-    if first.shape != second.shape or first.ndim != 2 or not len(first):
-        raise InputError(
-            f"counts of two systems have shapes {first.shape} and {second.shape}, not one shape "
-            "(units, counts)"
-        )
+    if first.shape != second.shape or not len(first):
+        raise InputError(f"counts of two systems have shapes {first.shape} and {second.shape}")
     p_value, exact = randomisation(first, second, of, resamples=resamples, seed=seed)
     low, high = bootstrap_interval(first, second, of, resamples=resamples, level=level, seed=seed)
-    return PairedTest(
-        difference=float(of(second.sum(0)) - of(first.sum(0))),
-        low=low,
-        high=high,
-        level=level,
-        p_value=p_value,
-        units=len(first),
-        resamples=resamples,
-        exact=exact,
-    )
+    difference = float(of(second.sum(0)) - of(first.sum(0)))
+    return PairedTest(difference, low, high, level, p_value, len(first), resamples, exact)
 
 
 def randomisation(
@@ -213,11 +202,14 @@ class Interval:
 
 def t_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | None:
     """The interval of the mean of independent numbers; None for fewer than three."""
+    from scipy.special import stdtrit
+
     n = len(values)
     if n < FEWEST:
         return None
     mean = statistics.fmean(values)
-    half = _quantile(n - 1, level) * statistics.stdev(values) / math.sqrt(n)
+    quantile = float(stdtrit(n - 1, (1 + level) / 2))
+    half = quantile * statistics.stdev(values) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, level, n)
 
 
@@ -229,9 +221,3 @@ def paired_interval(
     For runs of the same seeds, which see the same batches.
     """
     return t_interval([b - a for a, b in zip(first, second, strict=True)], level=level)
-
-
-def _quantile(freedom: int, level: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + level) / 2))

@@ -6,21 +6,14 @@ import dataclasses
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.registry import BODIES
-from featbert.runs.grouping import (
-    CONDITIONS,
-    EVALUATED,
-    VARIED,
-    comparable_key,
-    same_data,
-)
+from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key, same_data
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
@@ -29,16 +22,23 @@ from featbert.text import natural
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
 
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """Items of (key, item) by their key, both in order of first appearance."""
+    groups: dict[Key, list[Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
+
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number over the seeds of a row.
+    """A number over the seeds of a row: its n `values` are in the order of the row's runs.
 
-    Attributes:
-        mean: arithmetic mean.
-        sd: sample standard deviation (n - 1), None for one value.
-        n: number of values.
-        values: in the order of the row's seeds and runs.
+    `sd` is the sample standard deviation (n - 1), None for one value.
     """
 
     mean: float
@@ -62,12 +62,9 @@ class RowCost:
         total_parameters: parameters needed to predict from text, the encoder's included.
         training_seconds: training and dev scoring of one run.
         extraction_seconds: of the store that the newest run read; paid once, not by seed.
-        extraction_words: words in that store.
-        store_bytes: size of that store on disk.
-        prediction_words_per_second: all words predicted by all seconds, over the runs; a run on
-            features predicts from stored states.
-        text_words_per_second: the same from text to tags: for features the extraction's time
-            for as many words is added.
+        extraction_words, store_bytes: of that store.
+        prediction_words_per_second: over all runs; from stored states for a run on features.
+        text_words_per_second: from text; for features with extraction of as many words.
         peak_memory_bytes: highest of the runs.
         run_bytes: weights on disk, of the newest run.
         extraction_flops, training_flops, prediction_flops: estimated from shapes, newest run.
@@ -93,11 +90,7 @@ class Row:
     """One row of a comparison.
 
     Attributes:
-        label: see the head of this module.
-        task: what its runs were trained for.
-        tuning: name of the tuning.
-        layers: layer combination that is read from a store, None without one.
-        layer_indices: hidden states it reads, None without a store.
+        layers, layer_indices: layer combination that is read from a store, None without one.
         model, corpus, context: as the newest run names them.
         varied: what the comparison's rows differ in by declaration, by name (`model`,
             `corpus`, `context`, `scorer`), as it is shown.
@@ -107,13 +100,11 @@ class Row:
         runs: its runs in the order of their seeds: the source of every number of the row.
         left_out: runs of a seed that a newer run of the row has.
         splits: that its runs were scored on.
-        cost: what it cost.
         signature: fields of the runs' signatures in which all of them agree.
         mixed: fields of their signatures in which they do not.
         cell: freed parts of the comparable key; rows of one cell were scored on the same data
             with the same encoder.
         baseline: label of the row it is compared with, None where there is none.
-        is_baseline: whether it is that row.
         difference: mean score less the baseline's, by split; None without baseline, and for it.
     """
 
@@ -220,26 +211,24 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
 
     A row without rivals is not the best of anything.
     """
-    rivals: dict[tuple[str | None, ...], dict[int, float]] = {}
-    for place, row in enumerate(rows):
-        if split in row.splits:
-            rivals.setdefault(row.data(split), {})[place] = row.mean(split, key)
-    return {
-        place
-        for means in rivals.values()
-        for place, mean in means.items()
-        if len(means) > 1 and mean == max(means.values())
-    }
+    means = {i: row.mean(split, key) for i, row in enumerate(rows) if split in row.splits}
+    best = set()
+    for rivals in grouped((rows[i].data(split), i) for i in means).values():
+        highest = max(means[i] for i in rivals)
+        best |= {i for i in rivals if len(rivals) > 1 and means[i] == highest}
+    return best
 
 
-def build_row(
-    runs: Sequence[Run],
-    label: str,
-    *,
-    varied: Mapping[str, str] | None = None,
-    differing: Mapping[str, str] | None = None,
-    cell: Mapping[str, str] | None = None,
-) -> Row:
+@dataclass(frozen=True)
+class Naming:
+    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
+
+    label: str
+    varied: Mapping[str, str]
+    differing: Mapping[str, str]
+
+
+def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> Row:
     """The row of `runs`, which belong together; of one seed's runs the newest counts."""
     kept, left_out = _newest_by_seed(runs)
     record = max(kept, key=_age).record
@@ -250,7 +239,7 @@ def build_row(
         if all(other[name] == value for other in signatures)
     }
     return Row(
-        label=label,
+        label=naming.label,
         task=get_task(record.task),
         tuning=record.tuning,
         layers=record.layers,
@@ -258,27 +247,18 @@ def build_row(
         model=record.signature.model,
         corpus=record.signature.corpus,
         context=record.signature.context,
-        varied=varied or {},
+        varied=naming.varied,
         settings=record.settings,
         trained_on=tuple(record.trained_on),
-        differing=differing or {},
+        differing=naming.differing,
         runs=tuple(kept),
         left_out=tuple(left_out),
         splits=tuple(s for s in EVALUATED if s in record.scores),
         cost=_cost([run.record for run in kept], record),
         signature=shared,
         mixed=tuple(name for name in signatures[0] if name not in shared),
-        cell=cell or {},
+        cell=cell,
     )
-
-
-@dataclass(frozen=True)
-class Naming:
-    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
-
-    label: str
-    varied: dict[str, str]
-    differing: dict[str, str]
 
 
 def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
@@ -290,7 +270,7 @@ def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
         record.layers,
         _canonical(record.settings),
         tuple(_conditions(record).items()),
-        _cell(record, freed),
+        cell_of(record, freed),
     )
 
 
@@ -321,18 +301,19 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
         # Settings may depend on what varies, so they are named across it; conditions such as the
         # training text follow from what varies, and are named only where it is the same.
         namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
-        same_cell = [r for r in namesakes if _cell(r, freed) == _cell(record, freed)]
-        differing = _with_body(
-            {
-                name: _setting(record.settings, name)
-                for name in differing_names([r.settings for r in namesakes])
-                if name not in row_varied
-            },
-            record,
-            namesakes,
-        )
-        for name in differing_names([_conditions(r) for r in same_cell]):
-            differing.setdefault(name, _condition(record, name, same_cell))
+        same_cell = [r for r in namesakes if cell_of(r, freed) == cell_of(record, freed)]
+        settings = {
+            name: _setting(record.settings, name)
+            for name in differing_names([r.settings for r in namesakes])
+            if name not in row_varied
+        }
+        differing = _with_body(settings, record, namesakes)
+        conditions = [_conditions(r) for r in same_cell]
+        for name in differing_names(conditions):
+            value = _conditions(record)[name]
+            if name == "train":
+                value = _training_text(value, {one["train"] for one in conditions})
+            differing.setdefault(name, value)
         label = with_settings(base_name(record.tuning, record.layers), differing)
         namings.append(Naming(label, row_varied, differing))
     return namings
@@ -361,7 +342,7 @@ def _with_body(
     return {"body": body_of(record.settings), **rest}
 
 
-def _cell(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
+def cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """The freed part of a record's comparable key."""
     return tuple((part, value) for part, value in comparable_key(record).items() if part in freed)
 
@@ -372,11 +353,9 @@ def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
     A fingerprint follows the name only where one name has several values.
     """
     columns: list[dict[str, str]] = [{} for _ in runs]
+    cells = [cell_of(run.record, freed) for run in runs]
     for column, parts in VARIED.items():
-        values = [
-            tuple(v for p, v in comparable_key(run.record).items() if p in parts and p in freed)
-            for run in runs
-        ]
+        values = [tuple(value for part, value in cell if part in parts) for cell in cells]
         if len(set(values)) < 2:
             continue
         names = [str(getattr(run.record.signature, column)) for run in runs]
@@ -391,25 +370,16 @@ def _conditions(record: RunRecord) -> dict[str, str]:
     signature = record.signature
     train = signature.splits.get("train")
     values = {name: getattr(signature, name, None) or "none" for name in CONDITIONS}
-    values["train"] = f"{train.text} {train.tags}" if train else "none"
+    values["train"] = f"{train.sentences} sentences {train.text}/{train.tags}" if train else "none"
     return values
 
 
-def _condition(record: RunRecord, name: str, among: Sequence[RunRecord]) -> str:
-    """A condition's value as shown; the training text by its size where that is distinct."""
-    value = _conditions(record)[name]
-    train = record.signature.splits.get("train")
-    if name != "train" or train is None:
-        return value
-    size = f"{train.sentences} sentences"
-    others = {_conditions(r)["train"] for r in among if _train_size(r) == train.sentences}
-    text, _, tags = value.partition(" ")
-    return size if len(others) == 1 else f"{size} {text[:8]}/{tags[:8]}"
-
-
-def _train_size(record: RunRecord) -> int | None:
-    train = record.signature.splits.get("train")
-    return train.sentences if train else None
+def _training_text(value: str, among: Iterable[str]) -> str:
+    """A training text by its size; with fingerprints where another one has the same size."""
+    size, _, fingerprints = value.rpartition(" ")
+    if sum(other.rpartition(" ")[0] == size for other in among) == 1:
+        return size or value
+    return f"{size} {'/'.join(one[:8] for one in fingerprints.split('/'))}"
 
 
 def _setting(settings: Mapping[str, Any], name: str) -> str:
@@ -425,17 +395,13 @@ def _setting(settings: Mapping[str, Any], name: str) -> str:
 
 def _canonical(value: Any) -> str:
     """JSON in which key order, and 1 against 1.0, make no difference."""
-    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False)
+    numbers = json.loads(json.dumps(value), parse_float=_number)
+    return json.dumps(numbers, sort_keys=True, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
@@ -460,7 +426,7 @@ def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
     return (math.inf if math.isnan(number) else number, natural(text))
 
 
-def _place(row: Row, by_layer: bool) -> tuple[object, ...]:
+def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
     """Sort key of a row; single layers come first where some are read by number."""
     way = way_order(row.tuning, row.layers, row.layer_indices if by_layer else None)
     varied = [natural(value) for value in row.varied.values()]
@@ -470,13 +436,9 @@ def _place(row: Row, by_layer: bool) -> tuple[object, ...]:
     return (*way, varied, some, row.train_share, settings, natural(row.label))
 
 
-def _age(run: Run) -> tuple[datetime, str]:
-    """Sort key by which the newest run is last; a start that is no time counts as oldest."""
-    try:
-        started = datetime.fromisoformat(run.record.started)
-    except ValueError:
-        started = datetime.min
-    return started if started.tzinfo else started.replace(tzinfo=UTC), run.name
+def _age(run: Run) -> tuple[str, str]:
+    """Sort key by which the newest run is last."""
+    return run.record.started, run.name
 
 
 def _newest_by_seed(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
@@ -498,18 +460,12 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
         for cost in costs
         if cost.extraction_seconds and cost.extraction_words
     )
-    return RowCost(
-        trained_parameters=newest.cost.trained_parameters,
-        total_parameters=newest.cost.total_parameters,
-        training_seconds=Statistic.of([cost.training_seconds for cost in costs]),
-        extraction_seconds=newest.cost.extraction_seconds,
-        extraction_words=newest.cost.extraction_words,
-        store_bytes=newest.cost.store_bytes,
-        prediction_words_per_second=words / seconds if seconds > 0 else None,
-        text_words_per_second=words / from_text if from_text > 0 else None,
-        peak_memory_bytes=max(cost.peak_memory_bytes for cost in costs),
-        run_bytes=newest.cost.run_bytes,
-        extraction_flops=newest.cost.extraction_flops,
-        training_flops=newest.cost.training_flops,
-        prediction_flops=newest.cost.prediction_flops,
-    )
+    of_newest = dataclasses.asdict(newest.cost)
+    shared: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
+    shared |= {
+        "training_seconds": Statistic.of([cost.training_seconds for cost in costs]),
+        "prediction_words_per_second": words / seconds if seconds > 0 else None,
+        "text_words_per_second": words / from_text if from_text > 0 else None,
+        "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
+    }
+    return RowCost(**shared)

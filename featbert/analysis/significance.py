@@ -44,7 +44,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     found: list[Difference] = []
     notes: list[str] = []
     for split in comparison.splits:
-        tested: list[Difference] = []
+        tested = []
         for row in track(comparison.rows, f"testing differences on {split}", "rows"):
             base = baseline_of(row, comparison.rows, split)
             if base is None:
@@ -53,7 +53,8 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
                 tested.append(_difference(row, base, split, resamples))
             except FeatbertError as error:
                 notes.append(f"{row.name} on {split} is not tested: {error}")
-        found += _adjusted(tested)
+        adjusted = holm([difference.pooled.p_value for difference in tested])
+        found += [dataclasses.replace(d, adjusted=p) for d, p in zip(tested, adjusted, strict=True)]
     return dataclasses.replace(
         comparison, differences=tuple(found), notes=(*comparison.notes, *notes)
     )
@@ -69,29 +70,19 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
     pairs = [(theirs[seed], ours[seed]) for seed in seeds]
-    base_scores, scores = (
-        [run.record.score(split) or 0.0 for run in side] for side in zip(*pairs, strict=True)
-    )
+    scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
     tests = _Tests(split, resamples)
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
         seeds=seeds,
-        over_seeds=paired_interval(base_scores, scores),
+        over_seeds=paired_interval(*zip(*scores, strict=True)),
         by_seed=tuple(tests.of([pair]) for pair in pairs),
         pooled=tests.of(pairs),
         units=tests.units(pairs[0][0]),
         adjusted=1.0,
     )
-
-
-def _adjusted(tested: Sequence[Difference]) -> list[Difference]:
-    adjusted = holm([difference.pooled.p_value for difference in tested])
-    return [
-        dataclasses.replace(difference, adjusted=p)
-        for difference, p in zip(tested, adjusted, strict=True)
-    ]
 
 
 class _Tests:
@@ -103,16 +94,23 @@ class _Tests:
 
     def of(self, pairs: Sequence[tuple[Run, Run]]) -> PairedTest:
         """The test of second against first, counts summed over the pairs."""
-        kept = pairs[0][0].folder.parent / FOLDER / f"{self._key(pairs)}.json"
+        one = pairs[0][0]
+        hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
+        key = json.dumps([VERSION, self.resamples, one.record.signature.scorer, hashes])
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        kept = one.folder.parent / FOLDER / f"{name}.json"
         if (found := _read_kept(kept)) is not None:
             return found
         first, second = (
             sum(counts[1:], counts[0])
             for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
         )
-        of = pairs[0][0].task.measure.of
-        found = paired_test(first, second, of, resamples=self.resamples)
-        _keep(kept, json.dumps(dataclasses.asdict(found)))
+        found = paired_test(first, second, one.task.measure.of, resamples=self.resamples)
+        # The runs directory may be read-only: then nothing is kept.
+        with contextlib.suppress(OSError):
+            kept.parent.mkdir(exist_ok=True)
+            with replacing(kept, durable=False) as temporary:
+                temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
         return found
 
     def units(self, run: Run) -> str:
@@ -123,11 +121,6 @@ class _Tests:
         if run.folder not in self.counted:
             self.counted[run.folder] = unit_counts(run, self.split)
         return self.counted[run.folder]
-
-    def _key(self, pairs: Sequence[tuple[Run, Run]]) -> str:
-        hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
-        key = json.dumps([VERSION, self.resamples, pairs[0][0].record.signature.scorer, hashes])
-        return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def unit_counts(run: Run, split: str) -> Counts:
@@ -149,18 +142,9 @@ def _hash(run: Run, split: str) -> str:
         raise
 
 
-def _keep(path: Path, text: str) -> None:
-    """Written whole, or not at all where the runs directory cannot be written to."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        with replacing(path, durable=False) as temporary:
-            temporary.write_text(text, "utf-8")
-
-
 def _read_kept(path: Path) -> PairedTest | None:
     """A test as it was kept, or None."""
     try:
-        data = json.loads(path.read_text("utf-8"))
-        return PairedTest(**data)
+        return PairedTest(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
         return None

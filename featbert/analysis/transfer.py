@@ -10,8 +10,8 @@ import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from featbert.analysis.rows import (
     Naming,
@@ -19,6 +19,7 @@ from featbert.analysis.rows import (
     Statistic,
     build_row,
     by_value,
+    grouped,
     name_rows,
     row_key,
     way_order,
@@ -26,13 +27,10 @@ from featbert.analysis.rows import (
 from featbert.errors import InputError
 from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.grouping import CONDITIONS, EVALUATED, comparable_key, freed_keys
-from featbert.runs.record import SplitIdentity
+from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Task
 from featbert.text import natural
-
-if TYPE_CHECKING:
-    import pandas
 
 # Fingerprints of a text and of its tags, before any mapping of types.
 DataKey = tuple[str, str]
@@ -75,9 +73,9 @@ class TransferCell:
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
     own: bool
-    mapping: Mapping[str, str]
-    unseen_types: tuple[str, ...]
-    absent_types: tuple[str, ...]
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    unseen_types: tuple[str, ...] = ()
+    absent_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,9 +102,7 @@ class TransferMatrix:
     """One way of training, on each language and scored on all.
 
     Attributes:
-        label: as in a comparison.
         settings: that all its runs share.
-        encoder_layers: transformer layers L of the encoder.
         split: which split of each corpus the columns are.
         key: the comparable key without the corpus: what all its runs share.
         columns: those with a row of their own first, in the order of the rows.
@@ -137,12 +133,10 @@ class TransferMatrix:
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """Labels of the rows."""
         return tuple(row.label for row in self.rows)
 
     @property
     def evaluated_on(self) -> tuple[str, ...]:
-        """Labels of the columns."""
         return tuple(column.label for column in self.columns)
 
     @property
@@ -154,27 +148,6 @@ class TransferMatrix:
     def own(self) -> tuple[tuple[bool, ...], ...]:
         """(rows, columns) whether a cell's data is of the corpus that its row was trained on."""
         return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
-
-    def frame(self) -> pandas.DataFrame:
-        """A line a cell and seed: `trained_on`, `evaluated_on`, `seed`, `run`, `own`, `value`."""
-        import pandas
-
-        return pandas.DataFrame(
-            {
-                "matrix": self.label,
-                "trained_on": row.label,
-                "evaluated_on": column.label,
-                "seed": seed,
-                "run": run,
-                "own": cell.own,
-                "mapping": named_mapping(cell.mapping),
-                "value": value,
-            }
-            for row in self.rows
-            for column, cell in zip(self.columns, row.cells, strict=True)
-            if cell is not None
-            for seed, run, value in zip(cell.seeds, cell.runs, cell.score.values, strict=True)
-        )
 
 
 def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
@@ -191,20 +164,10 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
         InputError: an evaluation is another run's.
     """
     by_folder = {run.folder.absolute(): run for run in runs}
-    tables: dict[tuple[object, ...], list[Run]] = {}
-    for run in sorted(by_folder.values(), key=lambda run: natural(run.name)):
-        tables.setdefault((run.record.task, *_shared_key(run).items()), []).append(run)
-    ordered = sorted(tables.values(), key=_place_of_table)
-    return [matrix for members in ordered for matrix in _matrices(members, split)]
-
-
-def named_mapping(mapping: Mapping[str, str]) -> str:
-    """`GPE as LOC, MISC taken out`, or "" where no type is mapped."""
-    return ", ".join(
-        f"{old} taken out" if new == "O" else f"{old} as {new}"
-        for old, new in mapping.items()
-        if old != new
-    )
+    ordered = sorted(by_folder.values(), key=lambda run: natural(run.name))
+    shared = [(run.record.task, *_shared_key(run).items()) for run in ordered]
+    tables = grouped(zip(shared, ordered, strict=True)).values()
+    return [m for members in sorted(tables, key=_place_of_table) for m in _matrices(members, split)]
 
 
 @dataclass(frozen=True)
@@ -219,11 +182,6 @@ class _Scored:
     @property
     def own_key(self) -> DataKey | None:
         return _key(self.own) if self.own else None
-
-    def on(self, key: DataKey) -> list[EvaluationRecord]:
-        """Evaluations on this data, the newest first."""
-        found = [e for e in self.evaluations if _key(e.identity) == key]
-        return sorted(found, key=lambda e: e.started, reverse=True)
 
 
 def _key(identity: SplitIdentity) -> DataKey:
@@ -274,9 +232,7 @@ def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
     """The matrices of runs that agree in encoder, context and scorer."""
     scored = [_read(run, split) for run in runs]
     data = _all_data(scored)
-    groups: dict[tuple[object, ...], list[_Scored]] = {}
-    for one in scored:
-        groups.setdefault(_way(one.run), []).append(one)
+    groups = grouped((_way(one.run), one) for one in scored)
     # Ways of training are named like the rows of one comparison; which corpus a run was trained
     # on is for the rows of its matrix to say.
     examples = [[_without_corpus(group[0].run)] for group in groups.values()]
@@ -308,10 +264,7 @@ def _place_of_way(group: Sequence[_Scored], naming: Naming) -> tuple[object, ...
 def _matrix(
     scored: Sequence[_Scored], naming: Naming, data: Mapping[DataKey, Data], split: str
 ) -> TransferMatrix:
-    by_row: dict[tuple[object, ...], list[_Scored]] = {}
-    for one in scored:
-        by_row.setdefault(row_key(one.run, _CORPUS), []).append(one)
-    members = list(by_row.values())
+    members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
     labels = _row_labels([group[0] for group in members], data)
     named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
     columns = _columns([group for _, group in named], data)
@@ -365,44 +318,31 @@ def _columns(
 
 
 def _row(label: str, group: Sequence[_Scored], columns: Sequence[Data], split: str) -> TransferRow:
-    trained = build_row([s.run for s in group], label)
+    trained = build_row([s.run for s in group], Naming(label, {}, {}), {})
     by_folder = {s.run.folder: s for s in group}
     kept = [by_folder[run.folder] for run in trained.runs]
-    own = kept[0].own_key
-    cells = tuple(
-        _own_cell(trained, split)
-        if own == (c.text, c.tags)
-        else _other_cell(kept, (c.text, c.tags))
-        for c in columns
-    )
+    cells = tuple(_cell(trained, kept, (data.text, data.tags), split) for data in columns)
     return TransferRow(label, trained, cells, *_average(cells))
 
 
-def _own_cell(trained: Row, split: str) -> TransferCell:
-    score = trained.score(split)
-    assert score is not None
-    runs = tuple(run.name for run in trained.runs)
-    return TransferCell(score, trained.seeds, runs, True, {}, (), ())
-
-
-def _other_cell(kept: Sequence[_Scored], key: DataKey) -> TransferCell | None:
-    """The cell of other data, None where no run was scored on it.
+def _cell(trained: Row, kept: Sequence[_Scored], key: DataKey, split: str) -> TransferCell | None:
+    """The cell of one column, None where no run was scored on its data.
 
     All its scores have one mapping of types, that of the newest evaluation: a mean over seeds
     that were scored differently would be a mean of nothing.
     """
-    found = [(one.run, evaluation) for one in kept for evaluation in one.on(key)]
+    if kept[0].own_key == key and (score := trained.score(split)) is not None:
+        return TransferCell(score, trained.seeds, tuple(run.name for run in trained.runs), own=True)
+    found = [(s.run, e) for s in kept for e in s.evaluations if _key(e.identity) == key]
     if not found:
         return None
-    mapping = max((evaluation for _, evaluation in found), key=lambda e: e.started).mapping
-    by_seed: dict[int, tuple[Run, EvaluationRecord]] = {}
-    for run, evaluation in found:
-        if evaluation.mapping == mapping:
-            by_seed.setdefault(run.record.seed, (run, evaluation))
-    pairs = [by_seed[seed] for seed in sorted(by_seed)]
+    found.sort(key=lambda pair: pair[1].started, reverse=True)
+    mapping = found[0][1].mapping
+    newest = grouped((run.record.seed, (run, e)) for run, e in found if e.mapping == mapping)
+    pairs = [newest[seed][0] for seed in sorted(newest)]
     return TransferCell(
         score=Statistic.of([e.scores.values[run.task.measure.key] for run, e in pairs]),
-        seeds=tuple(sorted(by_seed)),
+        seeds=tuple(run.record.seed for run, _ in pairs),
         runs=tuple(run.name for run, _ in pairs),
         own=False,
         mapping=mapping,
@@ -437,31 +377,34 @@ def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str
                 yield f"{where}: never taught {', '.join(cell.unseen_types)}"
             if cell.absent_types:
                 yield f"{where}: the data has no {', '.join(cell.absent_types)}"
-            if mapped := named_mapping(cell.mapping):
-                yield f"{where}: scored with {mapped}"
+            mapped = [
+                f"{old} taken out" if new == "O" else f"{old} as {new}"
+                for old, new in cell.mapping.items()
+                if old != new
+            ]
+            if mapped:
+                yield f"{where}: scored with {', '.join(mapped)}"
         if row.trained.left_out:
             names = ", ".join(run.name for run in row.trained.left_out)
             yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
 
 
-def _all_data(scored: Iterable[_Scored]) -> dict[DataKey, Data]:
+def _all_data(scored: Sequence[_Scored]) -> dict[DataKey, Data]:
     """All data that anything was scored on, by key, with distinct labels."""
-    scored = list(scored)
     # Those that were trained on it know best what a corpus is called.
-    found = [
-        (s.own, s.run.record.signature.language, s.run.record.signature.corpus)
-        for s in scored
-        if s.own is not None
+    found: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
+        (s.own, s.run.record.signature) for s in scored if s.own is not None
     ]
-    found += [(e.identity, e.language, e.corpus) for s in scored for e in s.evaluations]
+    found += [(e.identity, e) for s in scored for e in s.evaluations]
     data: dict[DataKey, Data] = {}
-    for identity, language, corpus in found:
+    for identity, about in found:
         key = _key(identity)
         known = data.get(key)
         if known is None:
-            data[key] = Data("", language, corpus, *key, identity.sentences, identity.words)
+            sizes = identity.sentences, identity.words
+            data[key] = Data("", about.language, about.corpus, *key, *sizes)
         elif known.language is None:
-            data[key] = dataclasses.replace(known, language=language)
+            data[key] = dataclasses.replace(known, language=about.language)
     labels = _distinct(
         list(data.values()),
         lambda d: d.language or d.corpus,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.curves import lead_line, leads, learning_points
+from featbert.analysis.curves import lead_lines
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import CostRow, Difference
 from featbert.analysis.rows import BASELINE, Row, best_by_dev
@@ -53,7 +53,7 @@ def findings(comparison: Comparison) -> list[Finding]:
 
 
 def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    data = [lead_line(lead) for lead in leads(learning_points(rows))]
+    data = lead_lines(rows)
     rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
     features = best_by_dev([row for row in rows if row.frozen])
     tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])

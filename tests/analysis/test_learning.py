@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
 
 import pytest
 
 from featbert.analysis.compare import Comparison, compare, compare_runs
-from featbert.analysis.curves import (
-    lead_line,
-    leads,
-    learning_curves,
-    learning_points,
-)
+from featbert.analysis.curves import lead_lines, leads, learning_points
 from tests.analysis.records import make_run, make_seeds
 
 SHARES = (0.1, 0.25, 1.0)
@@ -53,44 +47,26 @@ def one(runs) -> Comparison:
     return comparison
 
 
+def places(runs) -> list[tuple[str, float]]:
+    return [(p.series, p.row.train_share) for p in learning_points(one(runs).rows)]
+
+
 def test_a_line_has_a_point_for_each_share():
-    curve = learning_curves(one(crossing()))
-    assert curve is not None
-    assert curve.title == "wikigold · all-MiniLM-L6-v2 · context: sentence"
-    assert [(p.series, p.share) for p in curve.points] == [
+    assert places(crossing()) == [
         (series, share) for series in ("concat_last4", "fine-tuning") for share in SHARES
     ]
-    assert [p.tuning for p in curve.points[::3]] == ["none", "full"]
-    assert [p.sentences.values for p in curve.points[:3]] == [(61, 62), (151, 152), (601, 602)]
-    first = curve.points[0]
-    assert first.scores["dev"].mean == pytest.approx(0.41)
-    assert first.scores["dev"].sd == pytest.approx(statistics.stdev([0.40, 0.42]))
-    assert first.scores["test"].mean == pytest.approx(0.36)
-    assert (first.label, first.runs) == ("concat_last4 (train_share=0.1)", ("c0.1-1", "c0.1-2"))
-
-
-def test_rows_that_learned_from_as_much_make_no_curve():
-    assert learning_curves(one(make_seeds("a", [0.5, 0.6]))) is None
-    assert learning_curves(one(learned("a", [0.5], 0.25))) is None
+    points = learning_points(one(crossing()).rows)
+    assert [p.sentences.values for p in points[:3]] == [(61, 62), (151, 152), (601, 602)]
+    assert points[0].row.label == "concat_last4 (train_share=0.1)"
+    assert points[0].row.mean("dev") == pytest.approx(0.41)
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():
     """By hand, other epochs are another way; chosen on dev for each share, they are its best."""
     runs = [*learned("a", [0.4], 0.1), *learned("b", [0.6], 1.0, settings={"epochs": 9})]
-    curve = learning_curves(one(runs))
-    assert curve is not None
-    assert [(p.series, p.share) for p in curve.points] == [
-        ("concat_last4 (epochs=4)", 0.1),
-        ("concat_last4 (epochs=9)", 1.0),
-    ]
+    assert places(runs) == [("concat_last4 (epochs=4)", 0.1), ("concat_last4 (epochs=9)", 1.0)]
     searched = [*learned("a", [0.4], 0.1, configurations_tried=2), *runs[1:]]
-    curve = learning_curves(one(searched))
-    assert curve is not None
-    assert [(p.series, p.share) for p in curve.points] == [
-        ("concat_last4", 0.1),
-        ("concat_last4", 1.0),
-    ]
-    assert curve.points[0].label == "concat_last4 (epochs=4, train_share=0.1)"
+    assert places(searched) == [("concat_last4", 0.1), ("concat_last4", 1.0)]
 
 
 def test_as_many_steps_of_each_share_are_one_line():
@@ -100,10 +76,8 @@ def test_as_many_steps_of_each_share_are_one_line():
         for n in epochs:
             runs += learned(f"{share}-{n}", [share], share, settings={"epochs": n})
     one_way = [run for run in runs if run.record.settings["epochs"] in (40, 14, 4)]
-    points = learning_points(one(one_way).rows)
-    assert [(p.series, p.share) for p in points] == [("concat_last4", s) for s in (0.1, 0.3, 1.0)]
-    assert points[0].label == "concat_last4 (epochs=40, train_share=0.1)"
-    assert [(p.series, p.share) for p in learning_points(one(runs).rows)] == [
+    assert places(one_way) == [("concat_last4", share) for share in (0.1, 0.3, 1.0)]
+    assert places(runs) == [
         (f"concat_last4 (epochs={n})", share) for n in (4, 9) for share in (0.1, 0.3, 1.0)
     ]
 
@@ -116,9 +90,7 @@ def test_beside_a_grid_what_else_differs_parts_lines():
         settings = {"lstm_size": size, "epochs": epochs}
         name = f"{share}-{size}"
         runs += learned(name, [share], share, settings=settings, configurations_tried=3)
-    curve = learning_curves(one(runs))
-    assert curve is not None
-    assert [(p.series, p.share) for p in curve.points] == [
+    assert places(runs) == [
         (f"concat_last4 (lstm_size={size})", share) for size in (8, 16) for share in (0.1, 0.5, 1.0)
     ]
 
@@ -131,16 +103,14 @@ def test_what_varies_by_declaration_parts_lines():
     ]
     for number, run in enumerate(runs):
         runs[number] = dataclasses.replace(run, folder=run.folder.with_name(f"{number}"))
-    comparison = one(runs)
-    curve = learning_curves(comparison)
-    assert curve is not None
-    assert {p.series for p in curve.points} == {
+    points = learning_points(one(runs).rows)
+    assert {p.series for p in points} == {
         f"{way} · {context}"
         for way in ("concat_last4", "fine-tuning")
         for context in ("sentence", "document")
     }
     # Features are set against fine-tuning in the same context alone.
-    assert [(lead.features, lead.tuned) for lead in leads(curve.points)] == [
+    assert [(lead.features, lead.tuned) for lead in leads(points)] == [
         (f"concat_last4 · {context}", f"fine-tuning · {context}")
         for context in ("document", "sentence")
     ]
@@ -153,43 +123,35 @@ def test_linear_probes_are_called_so():
         for share in (0.1, 1.0)
         for run in learned(f"{body}-{share}", [f1], share, settings={"body": body})
     ]
-    series = {point.series for point in learning_points(one(runs).rows)}
-    assert series == {"concat_last4 (BiLSTM)", "concat_last4 (linear probe)"}
+    assert {name for name, _ in places(runs)} == {
+        "concat_last4 (BiLSTM)",
+        "concat_last4 (linear probe)",
+    }
 
 
 def test_runs_that_learned_from_dev_too_are_no_part_of_it():
     both = make_run("both", trained_on=["train", "dev"], settings={"train_on": "train+dev"})
     del both.record.scores["dev"]
     points = learning_points(compare_runs([*crossing(), both]).rows)
-    assert "both" not in {name for point in points for name in point.runs}
+    assert "both" not in {run.name for point in points for run in point.row.runs}
 
 
 def test_who_is_ahead_with_how_much():
-    curve = learning_curves(one(crossing()))
-    assert curve is not None
-    (lead,) = leads(curve.points)
-    assert (lead.features, lead.tuned, lead.split) == ("concat_last4", "fine-tuning", "dev")
+    comparison = one(crossing())
+    (lead,) = leads(learning_points(comparison.rows))
+    assert (lead.features, lead.tuned) == ("concat_last4", "fine-tuning")
     assert lead.differences == pytest.approx({0.1: 0.20, 0.25: 0.01, 1.0: -0.10})
-    assert (lead.ahead, lead.behind) == ((0.1, 0.25), (1.0,))
-    assert lead_line(lead) == (
-        "higher mean on dev by share of train: concat_last4 with 10% and 25%, fine-tuning with 100%"
-    )
-    always = dataclasses.replace(lead, differences={0.1: 0.1, 0.5: 0.2, 1.0: 0.1})
-    assert lead_line(always).endswith("by share of train: concat_last4 with 10%, 50% and 100%")
-    never = dataclasses.replace(lead, differences={0.1: 0.0, 1.0: 0.0})
-    assert lead_line(never).endswith("by share of train: neither")
+    told = "higher mean on dev by share of train: "
+    expected = (f"{told}concat_last4 with 10% and 25%, fine-tuning with 100%",)
+    assert comparison.notes == tuple(lead_lines(comparison.rows)) == expected
+    always = [run for run in crossing() if run.record.layers]
+    always += [r for share in SHARES for r in learned(f"t{share}", [0.1, 0.1], share, layers=None)]
+    assert lead_lines(one(always).rows) == [f"{told}concat_last4 with 10%, 25% and 100%"]
 
 
 def test_a_lead_needs_two_shares_that_both_have():
     runs = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
     assert leads(learning_points(one(runs).rows)) == []
-    assert [lead.split for lead in leads(learning_points(one(crossing()).rows), "test")] == ["test"]
-
-
-def test_the_comparison_tells_who_is_ahead():
-    comparison = one(crossing())
-    assert comparison.notes == tuple(map(lead_line, leads(learning_points(comparison.rows))))
-    assert len(comparison.notes) == 1
 
 
 def test_rows_stand_in_the_order_of_their_shares():

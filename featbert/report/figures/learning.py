@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from featbert.analysis.curves import LearningPoint, learning_curves
+from featbert.analysis.curves import LearningPoint, learning_points
 from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, between, header
@@ -31,15 +31,15 @@ _ROOM = 0.42  # inches that a tick's label takes
 )
 def learning(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line for each way of training, on a logarithmic axis of sentences over seeds."""
-    curve = learning_curves(comparison)
-    points = [point for point in curve.points if split in point.scores] if curve else []
-    if not points:
+    every = learning_points(comparison.rows)
+    points = [(p, score) for p in every if (score := p.row.score(split)) is not None]
+    if not points or len({p.row.train_share for p in every}) < 2:
         return None
-    lines = lines_of((p.series, p.tuning, p.sentences.mean, p.scores[split]) for p in points)
+    lines = lines_of((p.series, p.row.tuning, p.sentences.mean, score) for p, score in points)
     label = score_name(comparison, split)
     drawn, axes = line_figure(lines, label, width)
     axes.set_xscale("log")
-    ticks = _ticks(points, (width or COLUMN_WIDTH) - 0.7)
+    ticks = _ticks([p for p, _ in points], (width or COLUMN_WIDTH) - 0.7)
     axes.minorticks_off()
     axes.set_xticks([place for place, _ in ticks], [label for _, label in ticks])
     of_share = " (share of train)" if "\n" in ticks[0][1] else ""
@@ -52,7 +52,7 @@ def _ticks(points: Sequence[LearningPoint], inches: float) -> list[tuple[float, 
     """Places and labels of shares: the largest, the smallest, and what there is room for."""
     by_share: dict[float, list[float]] = {}
     for point in points:
-        by_share.setdefault(point.share, []).append(point.sentences.mean)
+        by_share.setdefault(point.row.train_share, []).append(point.sentences.mean)
     if any(max(own) > 1.1 * min(own) for own in by_share.values()):  # shares of several texts
         steps = [digit * 10.0**power for power in range(9) for digit in (1, 2, 5)]
         counts = [count for own in by_share.values() for count in own]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.transforms import Affine2D, Bbox
 
-from featbert.analysis.cost import ParetoFront, pareto_points
+from featbert.analysis.cost import ParetoFront, pareto_fronts
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
@@ -60,7 +60,7 @@ _AROUND = [
 )
 def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A panel for each text that rows were scored on; rows off its front are paler."""
-    fronts = [f for f in pareto_points(comparison, split=split) if len(f.points) > 1]
+    fronts = [f for f in pareto_fronts(comparison, split) if len(f.points) > 1]
     if not fronts:
         return None
     points = [point for front in fronts for point in front.points]
