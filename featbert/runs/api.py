@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,6 @@ def train(
     runs_dir: str | Path = RUNS_DIR,
     device: str = "auto",
     precision: str = "auto",
-    experiment: str | None = None,
-    vary: Sequence[str] = (),
     overwrite: bool = False,
     log_dir: Path | None = None,
 ) -> Run:
@@ -52,7 +50,6 @@ def train(
         settings: defaults to `defaults("none")`.
         tag_scheme: of the labels that are learned: "bio" or "iob1"; scores are of the same
             entities.
-        experiment, vary: what an experiment file declares; kept in the record.
         log_dir: folder that the epochs are logged to (`log_folder`).
 
     Raises:
@@ -68,11 +65,9 @@ def train(
         Path(runs_dir),
         find_device(device),
         precision,
-        experiment,
-        tuple(vary),
-        m.reading if reading is None else reading,
-        task,
-        tag_scheme,
+        reading=m.reading if reading is None else reading,
+        task=task,
+        tag_scheme=tag_scheme,
     )
     plan = plan_stored_run(m, store.path, corpus, layers, options)
     return _finished_or_trained(plan, store, corpus, overwrite, log_dir)
@@ -93,8 +88,6 @@ def finetune(
     runs_dir: str | Path = RUNS_DIR,
     device: str = "auto",
     precision: str = "auto",
-    experiment: str | None = None,
-    vary: Sequence[str] = (),
     overwrite: bool = False,
     log_dir: Path | None = None,
 ) -> Run:
@@ -112,11 +105,9 @@ def finetune(
         Path(runs_dir),
         find_device(device),
         precision,
-        experiment,
-        tuple(vary),
-        reading or {},
-        task,
-        tag_scheme,
+        reading=reading or {},
+        task=task,
+        tag_scheme=tag_scheme,
     )
     plan = plan_tuned_run(source, corpus, options, context=context, casing=casing, pooling=pooling)
     return _finished_or_trained(plan, source, corpus, overwrite, log_dir)

@@ -34,11 +34,10 @@ from featbert.runs.evaluations import (
     EvaluationRecord,
     evaluation_path,
     read_evaluation,
-    write_evaluation,
 )
 from featbert.runs.identity import split_identity
 from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
-from featbert.runs.record import SplitIdentity
+from featbert.runs.record import SplitIdentity, write_json
 from featbert.runs.run import Run
 from featbert.versions import library_versions
 
@@ -184,11 +183,6 @@ def check_mapping(mapping: Mapping[str, str], *, data: Iterable[str], run: Itera
                 )
 
 
-def renamed(classes: Iterable[str], mapping: Mapping[str, str]) -> list[str]:
-    """The classes under their new names, sorted, without those that are ignored."""
-    return sorted({mapping.get(name, name) for name in classes} - {"O"})
-
-
 def evaluate(
     run: Run | UsableRun,
     corpus: Corpus,
@@ -233,7 +227,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         gold = [task.rename(answer, plan.mapping) for answer in gold]
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
     classes = task.classes_in(gold)
-    taught = renamed(plan.usable.classes, plan.mapping)
+    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     record = EvaluationRecord(
         run=plan.usable.record.name,
         corpus=corpus.name,
@@ -262,7 +256,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         for s, tags in zip(split.sentences, gold, strict=True)
     ]
     task.write_predictions(plan.predictions, sentences, predicted)
-    write_evaluation(plan.path, record)
+    write_json(plan.path, record)
     return record
 
 

@@ -9,16 +9,14 @@ evaluation is found again and another one never takes its place.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pydantic.dataclasses
 
 from featbert.errors import MissingError
-from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
+from featbert.io import json_hash, slug
+from featbert.runs.record import PathText, SplitIdentity, read_json
 from featbert.runs.run import Run
 from featbert.tasks.base import KEPT, Scores
 
@@ -72,15 +70,8 @@ def evaluation_path(
     run_folder: Path, corpus: str, split: str, identity: SplitIdentity, mapping: Mapping[str, str]
 ) -> Path:
     """Where the record of this evaluation is, or will be."""
-    same = json.dumps([identity.text, identity.tags, dict(mapping)], sort_keys=True)
-    short = hashlib.sha256(same.encode()).hexdigest()[:8]
-    name = re.sub(r"[^\w.-]+", "_", corpus).strip("._-")[:60]
-    return run_folder / FOLDER / f"{name}--{split}--{short}.json"
-
-
-def write_evaluation(path: Path, record: EvaluationRecord) -> None:
-    """Writes the record; it appears whole or not at all."""
-    write_json(path, record)
+    short = json_hash([identity.text, identity.tags, dict(mapping)])[:8]
+    return run_folder / FOLDER / f"{slug(corpus)}--{split}--{short}.json"
 
 
 def read_evaluation(path: Path) -> EvaluationRecord:
@@ -99,12 +90,3 @@ def read_evaluation(path: Path) -> EvaluationRecord:
 def evaluation_files(run: Run) -> list[Path]:
     """Where a run's evaluations are, by file name."""
     return sorted((run.folder / FOLDER).glob("*.json"))
-
-
-def evaluations_of(run: Run) -> list[EvaluationRecord]:
-    """All evaluations of a run, by file name.
-
-    Raises:
-        InputError: one of them is damaged.
-    """
-    return [read_evaluation(path) for path in evaluation_files(run)]

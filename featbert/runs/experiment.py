@@ -11,10 +11,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
@@ -31,17 +30,6 @@ from featbert.tasks.base import get_task
 from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
 RUNS_DIR = Path("experiments/runs")
-# Signature fields that an experiment may vary, as its file calls them.
-_CONDITIONS = {
-    "corpus": "corpus",
-    "model": "model",
-    "context": "context",
-    "casing": "casing",
-    "pooling": "pooling",
-    "tag_scheme": "tag_scheme",
-    "training_precision": "precision",
-    "store_dtype": "store_dtype",
-}
 
 
 class Resources:
@@ -53,7 +41,6 @@ class Resources:
         self._stores: dict[Path, FeatureStore] = {}
 
     def corpus(self, configuration: Configuration) -> Corpus:
-        """The configuration's corpus; raises what `load_corpus` raises."""
         reading = configuration.reading
         targets = get_task(configuration.task).targets
         key = json.dumps([configuration.data, configuration.task, reading], sort_keys=True)
@@ -62,13 +49,11 @@ class Resources:
         return self._corpora[key]
 
     def encoder(self, model: str) -> EncoderSource:
-        """The encoder of that name; raises what `find_encoder` raises."""
         if model not in self._sources:
             self._sources[model] = find_encoder(model)
         return self._sources[model]
 
     def store(self, path: Path) -> FeatureStore:
-        """The finished store at a path."""
         if path not in self._stores:
             self._stores[path] = FeatureStore(path)
         return self._stores[path]
@@ -170,7 +155,6 @@ class ExperimentPlan:
         adapted: folders of the adapted encoders that exist.
         jobs: all runs known now, each once, in the order they will be trained.
         rows: those that the comparison shows.
-        searches: grid searches, finished or not.
     """
 
     experiment: Experiment
@@ -239,25 +223,18 @@ def plan_experiment(
     )
 
 
+@dataclass
 class _Planner:
-    def __init__(
-        self,
-        experiment: Experiment,
-        cache_dir: Path,
-        runs_dir: Path,
-        resources: Resources,
-        failed: Collection[str],
-    ) -> None:
-        self.failed = failed
-        self.experiment = experiment
-        self.cache_dir = cache_dir
-        self.runs_dir = runs_dir
-        self.resources = resources
-        self.adaptations: dict[Path, Adaptation] = {}
-        self.adapted: dict[Path, None] = {}  # as a set that keeps its order
-        self.jobs: dict[str, Job] = {}
-        self.rows: dict[str, Job] = {}
-        self.searches: list[Search] = []
+    experiment: Experiment
+    cache_dir: Path
+    runs_dir: Path
+    resources: Resources
+    failed: Collection[str]
+    adaptations: dict[Path, Adaptation] = field(default_factory=dict)
+    adapted: dict[Path, None] = field(default_factory=dict)  # as a set that keeps its order
+    jobs: dict[str, Job] = field(default_factory=dict)
+    rows: dict[str, Job] = field(default_factory=dict)
+    searches: list[Search] = field(default_factory=list)
 
     def add(self, number: int) -> None:
         """Adds the runs of a configuration."""
@@ -362,10 +339,12 @@ class _Planner:
         *,
         tried: int,
     ) -> Job:
+        """The job, and before it the run that it builds on."""
         job = self.job(configuration, table, layers, seed, tried)
-        for run in _bases_first(job.run):
-            self.jobs.setdefault(run.name, Job(configuration, run, job.extraction))
-        return self.jobs[job.name]
+        if job.run.base is not None:
+            base = dataclasses.replace(job, run=job.run.base)
+            self.jobs.setdefault(base.name, base)
+        return self.jobs.setdefault(job.name, job)
 
     def job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
@@ -418,34 +397,6 @@ class _Planner:
         )
 
 
-def distinctions(jobs: Sequence[Job]) -> dict[str, dict[str, str]]:
-    """By run name: the conditions and settings in which it differs from others of its row kind.
-
-    A run that differs from no other, but for the seed, has none.
-    """
-    facts = {job.name: _facts(job) for job in jobs}
-    alike: dict[tuple[str, str | None], list[str]] = {}
-    for job in jobs:
-        alike.setdefault((job.run.tuning, job.run.layers), []).append(job.name)
-    found: dict[str, dict[str, str]] = {}
-    for names in alike.values():
-        keys = dict.fromkeys(key for name in names for key in facts[name])
-        varied = [key for key in keys if len({facts[name].get(key) for name in names}) > 1]
-        for name in names:
-            found[name] = {key: facts[name][key] for key in varied if key in facts[name]}
-    return found
-
-
-def _facts(job: Job) -> dict[str, str]:
-    signature = job.run.signature
-    conditions = {shown: _text(getattr(signature, f)) for f, shown in _CONDITIONS.items()}
-    return conditions | {name: _text(value) for name, value in job.run.settings.items()}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _check_labels(experiment: Experiment, resources: Resources) -> None:
     """Raises InputError for a class in [labels] that no corpus has."""
     if not experiment.keys.labels:
@@ -461,12 +412,6 @@ def _check_labels(experiment: Experiment, resources: Resources) -> None:
                 f"labels: unknown class {name!r}{nearest(name, known)}; "
                 f"the corpora have {', '.join(sorted(known))}"
             )
-
-
-def _bases_first(run: PlannedRun) -> Iterator[PlannedRun]:
-    if run.base is not None:
-        yield from _bases_first(run.base)
-    yield run
 
 
 def _mean_dev(jobs: tuple[Job, ...]) -> float | None:

@@ -7,35 +7,18 @@
 
     [features]                         # rows on frozen features, one a layer combination
     layers = ["embeddings", "last", "concat_last4"]
-    epochs = 6
 
     [finetune]                         # a row with a tuned encoder
     epochs = 6
 
-A file may vary several things. Each combination of these is a configuration with its own rows:
-
-    [corpora]                          # several corpora, by language or name
-    en = "conll2003"                   # a folder, or keys of its own:
-    de = { data = "conll2003-de", encoding = "latin-1", grid.finetune.epochs = [3] }
-
     [variants]                         # every combination is compared
     context = ["sentence", "document"]
 
-    [[variant]]                        # single alternatives
-    finetune.discriminative = 2.6
-    [[variant]]
-    finetune.unfreeze = 3
-
-    [train_sizes]                      # learning curves: all rows on parts of train
-    shares = [0.1, 0.25, 0.5, 1.0]
-    equal = "steps"                    # epochs are divided by the share; or "epochs"
-
-    [grid]                             # the best on dev is trained with all seeds
-    seeds = [1]
-    [grid.finetune]
+    [grid.finetune]                    # the best on dev is trained with all seeds
     learning_rate = [2e-5, 3e-5, 5e-5]
 
-Paths are relative to the working directory, as on the command line.
+Each combination of what `[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary is a
+configuration with its own rows. `docs/reference/experiment-files.md` has all keys.
 """
 
 from __future__ import annotations
@@ -48,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from featbert.config import (
     LARGEST_SEED,
@@ -83,6 +66,15 @@ MOST_BITS = 128
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) != len(values):
+        raise ValueError(f"a value occurs twice in {', '.join(map(str, values))}")
+    return values
+
+
+Distinct = AfterValidator(_distinct)
+
+
 class FeaturesTable(RowsTable):
     """`[features]`: rows on stored states, one for each layer combination."""
 
@@ -93,10 +85,7 @@ class FeaturesTable(RowsTable):
     @field_validator("layers")
     @classmethod
     def _known(cls, layers: list[str]) -> list[str]:
-        names = [EACH if spec == EACH else parse_layers(spec).name for spec in layers]
-        if len(set(names)) != len(names):
-            raise ValueError(f"a layer combination occurs twice in {', '.join(names)}")
-        return names
+        return _distinct([EACH if spec == EACH else parse_layers(spec).name for spec in layers])
 
     def specs(self, num_layers: int) -> list[str]:
         """The combinations for an encoder with `num_layers` layers, each once."""
@@ -109,11 +98,7 @@ AdaptTable: Any = optional("AdaptTable", Adapt, seed=(Seed, Field(1, description
 
 
 class Configuration(Data, Encoding, Compute):
-    """A text, an encoder, and the rows to train on them.
-
-    Attributes:
-        features, finetune: rows on frozen states, and on an encoder that is tuned; at least one.
-    """
+    """A text, an encoder, and the rows to train on them: at least one of the two tables."""
 
     train_on: Literal["train", "train+dev"] = Field(
         "train", description=Training.model_fields["train_on"].description
@@ -122,28 +107,20 @@ class Configuration(Data, Encoding, Compute):
     equal_steps: bool = Field(
         False, description="Divide epochs by train_share, so that the steps are as many."
     )
-    seeds: list[Seed] = Field([1], min_length=1, description="Random seeds, a run each.")
+    seeds: Annotated[list[Seed], Distinct] = Field(
+        [1], min_length=1, description="Random seeds, a run each."
+    )
     adapt: AdaptTable | None = Field(
         None, description="Train the encoder as a language model on the task's text first."
     )
     features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
     finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
 
-    @field_validator("seeds")
-    @classmethod
-    def _once(cls, seeds: list[int]) -> list[int]:
-        if len(set(seeds)) != len(seeds):
-            raise ValueError(f"a seed occurs twice in {seeds}")
-        return seeds
-
     def settings(self, table: str, num_layers: int = 0) -> Settings:
         """Settings of the rows of a table.
 
         Args:
             num_layers: L of the encoder, for what is given as "all".
-
-        Raises:
-            InputError: settings that do not fit together, or have no effect.
         """
         rows: RowsTable = getattr(self, table) or RowsTable()
         common = {"train_on": self.train_on, "train_share": self.train_share}
@@ -173,19 +150,12 @@ class Configuration(Data, Encoding, Compute):
 class TrainSizes(Section):
     """`[train_sizes]`: parts of the training sentences that every row is trained on."""
 
-    shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Distinct] = Field(
         min_length=1, description="Parts of the training sentences, such as [0.1, 0.5, 1.0]."
     )
     equal: Literal["steps", "epochs"] = Field(
         "steps", description="What is the same for each: steps, or epochs."
     )
-
-    @field_validator("shares")
-    @classmethod
-    def _once(cls, shares: list[float]) -> list[float]:
-        if len(set(shares)) != len(shares):
-            raise ValueError(f"a share occurs twice in {shares}")
-        return shares
 
 
 class FileKeys(Section):
@@ -226,12 +196,10 @@ class Experiment:
     """A whole experiment file.
 
     Attributes:
-        keys: the file's own keys.
         configurations: every combination of what the file varies; one for a plain file.
         names: what distinguishes each configuration, "context=document"; "" for a plain file.
         grids: for a configuration's number and a table, the configurations to choose from on dev;
             absent where nothing is searched.
-        grid_seeds: seeds that each of them is tried with.
         vary: what its runs may differ in and still share a table.
     """
 
@@ -441,7 +409,9 @@ class _Reader:
         for values in itertools.product(*(values for _, values in ends)):
             overlay: dict[str, Any] = {}
             for (key, _), value in zip(ends, values, strict=True):
-                overlay = merged(overlay, _nested(key, value))
+                for part in reversed(key.split(".")):
+                    value = {part: value}
+                overlay = merged(overlay, value)
             overlays.append(overlay)
         return overlays
 
@@ -490,11 +460,3 @@ def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from flattened(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    """The table that a dotted key and its value stand for."""
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    result: dict[str, Any] = value
-    return result

@@ -8,14 +8,14 @@ it varies, what its searches tried) is kept here and not in the runs.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pydantic.dataclasses
 
 from featbert.errors import InputError, MissingError, nearest
-from featbert.runs.record import read_json, write_json
+from featbert.io import slug
+from featbert.runs.record import read_json
 from featbert.tasks.base import KEPT
 
 SUFFIX = ".experiment.json"
@@ -77,14 +77,7 @@ class ExperimentRecord:
 
 def experiment_path(runs_dir: Path, name: str) -> Path:
     """Where the record of the experiment called `name` is."""
-    return runs_dir / (re.sub(r"[^\w.-]+", "_", name).strip("._-")[:80] + SUFFIX)
-
-
-def write_experiment(runs_dir: Path, record: ExperimentRecord) -> Path:
-    """Writes the record; it appears whole or not at all."""
-    path = experiment_path(runs_dir, record.name)
-    write_json(path, record)
-    return path
+    return runs_dir / (slug(name, 80) + SUFFIX)
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:

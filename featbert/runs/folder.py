@@ -10,13 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError
-from featbert.io import cannot_write, lock_beside, owning, replacing
+from featbert.io import cannot_write, explaining, lock_beside, owning, replacing
 from featbert.runs.record import RECORD_NAME
 
 if TYPE_CHECKING:
@@ -27,21 +25,6 @@ if TYPE_CHECKING:
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
 _KEPT = (CHECKPOINT, "evaluations")
-
-
-def lock_path(folder: Path) -> Path:
-    """The lock of the run in a folder."""
-    return lock_beside(folder)
-
-
-def owned(folder: Path) -> AbstractContextManager[None]:
-    """Within the block no other process trains the run in `folder`.
-
-    Raises:
-        BusyError: another process trains it; names that process.
-        FeatbertError: the runs directory cannot be written to.
-    """
-    return owning(folder)
 
 
 def working_folder(folder: Path) -> Path:
@@ -70,7 +53,7 @@ def clean_run_folder(folder: Path) -> None:
     Raises:
         FeatbertError: the folder cannot be written to.
     """
-    with named_errors(folder):
+    with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
         for path in folder.iterdir():
@@ -86,16 +69,12 @@ def settle(folder: Path) -> None:
     the folder cannot be written to.
     """
     if _is_unsettled(folder):
-        with contextlib.suppress(OSError, FeatbertError), owned(folder):
+        with contextlib.suppress(OSError, FeatbertError), owning(folder):
             settle_owned(folder)
 
 
 def settle_owned(folder: Path) -> None:
-    """`settle` for the owner of the run's lock.
-
-    Raises:
-        OSError: the folder cannot be written to.
-    """
+    """`settle` for the owner of the run's lock; raises OSError where nothing can be written."""
     if (_aside(folder) / RECORD_NAME).is_file():
         move_into_place(_aside(folder), folder)
     if (folder / RECORD_NAME).is_file():
@@ -103,41 +82,6 @@ def settle_owned(folder: Path) -> None:
         (folder / CHECKPOINT).unlink(missing_ok=True)
         for name in filter(_is_temporary, _names(folder)):
             (folder / name).unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def named_errors(path: Path) -> Iterator[None]:
-    """Turns an OSError of the block, which writes `path`, into one line that names it.
-
-    Raises:
-        FeatbertError: in its place.
-    """
-    try:
-        yield
-    except FeatbertError:
-        raise
-    except OSError as error:
-        raise FeatbertError(cannot_write(path, error)) from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file that appears whole or not at all.
-
-    Raises:
-        FeatbertError: it cannot be written.
-    """
-    with named_errors(path), replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
-
-
-def append_line(path: Path, line: str) -> None:
-    """Adds a line to a file, which is created if needed.
-
-    Raises:
-        FeatbertError: it cannot be written.
-    """
-    with named_errors(path), path.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
 
 
 def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
@@ -152,7 +96,7 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
     state = model.state_dict()
     tensors = {name: state[name].detach().cpu().contiguous() for name in names}
     try:
-        with named_errors(path), replacing(path) as temporary:
+        with explaining(path), replacing(path) as temporary:
             save_file(tensors, temporary)
             # safetensors makes files for their owner alone
             shutil.copymode(path.with_name("config.json"), temporary)
@@ -174,7 +118,7 @@ def _is_unsettled(folder: Path) -> bool:
         (_aside(folder) / RECORD_NAME).is_file()
         or _before(folder).exists()
         or (folder / CHECKPOINT).exists()
-        or ((folder / RECORD_NAME).is_file() and lock_path(folder).exists())
+        or ((folder / RECORD_NAME).is_file() and lock_beside(folder).exists())
         or any(map(_is_temporary, _names(folder)))
     )
 

@@ -7,7 +7,7 @@ trained again unless that is asked for.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,74 +77,51 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
             )
 
 
-@dataclass(frozen=True)
-class EncodingIdentity:
-    """How words become vectors: what a signature takes from a store, or from a tuned encoder.
+def encoding_of_store(m: Manifest) -> dict[str, Any]:
+    """What a signature says of the encoding that a store with manifest `m` holds."""
+    return {
+        "model": m.model,
+        "encoder_weights": m.encoder_weights,
+        "encoder_layers": m.num_layers,
+        "encoder_hidden_size": m.hidden_size,
+        "context": m.context,
+        "pooling": m.pooling,
+        "encoder_precision": m.precision,
+        "store_dtype": m.dtype,
+        "encoder_files": m.encoder_files,
+        "extraction_device": m.device_name,
+        "casing": m.casing,
+        "adapted_epochs": m.adapted_epochs,
+    }
 
-    Attributes:
-        store_dtype, extraction_device: None without a store.
+
+def encoding_of_encoder(source: EncoderSource, precision: str, **reading: str) -> dict[str, Any]:
+    """What a signature says of the encoding that tuning begins with.
+
+    Args:
+        reading: context, casing and pooling.
     """
-
-    model: str
-    encoder_weights: str
-    encoder_layers: int
-    encoder_hidden_size: int
-    context: str
-    pooling: str
-    encoder_precision: str
-    store_dtype: str | None
-    encoder_files: str
-    extraction_device: str | None
-    casing: str
-    adapted_epochs: int
-
-    @classmethod
-    def of_store(cls, m: Manifest) -> EncodingIdentity:
-        """The encoding that a store with manifest `m` holds."""
-        return cls(
-            model=m.model,
-            encoder_weights=m.encoder_weights,
-            encoder_layers=m.num_layers,
-            encoder_hidden_size=m.hidden_size,
-            context=m.context,
-            pooling=m.pooling,
-            encoder_precision=m.precision,
-            store_dtype=m.dtype,
-            encoder_files=m.encoder_files,
-            extraction_device=m.device_name,
-            casing=m.casing,
-            adapted_epochs=m.adapted_epochs,
-        )
-
-    @classmethod
-    def of_encoder(
-        cls, source: EncoderSource, *, context: str, casing: str, pooling: str, precision: str
-    ) -> EncodingIdentity:
-        """The encoding that tuning begins with."""
-        if source.num_layers is None or source.hidden_size is None:
-            raise InputError(f"{source.folder}/config.json has no number of layers or hidden size")
-        return cls(
-            model=source.name,
-            encoder_weights=source.weights_hash,
-            encoder_layers=source.num_layers,
-            encoder_hidden_size=source.hidden_size,
-            context=context,
-            pooling=pooling,
-            # Tuning keeps fp32 weights and casts their products: not the same states as those of
-            # an encoder whose weights were cast once, for a store.
-            encoder_precision=precision if precision == "fp32" else f"{precision}-autocast",
-            store_dtype=None,
-            encoder_files=source.files_hash,
-            extraction_device=None,
-            casing=casing,
-            adapted_epochs=source.adapted_epochs,
-        )
+    if source.num_layers is None or source.hidden_size is None:
+        raise InputError(f"{source.folder}/config.json has no number of layers or hidden size")
+    return reading | {
+        "model": source.name,
+        "encoder_weights": source.weights_hash,
+        "encoder_layers": source.num_layers,
+        "encoder_hidden_size": source.hidden_size,
+        # Tuning keeps fp32 weights and casts their products: not the same states as those of
+        # an encoder whose weights were cast once, for a store.
+        "encoder_precision": precision if precision == "fp32" else f"{precision}-autocast",
+        "store_dtype": None,
+        "encoder_files": source.files_hash,
+        "extraction_device": None,
+        "adapted_epochs": source.adapted_epochs,
+    }
 
 
 def make_signature(
     corpus: Corpus,
     task: Task,
-    encoding: EncodingIdentity,
+    encoding: Mapping[str, Any],
     device: Device,
     *,
     training_precision: str,
@@ -164,7 +141,7 @@ def make_signature(
         device_name=device.name,
         threads=device.threads,
         versions=library_versions(),
-        **dataclasses.asdict(encoding),
+        **encoding,
     )
 
 
@@ -185,11 +162,5 @@ def run_name(
     """<corpus>--<encoder>--<layers or tuning>--seed<n>--<8 hex of all that identifies it>"""
     same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
     same |= {"task": task, "tuning": tuning, "layers": layers, "settings": settings, "seed": seed}
-    parts = (
-        signature.corpus,
-        signature.model,
-        layers or tuning,
-        f"seed{seed}",
-        json_hash(same)[:8],
-    )
-    return "--".join(map(slug, parts))
+    row = (signature.corpus, signature.model, layers or tuning, f"seed{seed}")
+    return "--".join(map(slug, (*row, json_hash(same)[:8])))

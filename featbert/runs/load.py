@@ -28,7 +28,6 @@ from featbert.runs.folder import WEIGHTS
 from featbert.runs.record import RECORD_NAME, RunRecord, read_record
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
-from featbert.text import counted
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +51,6 @@ class UsableRun:
     """A finished run with what is needed to use it, all of it checked.
 
     Attributes:
-        source: its encoder, the same as when it was trained.
         combination: layers it reads from a store; None where the encoder was tuned.
         counted: a corpus whose train split gives the casing of words, where the run truecases.
     """
@@ -72,10 +70,6 @@ class UsableRun:
         return get_task(self.record.task)
 
     @property
-    def weights(self) -> Path:
-        return self.run.folder / WEIGHTS
-
-    @property
     def classes(self) -> tuple[str, ...]:
         """Classes that the run knows, for people: entity types, labels."""
         return self.task.taught(tuple(self.record.labels))
@@ -92,23 +86,10 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
     for folder in (runs_dir / name, Path(name).expanduser()):
         if name and folder.is_dir():
             folder = folder if folder.name.strip(".") else folder.resolve()
-            _check_no_runs_directory(folder)
             return Run(folder, read_record(folder))
     known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
     where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
     raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
-
-
-def _check_no_runs_directory(folder: Path) -> None:
-    """Raises MissingError for a folder of runs."""
-    if (folder / RECORD_NAME).exists():
-        return
-    held = sorted(path.parent.name for path in folder.glob(f"*/{RECORD_NAME}"))
-    if held:
-        raise MissingError(
-            f"{folder} is a folder of {counted(len(held), 'run')}; name one of them, such as "
-            f"{folder / held[0]}"
-        )
 
 
 def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
@@ -138,7 +119,6 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
 
 
 def _encoder(run: Run, model: str | None) -> EncoderSource:
-    """The run's encoder, found again and compared."""
     record, signature = run.record, run.record.signature
     wanted = model or record.model_source or signature.model
     try:
@@ -181,12 +161,7 @@ def _counted_corpus(record: RunRecord) -> Corpus | None:
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run's model in eval mode, with all that turns words into its inputs.
-
-    Attributes:
-        usable: the run with what it was checked for.
-        model: with the run's weights, on the device.
-    """
+    """A run's model in eval mode, on the device, with all that turns words into its inputs."""
 
     usable: UsableRun
     model: Model
@@ -198,11 +173,7 @@ class LoadedRun:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The tuned encoder, or the frozen one, which is loaded when it is first needed.
-
-        Raises:
-            InputError: the frozen one cannot be loaded.
-        """
+        """The tuned encoder, or the frozen one, which is loaded when it is first needed."""
         from featbert.encoders.device import torch_dtype
         from featbert.encoders.encoder import load_encoder
 
@@ -379,12 +350,12 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
 
 
 def _load_weights(model: Model, usable: UsableRun) -> None:
-    """Puts the run's weights into its model: the trained parameters, in their shapes."""
+    """Puts the run's weights, those of the trained parameters, into its model."""
     from safetensors import SafetensorError, safe_open
 
-    path, state = usable.weights, model.state_dict()
+    path, state = usable.run.folder / WEIGHTS, model.state_dict()
     again = "train the run again"
-    base = {f"states.{name}" for name in _names(model.encoder)}
+    base = {f"states.{name}" for name in (model.encoder.state_dict() if model.encoder else ())}
     try:
         with safe_open(path, framework="pt") as file:
             names = file.keys()
@@ -406,7 +377,3 @@ def _load_weights(model: Model, usable: UsableRun) -> None:
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} is damaged: {error}; {again}") from None
     model.load_state_dict(tensors, strict=False)
-
-
-def _names(encoder: Encoder | None) -> list[str]:
-    return [] if encoder is None else list(encoder.state_dict())

@@ -17,9 +17,10 @@ from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.runs.identity import (
-    EncodingIdentity,
     check_same_text,
     check_trainable,
+    encoding_of_encoder,
+    encoding_of_store,
     make_signature,
     run_name,
 )
@@ -33,8 +34,6 @@ class RunOptions:
     """What a run is asked besides its corpus and encoder.
 
     Attributes:
-        settings: of head, tuning and training.
-        runs_dir: folder that its own folder is made in.
         precision: to compute in; "auto" asks the device.
         tag_scheme: of the labels that are learned: "bio" or "iob1".
         configurations_tried: how many settings a search on dev chooses these from.
@@ -94,7 +93,6 @@ class PlannedRun:
 
     @property
     def layers(self) -> str | None:
-        """Canonical name of the layer combination."""
         return None if self.combination is None else self.combination.name
 
     @property
@@ -132,7 +130,7 @@ def plan_stored_run(
     combination = parse_layers(layers, manifest.num_layers)
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
-    encoding = EncodingIdentity.of_store(manifest)
+    encoding = encoding_of_store(manifest)
     return _named(corpus, encoding, options, combination, manifest.model_source)
 
 
@@ -156,25 +154,20 @@ def plan_tuned_run(
         check_context(context, has_documents=split.has_documents)
     check_casing_of(source, casing, corpus)
     precision = find_precision(options.precision, options.device)
-    encoding = EncodingIdentity.of_encoder(
-        source, context=context, casing=casing, pooling=pooling, precision=precision
+    encoding = encoding_of_encoder(
+        source, precision, context=context, casing=casing, pooling=pooling
     )
-    check_layers(options.settings, encoding.encoder_layers)
+    check_layers(options.settings, encoding["encoder_layers"])
     return _named(corpus, encoding, options, None, source.reference)
 
 
 def check_layers(settings: Settings, num_layers: int) -> None:
     """Raises InputError for freezing or unfreezing that an encoder of L layers cannot do."""
-    if settings.freeze_to is not None and settings.freeze_to > num_layers:
-        raise InputError(
-            f"freeze_to is {settings.freeze_to}, but the encoder has {num_layers} layers"
-        )
+    for name in ("freeze_to", "unfreeze"):
+        if (given := getattr(settings, name) or 0) > num_layers:
+            raise InputError(f"{name} is {given}, but the encoder has {num_layers} layers")
     if settings.unfreeze is None:
         return
-    if settings.unfreeze > num_layers:
-        raise InputError(
-            f"unfreeze is {settings.unfreeze}, but the encoder has {num_layers} layers"
-        )
     free = num_layers - (settings.freeze_to or 0)
     needed = 1 + -(-free // settings.unfreeze)
     if settings.epochs < needed:
@@ -186,12 +179,11 @@ def check_layers(settings: Settings, num_layers: int) -> None:
 
 def _named(
     corpus: Corpus,
-    encoding: EncodingIdentity,
+    encoding: Mapping[str, Any],
     options: RunOptions,
     combination: LayerCombination | None,
     model_source: str,
 ) -> PlannedRun:
-    """The run with its signature, and the name that follows from it."""
     settings, task = options.settings, get_task(options.task)
     layers = None if combination is None else combination.name
     precision = find_precision(options.precision, options.device)

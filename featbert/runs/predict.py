@@ -42,11 +42,7 @@ Format = Literal["conll", "jsonl"]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity: words start <= i < end of one sentence.
-
-    Attributes:
-        probability: the product of its words' probabilities; it falls with their number.
-    """
+    """An entity: words start <= i < end of one sentence."""
 
     type: str
     start: int

@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeVar
 import pydantic.dataclasses
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from featbert.errors import FeatbertError, InputError, MissingError
-from featbert.io import cannot_write, replacing
+from featbert.errors import InputError, MissingError
+from featbert.io import explaining, write_text
 from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
 
@@ -34,7 +34,7 @@ PathText = Annotated[str, BeforeValidator(_encodable)]
 
 
 def to_json(record: Any) -> str:
-    """A record (a dataclass) with its checksum, as JSON text with a final newline."""
+    """A record (a dataclass) with its checksum, as JSON text."""
     data = dataclasses.asdict(record)
     text = json.dumps(data | {_CHECKSUM: checksum(data)}, indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace").decode()  # lone surrogates as JSON escapes
@@ -58,7 +58,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
         raise InputError(
-            f"{where} is no {_noun(kind)} of this version: {first['msg']} at {place}"
+            f"{where} is no record of this version: {first['msg']} at {place}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}") from None
@@ -71,18 +71,10 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
 
 
 def write_json(path: Path, record: Any) -> None:
-    """Writes a record; the file appears whole or not at all. Its folder is made.
-
-    Raises:
-        FeatbertError: it cannot be written; the file is as it was.
-    """
-    text = to_json(record)
-    try:
+    """Writes a record into a folder, which is made; the file appears whole or not at all."""
+    with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(text, "utf-8", newline="\n")
-    except OSError as error:
-        raise FeatbertError(cannot_write(path, error)) from error
+    write_text(path, to_json(record))
 
 
 def read_json(path: Path, kind: type[Kept]) -> Kept:
@@ -104,11 +96,6 @@ def read_json(path: Path, kind: type[Kept]) -> Kept:
 def checksum(data: Any) -> str:
     """SHA-256 in hex of plain data as JSON, the order of keys included."""
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()
-
-
-def _noun(kind: type) -> str:
-    """EvaluationRecord -> evaluation record"""
-    return f"{kind.__name__.removesuffix('Record').lower()} record"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -315,12 +302,5 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
-    """Finishes a run: its record appears in `folder`, whole or not at all.
-
-    Raises:
-        InputError: the record is another folder's.
-        FeatbertError: the record could not be written; nothing is left behind.
-    """
-    if record.name != folder.name.removeprefix("."):
-        raise InputError(f"record of run {record.name!r} given for the folder {folder.name!r}")
+    """Finishes a run: its record appears in `folder`, whole or not at all."""
     write_json(folder / RECORD_NAME, record)

@@ -17,6 +17,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -39,10 +40,11 @@ from featbert.runs.experiment import (
     plan_experiment,
 )
 from featbert.runs.experiment_file import Experiment
-from featbert.runs.experiment_record import write_experiment
-from featbert.runs.folder import lock_path, settle
+from featbert.runs.experiment_record import experiment_path
+from featbert.runs.folder import settle
 from featbert.runs.load import check_usable, load_run
 from featbert.runs.planned import PlannedRun
+from featbert.runs.record import write_json
 from featbert.runs.run import Run
 from featbert.runs.train import train_planned
 from featbert.training.adapt import run_adaptation, settle_adapted
@@ -54,13 +56,7 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an experiment.
-
-    Attributes:
-        plan: as it is at the end.
-        runs: finished runs of its rows.
-        failures: reasons by the name of the run that failed.
-    """
+    """The last plan of an experiment, the finished runs of its rows, and why others failed."""
 
     plan: ExperimentPlan
     runs: tuple[Run, ...]
@@ -96,6 +92,7 @@ def carry_out(
     resources = resources or Resources()
     failures: dict[str, str] = {}
     elsewhere = _Elsewhere()
+    kept = experiment_path(Path(runs_dir), experiment.name)
     while True:
         plan = plan_experiment(
             experiment,
@@ -104,7 +101,7 @@ def carry_out(
             resources=resources,
             failed=failures,
         )
-        write_experiment(Path(runs_dir), plan.record(failures))
+        write_json(kept, plan.record(failures))
         adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
         for adaptation in adapt:
             _adapt(adaptation, resources, failures, elsewhere)
@@ -121,7 +118,7 @@ def carry_out(
             for ended in run_jobs(ours, jobs, resources, log_dir):
                 advance(1)
                 if ended.busy:
-                    elsewhere.add(ended.job.name, lock_path(ended.job.run.folder))
+                    elsewhere.add(ended.job.name, lock_beside(ended.job.run.folder))
                 elif ended.reason is not None:
                     failures[ended.job.name] = ended.reason
                     report(f"failed: {ended.job.name}: {ended.reason}")
@@ -131,7 +128,7 @@ def carry_out(
         settle_adapted(folder)
     if experiment.keys.transfer:
         failures |= _evaluate_across(plan, resources, Path(cache_dir))
-    write_experiment(Path(runs_dir), plan.record(failures))
+    write_json(kept, plan.record(failures))
     rows = [job.run.finished for job in plan.rows]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 
@@ -303,14 +300,23 @@ def _adapt(
     configuration, plan = adaptation.configuration, adaptation.plan
     if plan.folder.name in elsewhere:
         return
+    with _attempting([plan.folder.name], plan.folder, failures, elsewhere):
+        corpus = resources.corpus(configuration)
+        run_adaptation(plan, corpus, resources.encoder(configuration.model))
+
+
+@contextmanager
+def _attempting(
+    names: Iterable[str], path: Path, failures: dict[str, str], elsewhere: _Elsewhere
+) -> Iterator[None]:
+    """The block makes `path` for what is called so, unless it fails or another process makes it."""
     try:
-        run_adaptation(
-            plan, resources.corpus(configuration), resources.encoder(configuration.model)
-        )
+        yield
     except BusyError:
-        elsewhere.add(plan.folder.name, lock_beside(plan.folder))
+        for name in names:
+            elsewhere.add(name, lock_beside(path))
     except Exception as error:
-        failures[plan.folder.name] = failure_of(error)
+        failures |= dict.fromkeys(names, failure_of(error))
 
 
 def _extract_missing(
@@ -326,14 +332,9 @@ def _extract_missing(
         if extraction is None or extraction.hit is not None:
             continue
         readers = [j.name for j in ready if j.extraction and j.extraction.path == path]
-        try:
+        with _attempting(readers, path, failures, elsewhere):
             corpus = resources.corpus(configuration)
             run_extraction(extraction, corpus, resources.encoder(configuration.model))
-        except BusyError:
-            for name in readers:
-                elsewhere.add(name, lock_beside(path))
-        except Exception as error:
-            failures |= dict.fromkeys(readers, failure_of(error))
 
 
 def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:

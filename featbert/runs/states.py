@@ -7,7 +7,7 @@ inputs of a text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 import torch
 
@@ -26,16 +26,20 @@ from featbert.runs.record import Signature
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
 
 
-class States(Protocol):
-    """The source of a run's states.
+class StoredStates:
+    """States of a store.
 
     Attributes:
         counts: what was unusual in the texts that were read, by name.
-        store: the store that is read, if there is one.
+
+    Raises:
+        InputError: the store lacks a layer of the combination.
     """
 
-    counts: dict[str, int]
-    store: FeatureStore | None
+    def __init__(self, store: FeatureStore, combination: LayerCombination, device: Device) -> None:
+        store.require(combination.indices)
+        self.store, self.combination, self.device = store, combination, device
+        self.counts = _summed(s.counts for s in store.manifest.splits.values())
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
         """A model with a new head, on the device; weights follow torch's random state.
@@ -43,32 +47,6 @@ class States(Protocol):
         Raises:
             FeatbertError: it does not fit in memory, or the encoder cannot be loaded.
         """
-
-    def inputs(
-        self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
-    ) -> Inputs:
-        """Inputs for sentences of the splits `names`, which follow one another.
-
-        Args:
-            numbers: of the sentences in these splits; None for all.
-        """
-
-
-class StoredStates:
-    """States of a store."""
-
-    def __init__(self, store: FeatureStore, combination: LayerCombination, device: Device) -> None:
-        """
-        Raises:
-            InputError: the store lacks a layer of the combination.
-        """
-        store.require(combination.indices)
-        self.store = store
-        self.combination = combination
-        self.device = device
-        self.counts = summed(s.counts for s in store.manifest.splits.values())
-
-    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
         hidden_size = self.store.manifest.hidden_size
         try:
             with torch.device("meta"):  # shapes alone
@@ -87,23 +65,26 @@ class StoredStates:
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
     ) -> Inputs:
+        """Inputs for sentences of the splits `names`, which follow one another.
+
+        Args:
+            numbers: of the sentences in these splits; None for all.
+        """
         return FeatureInputs.of_store(
             self.store, names, self.combination, self.device.torch, sentences=numbers
         )
 
 
 class TunedStates:
-    """States of an encoder that is tuned."""
+    """States of an encoder that is tuned; see `StoredStates`."""
 
     store = None
 
     def __init__(
         self, source: EncoderSource, signature: Signature, reading: Reading, device: Device
     ) -> None:
-        self.source = source
-        self.signature = signature
-        self.reading = reading
-        self.device = device
+        self.source, self.signature = source, signature
+        self.reading, self.device = reading, device
         self.counts: dict[str, int] = {}
         self.encoder: Encoder | None = None
 
@@ -129,31 +110,26 @@ class TunedStates:
             positions=self.encoder.positions,
             context=cast(Context, self.signature.context),
         )
-        self.counts = summed([self.counts, alignment.counts])
+        self.counts = _summed([self.counts, alignment.counts])
         return PieceInputs(alignment, self.encoder, self.device.torch)
 
 
 def training_states(
-    signature: Signature,
-    combination: LayerCombination | None,
     material: FeatureStore | EncoderSource,
+    combination: LayerCombination | None,
+    signature: Signature,
     corpus: Corpus,
     device: Device,
 ) -> StoredStates | TunedStates:
-    """The states of a run.
-
-    Args:
-        material: the store, for a run with a layer combination; else the encoder.
-        corpus: its train split says the casing of words, where the run truecases.
-    """
+    """The states of a run on a store, or on an encoder; `corpus` says the casing of words."""
     if isinstance(material, FeatureStore):
         assert combination is not None
         return StoredStates(material, combination, device)
     return TunedStates(material, signature, Reading(corpus, signature.casing), device)
 
 
-def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts of several texts together, by name."""
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts of several texts together, by name; those that are 0 too."""
     total: dict[str, int] = {}
     for row in counts:
         for name, n in row.items():

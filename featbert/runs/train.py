@@ -25,29 +25,25 @@ from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.errors import MissingError
 from featbert.features.store import FeatureStore
-from featbert.io import file_hash, json_hash
+from featbert.io import explaining, file_hash, json_hash, owning, write_json
 from featbert.models.combination import ScalarMix
 from featbert.models.model import Model
 from featbert.progress import notice, report, stage
 from featbert.runs.evaluations import evaluation_files
 from featbert.runs.folder import (
+    CHECKPOINT,
     WEIGHTS,
-    append_line,
     clean_run_folder,
     move_into_place,
-    named_errors,
-    owned,
     save_weights,
     settle_owned,
     working_folder,
-    write_text,
 )
 from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Cost, Mix, RunRecord, write_record
 from featbert.runs.run import Run
-from featbert.runs.states import StoredStates, TunedStates, training_states
+from featbert.runs.states import training_states
 from featbert.text import counted, named_sentence
-from featbert.training.checkpoint import NAME as CHECKPOINT
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch
 from featbert.training.inputs import Inputs
@@ -75,8 +71,8 @@ def train_planned(
     Raises:
         BusyError: another process trains it.
     """
-    with owned(plan.folder):
-        with named_errors(plan.folder):
+    with owning(plan.folder):
+        with explaining(plan.folder):
             settle_owned(plan.folder)
         done = None if overwrite else plan.finished
         if done is not None:
@@ -85,21 +81,13 @@ def train_planned(
             return _Training(plan, material, corpus, log_dir).run()
 
 
-def learned_text(plan: PlannedRun, corpus: Corpus) -> Split:
-    """The sentences that a run learns from, the same for every row with its seed."""
-    settings = plan.options.settings
-    whole = joined([corpus[name] for name in settings.trained_splits])
-    return drawn_part(whole, settings.train_share, seed=plan.seed)
-
-
-def scored_splits(plan: PlannedRun, corpus: Corpus) -> list[Split]:
-    """Dev and test, as far as they exist and are not learned from."""
-    learned = plan.options.settings.trained_splits
-    return [split for name, split in corpus.splits.items() if name not in ("train", *learned)]
-
-
 class _Training:
-    """A run that is being trained."""
+    """A run that is being trained.
+
+    Attributes:
+        train: the sentences that it learns from, the same for every row with its seed.
+        scored: dev and test, as far as they exist and are not learned from.
+    """
 
     def __init__(
         self,
@@ -115,11 +103,13 @@ class _Training:
         precision = cast(Precision, plan.signature.training_precision)
         self.compute = Compute(self.device, precision)
         reset_peak_memory(self.device)  # what is prepared counts
-        self.train = learned_text(plan, corpus)
-        self.scored = scored_splits(plan, corpus)
+        learned = self.settings.trained_splits
+        whole = joined([corpus[name] for name in learned])
+        self.train = drawn_part(whole, self.settings.train_share, seed=plan.seed)
+        self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
-        self.states: StoredStates | TunedStates = training_states(
-            plan.signature, plan.combination, material, corpus, self.device
+        self.states = training_states(
+            material, plan.combination, plan.signature, corpus, self.device
         )
 
     def run(self) -> Run:
@@ -132,7 +122,7 @@ class _Training:
         clean_run_folder(folder)
         asked = _configuration(plan, self.classes)
         declared = {"experiment": plan.options.experiment, "vary": plan.options.vary}
-        write_text(folder / "config.json", json.dumps(asked | declared, indent=1) + "\n")
+        write_json(folder / "config.json", asked | declared)
         identity = json_hash(asked | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(model, inputs, folder, checkpoint)
@@ -159,7 +149,7 @@ class _Training:
             },
             history=fitted.history,
             best_epoch=fitted.best_epoch,
-            mix=learned_mix(model, plan.layer_indices),
+            mix=_learned_mix(model, plan.layer_indices),
             cost=self._cost(model, inputs, fitted, folder, prediction_seconds),
             counts={
                 **self.states.counts,
@@ -200,6 +190,8 @@ class _Training:
     def _fit(
         self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
     ) -> Fitted:
+        encoded = self.task.encode(self.train, self.classes, self.scheme)
+        targets = Targets.of(encoded, self.task.items(self.train))
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
 
@@ -210,14 +202,16 @@ class _Training:
         with epoch_log(self.log_dir, self.plan.name) as log:
 
             def on_epoch(row: Epoch) -> None:
-                append_line(folder / "history.jsonl", json.dumps(dataclasses.asdict(row)))
+                path = folder / "history.jsonl"
+                with explaining(path), path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(dataclasses.asdict(row)) + "\n")
                 log(row)
-                report(epoch_line(row, self.settings.epochs, self.task.measure.name))
+                report(_epoch_line(row, self.settings.epochs, self.task.measure.name))
 
             return fit(
                 model,
                 inputs["train"],
-                self.targets(),
+                targets,
                 self.settings,
                 self.compute,
                 seed=self.plan.seed,
@@ -227,13 +221,6 @@ class _Training:
                 checkpoint=checkpoint,
                 name_of=lambda n: named_sentence(n, "train", self.train.sentences[n].words),
             )
-
-    def targets(self) -> Targets:
-        """What the training text's items should be answered."""
-        return Targets.of(
-            self.task.encode(self.train, self.classes, self.scheme),
-            self.task.items(self.train),
-        )
 
     def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
         """The task's answers for a split."""
@@ -275,14 +262,13 @@ class _Training:
         )
 
 
-def epoch_line(row: Epoch, epochs: int, measure: str) -> str:
+def _epoch_line(row: Epoch, epochs: int, measure: str) -> str:
     """epoch 3/12  loss 0.0481  dev accuracy 63.12  4.1 s"""
     dev = "" if row.dev_score is None else f"  dev {measure} {100 * row.dev_score:.2f}"
     return f"epoch {row.epoch}/{epochs}  loss {row.train_loss:.4f}{dev}  {row.seconds:.1f} s"
 
 
-def learned_mix(model: Model, indices: list[int] | None) -> Mix | None:
-    """Weights and scale of the model's scalar mix, where it has one."""
+def _learned_mix(model: Model, indices: list[int] | None) -> Mix | None:
     for module in model.modules():
         if isinstance(module, ScalarMix):
             weights = module.weights.detach().float().cpu().tolist()

@@ -13,8 +13,6 @@ class UnfinishedRun:
     """What its folder says; None where it does not.
 
     Attributes:
-        tuning: name of the tuning.
-        layers: layer combination, None where the encoder is tuned.
         epochs_done, epochs: trained so far, and in all.
         dev_score: of the best epoch so far, in [0, 1].
         seconds: of the epochs so far.
@@ -34,9 +32,9 @@ class UnfinishedRun:
 
 def unfinished_run(folder: Path) -> UnfinishedRun:
     """Reads `config.json` and `history.jsonl`; what is missing or damaged is left out."""
-    config = _object(folder / "config.json")
+    (config,) = _objects(folder / "config.json") or ({},)
     signature, settings = _table(config, "signature"), _table(config, "settings")
-    history = _lines(folder / "history.jsonl")
+    history = _objects(folder / "history.jsonl")
     scores = [next(iter(dev.values())) for row in history if (dev := _table(row, "dev"))]
     return UnfinishedRun(
         folder,
@@ -52,19 +50,12 @@ def unfinished_run(folder: Path) -> UnfinishedRun:
     )
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """Objects of a JSON file, or of the whole lines of a JSONL file."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """Whole lines; the last one may be cut off."""
-    try:
-        lines = path.read_text("utf-8").split("\n")[:-1]
-        found = [json.loads(line) for line in lines]
+        text = path.read_text("utf-8")
+        parts = text.split("\n")[:-1] if path.suffix == ".jsonl" else [text]
+        found = [json.loads(part) for part in parts]
     except (OSError, ValueError, RecursionError):
         return []
     return [row for row in found if isinstance(row, dict)]

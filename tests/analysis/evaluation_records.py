@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from featbert.runs.evaluations import EvaluationRecord, evaluation_path, write_evaluation
-from featbert.runs.record import SplitIdentity
+from featbert.runs.evaluations import EvaluationRecord, evaluation_path
+from featbert.runs.record import SplitIdentity, write_json
 from featbert.runs.run import Run
 from tests.analysis.records import make_record, make_scores
 
@@ -58,7 +58,7 @@ def evaluate(run: Run, language: str, f1: float = 0.5, /, **changes) -> Path:
     """Write an evaluation of the run into its folder."""
     record = make_evaluation(run.name, language, f1, **changes)
     path = evaluation_path(run.folder, record.corpus, record.split, record.identity, record.mapping)
-    write_evaluation(path, record)
+    write_json(path, record)
     return path
 
 

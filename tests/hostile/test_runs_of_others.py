@@ -12,8 +12,8 @@ from hypothesis import given
 
 from featbert import FeatbertError, Run, find_runs
 from featbert.runs.evaluations import evaluation_path
-from featbert.runs.experiment_record import ExperimentRecord, experiment_path, write_experiment
-from featbert.runs.record import RECORD_NAME, SplitIdentity
+from featbert.runs.experiment_record import ExperimentRecord, experiment_path
+from featbert.runs.record import RECORD_NAME, SplitIdentity, write_json
 from tests.hostile.strange import texts
 from tests.kept_records import rewrite
 from tests.workspace import Workspace, error_of
@@ -84,7 +84,8 @@ def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs: Workspace, 
         "rows": [row],
         "transfer": False,
     }
-    write_experiment(runs.runs, ExperimentRecord(**record))
+    kept = ExperimentRecord(**record)
+    write_json(experiment_path(runs.runs, kept.name), kept)
     assert repr(row) in error_of(runs.compare("--experiment", "trial"))
 
 

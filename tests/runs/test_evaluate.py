@@ -20,9 +20,8 @@ from featbert.runs.evaluate import (
     evaluate,
     parse_mapping,
     plan_evaluation,
-    renamed,
 )
-from featbert.runs.evaluations import evaluations_of, read_evaluation
+from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.load import check_usable, load_run
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
@@ -32,6 +31,10 @@ from tests.runs.finished_runs import learned_run, write_corpus
 
 def own_corpus(run: Run) -> Corpus:
     return load_corpus(run.record.signature.source, **run.record.reading)
+
+
+def evaluations(run: Run) -> list[EvaluationRecord]:
+    return [read_evaluation(path) for path in evaluation_files(run)]
 
 
 @pytest.fixture
@@ -107,7 +110,7 @@ def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: P
     assert (record.mapping, record.scorer) == ({}, run.record.signature.scorer)
     assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
     assert record.scores.words == elsewhere["test"].n_words
-    assert evaluations_of(run) == [record]
+    assert evaluations(run) == [record]
 
 
 def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: P
     assert record.scores == TASK.score(gold, predicted)
     assert "LOC" in plain.scores.by_class
     assert "LOC" not in record.scores.by_class
-    assert len(evaluations_of(run)) == 2
+    assert len(evaluations(run)) == 2
 
 
 def test_the_same_again_is_found(
@@ -150,7 +153,7 @@ def test_the_same_again_is_found(
     assert loads
     assert again.scores == first.scores
     assert again.extraction_seconds is None  # the store is there
-    assert len(evaluations_of(run)) == 1
+    assert len(evaluations(run)) == 1
     (path,) = (run.folder / "evaluations").glob("*.json")
     path.with_suffix(".conll").unlink()
     assert plan_evaluation(check_usable(run), elsewhere, "dev", mapping).finished is None
@@ -224,7 +227,6 @@ def test_mappings_are_parsed() -> None:
     assert parse_mapping(["MISC=O", " person = PER", "MISC=O"]) == {"MISC": "O", "person": "PER"}
     assert parse_mapping(["a=b=c"]) == {"a": "b=c"}
     assert parse_mapping([]) == {}
-    assert renamed(["PER", "MISC", "person"], {"person": "PER", "MISC": "O"}) == ["PER"]
     for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
         with pytest.raises(InputError):
             parse_mapping(texts)

@@ -13,8 +13,7 @@ from featbert.analysis.outcome import comparison_of
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
-from featbert.runs.evaluations import evaluations_of
-from featbert.runs.experiment import distinctions
+from featbert.runs.evaluations import evaluation_files, read_evaluation
 from featbert.runs.experiment_record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
@@ -35,40 +34,6 @@ def extracted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(schedule, "run_extraction", run_extraction)
     return numbers
-
-
-def labels(lab: Lab, **keys: Any) -> dict[tuple[str, int], list[dict[str, str]]]:
-    """By (layers or tuning, seed): what distinguishes the runs of an experiment."""
-    plan = lab.plan(**keys)
-    made = distinctions(plan.jobs)
-    found: dict[tuple[str, int], list[dict[str, str]]] = {}
-    for job in plan.jobs:
-        run = job.run
-        found.setdefault((run.layers or run.tuning, run.seed), []).append(made[job.name])
-    return found
-
-
-def test_what_distinguishes_runs(lab: Lab) -> None:
-    plain = labels(lab, seeds=[1, 2], features={"layers": ["last", "concat_last4"]})
-    assert plain == {(name, n): [{}] for name in ("last", "concat_last4") for n in (1, 2)}
-    found = labels(
-        lab,
-        seeds=[1, 2],
-        variants={"context": ["sentence", "document"]},
-        features={"layers": ["last"]},
-        finetune={},
-        grid={"seeds": [1], "finetune": {"learning_rate": [1e-4, 3e-4]}},
-    )
-    contexts = [{"context": "sentence"}, {"context": "document"}]
-    assert found["last", 1] == found["last", 2] == contexts
-    assert found["full", 1] == [
-        {"context": context, "learning_rate": rate}
-        for context in ("sentence", "document")
-        for rate in ("0.0001", "0.0003")
-    ]
-    assert ("full", 2) not in found  # known when the search has ended
-    both = labels(lab, train_on="train+dev", finetune={"epochs": 2})
-    assert both == {("full", 1): [{"train_on": "train"}, {"train_on": "train+dev"}]}
 
 
 def test_conditions_next_to_each_other(lab: Lab, extracted: list[int]) -> None:
@@ -303,7 +268,7 @@ def test_every_run_is_scored_on_every_language(
         e
         for r in runs
         if r.record.tuning == "full" and r.record.seed == 1
-        for e in evaluations_of(r)
+        for e in map(read_evaluation, evaluation_files(r))
         if e.language == "nl"
     ]
     assert record.mapping == {"PLACE": "LOC"}

@@ -109,7 +109,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("[features]\n[grid.features]\nlayers = [['last']]\n", "grid.features.layers"),
         ("[finetune]\n[adapt]\nmask_share = 0.95\n", "mask_share + random_share is 1.05"),
         ("[finetune]\n[train_sizes]\n", "train_sizes.shares"),
-        ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "[0.5, 0.5]"),
+        ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "0.5, 0.5"),
         ("[finetune]\n[train_sizes]\nshares = [0.0, 1.0]\n", "train_sizes.shares.0 is 0.0"),
         ("[finetune]\n[train_sizes]\nshares = [1]\nequal = 'words'\n", "train_sizes.equal"),
         ("train_share = 1.5\n[finetune]\n", "train_share is 1.5"),

@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,33 +18,22 @@ import psutil
 import pytest
 
 from featbert.analysis.outcome import run_experiment
-from featbert.errors import BusyError, FeatbertError
-from featbert.io import is_locked
+from featbert.errors import FeatbertError
+from featbert.io import is_locked, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
-from featbert.runs.folder import lock_path, owned
 from featbert.runs.run import find_runs
 from tests.processes import ROOT
 from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of
 
-OWNER = """
-import sys, time
-from pathlib import Path
-from featbert.runs.folder import owned
-with owned(Path(sys.argv[1])):
-    print("owned", flush=True)
-    while not (len(sys.argv) > 2 and Path(sys.argv[2]).exists()):
-        time.sleep(0.02)
-    time.sleep(0.3)
-"""
 WRITER = """
 import sys, time
 from pathlib import Path
 from featbert.io import owning
 with owning(Path(sys.argv[1])):
     print("owned", flush=True)
-    while not Path(sys.argv[2]).exists():
+    while not (len(sys.argv) > 2 and Path(sys.argv[2]).exists()):
         time.sleep(0.02)
     time.sleep(0.3)
 """
@@ -127,7 +115,7 @@ def test_the_processes_of_runs_end_with_the_command(
     workspace: Workspace, file: Path, by: signal.Signals
 ) -> None:
     """However it ends; no run is finished by then."""
-    words = [*run_words(workspace, file), "--jobs", 2, "--set", "finetune.epochs=100000"]
+    words = [*run_words(workspace, file), "--jobs", 2, "--set", "features.epochs=100000"]
     command = started(words)
     try:
         runs, children = workspace.runs, []
@@ -223,25 +211,6 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    folder = tmp_path / "runs" / "one"
-    with second_process(OWNER, folder) as other:
-        assert is_locked(lock_path(folder))
-        named = rf"{other.pid}.*{re.escape(socket.gethostname())}"
-        with pytest.raises(BusyError, match=named), owned(folder):
-            pass
-        other.send_signal(signal.SIGKILL)
-        other.wait()
-        assert lock_path(folder).exists()
-        assert not is_locked(lock_path(folder))
-        with owned(folder):
-            assert str(os.getpid()) in lock_path(folder).read_text()
-    assert not lock_path(folder).exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(FeatbertError, match="file"), owned(tmp_path / "file" / "one"):
-        pass
-
-
 def test_a_lock_that_was_removed_meanwhile_is_taken_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,12 +219,12 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(
 
     def flock(file: Any, how: int) -> None:
         if not removed:
-            removed.append(lock_path(tmp_path / "one"))
+            removed.append(lock_beside(tmp_path / "one"))
             removed[0].unlink()
         real(file, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with owned(tmp_path / "one"):
+    with owning(tmp_path / "one"):
         assert removed[0].exists()
         assert is_locked(removed[0])
 
@@ -266,7 +235,7 @@ def test_a_single_run_names_the_process_that_trains_it(
     other = Workspace(workspace.folder / "other", workspace.corpus, workspace.model)
     assert other.finetune("--quiet").exit_code == 0
     (run,) = find_runs(other.runs)
-    with second_process(OWNER, workspace.runs / run.name) as owner:
+    with second_process(WRITER, workspace.runs / run.name) as owner:
         message = error_of(workspace.finetune("--quiet"))
         assert run.name in message
         assert str(owner.pid) in message
@@ -278,7 +247,7 @@ def test_a_single_run_names_the_process_that_trains_it(
     again = next(r for r in find_runs(workspace.runs) if r.name == run.name)
     assert again.record.scores == run.record.scores
     # A lock that a kill left next to a finished run is removed.
-    lock_path(again.folder).write_text("process 1 on elsewhere\n")
+    lock_beside(again.folder).write_text("process 1 on elsewhere\n")
     assert workspace.finetune("--quiet").exit_code == 0
     assert hidden(workspace.runs) == []
     assert len(trained) == 3
@@ -289,7 +258,7 @@ def test_a_run_of_another_process_is_awaited_at_the_end(
 ) -> None:
     names, _ = planned(workspace, file)
     last = workspace.runs / names[-1] / "record.json"
-    with second_process(OWNER, workspace.runs / names[0], last):
+    with second_process(WRITER, workspace.runs / names[0], last):
         done = workspace.call(*run_words(workspace, file))
     assert done.exit_code == 0, done.output
     # It ended without finishing the run, so the run was trained here in the end.
@@ -322,7 +291,7 @@ def test_an_encoder_that_another_process_adapts_is_awaited(
     text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
     (folder,) = re.findall(r"adapt +to train +(\S+)", text)
     (plain,) = re.findall(r"run +to train +(\S+)", text)
-    with second_process(OWNER, folder, workspace.runs / plain / "record.json"):
+    with second_process(WRITER, folder, workspace.runs / plain / "record.json"):
         done = workspace.call(*run_words(workspace, file))
     assert done.exit_code == 0, done.output
     # Its owner ended without an encoder, so that it was trained here, after what could be before.

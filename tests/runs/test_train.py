@@ -24,13 +24,13 @@ from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
+from featbert.io import owning
 from featbert.runs import train as training
 from featbert.runs.api import finetune, train
-from featbert.runs.folder import owned
 from featbert.runs.load import load_run
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
-from featbert.runs.states import States
+from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.entities import TASK
 from featbert.training.inputs import Inputs, PieceInputs
 from featbert.training.sampler import epoch_batches
@@ -168,7 +168,7 @@ class Prepared:
     """What a run would train on."""
 
     plan: PlannedRun
-    states: States
+    states: StoredStates | TunedStates
     train: Split
     inputs: dict[str, Inputs]
 
@@ -305,10 +305,10 @@ def test_a_run_that_another_process_finished_meanwhile_is_returned(
     @contextmanager
     def late(folder: Path):
         shutil.copytree(done.folder, folder)
-        with owned(folder):
+        with owning(folder):
             yield
 
-    monkeypatch.setattr(training, "owned", late)
+    monkeypatch.setattr(training, "owning", late)
     monkeypatch.setattr(training, "fit", None)
     assert finetune(corpus, str(small_bert), runs_dir=tmp_path, **where).record == done.record
 
