@@ -81,9 +81,9 @@ def find_device(wanted: str = "auto") -> Device:
 
 def has_native_bf16(device: Device) -> bool:
     """Whether the hardware multiplies bfloat16 matrices; emulated it is slower than fp32."""
-    if device.kind == "cuda":
-        import torch
+    import torch
 
+    if device.kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return processor_has_bf16()
 
@@ -146,10 +146,7 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 class HostCopy:
-    """A tensor that was just computed, to be copied to the host while the device computes on.
-
-    Made by the thread that computes; another thread may call its methods.
-    """
+    """A tensor that was just computed, to be copied to the host by another thread."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor

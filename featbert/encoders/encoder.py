@@ -28,10 +28,10 @@ from torch import Tensor, nn
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoding import POOLINGS, Pooling
-from featbert.encoders.source import EncoderSource
+from featbert.encoders.encoding import Pooling
+from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
-from featbert.errors import InputError, out_of_memory
+from featbert.errors import InputError
 from featbert.progress import stage
 
 Ints = NDArray[np.int64]
@@ -48,7 +48,6 @@ class PieceBatch:
         segments: (Q,) the word that each place belongs to, where several places are averaged
             (mean pooling); None where place q is word q.
         n_words: W, words of the batch.
-        lengths: (B,) words by sentence, where the batch was made of whole sentences.
     """
 
     ids: Tensor
@@ -56,16 +55,12 @@ class PieceBatch:
     positions: Tensor
     segments: Tensor | None
     n_words: int
-    lengths: Tensor | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
-
         names = ("ids", "mask", "positions", "segments")
-        tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in names}
-        there: dict[str, Any] = {
-            n: None if t is None else to_device(t, device) for n, t in tensors.items()
-        }
+        tensors = {name: getattr(self, name) for name in names}
+        there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
         return replace(self, **there)
 
 
@@ -82,8 +77,6 @@ class Encoder(nn.Module):
         self, model: nn.Module, wordpieces: WordPieces, *, pooling: Pooling = "first"
     ) -> None:
         super().__init__()
-        if pooling not in POOLINGS:
-            raise InputError(f"unknown pooling {pooling!r}; use {', '.join(POOLINGS)}")
         config: Any = model.config
         self.model = model
         self.wordpieces = wordpieces
@@ -140,8 +133,7 @@ class Encoder(nn.Module):
         """The words of whole sentences, in the given order of sentences."""
         sizes = alignment.sentence_lengths[sentences]
         words = ranges(alignment.sentences[sentences], sizes)
-        batch = self.batch(alignment, np.unique(alignment.windows_of(words)), words)
-        return replace(batch, lengths=torch.from_numpy(sizes))
+        return self.batch(alignment, np.unique(alignment.windows_of(words)), words)
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
@@ -156,8 +148,7 @@ class Encoder(nn.Module):
 
         inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
         read_layers(self.model, self.num_layers, set(wanted), take, **inputs)
-        missing = sorted(set(wanted) - set(found))
-        if missing:
+        if missing := sorted(set(wanted) - set(found)):
             raise InputError(
                 f"{type(self.model).__name__} does not compute layers "
                 f"{', '.join(map(str, missing))} one after the other; use another encoder"
@@ -178,11 +169,6 @@ class Encoder(nn.Module):
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         """Every parameter with its name, found once."""
         return list(self.model.named_parameters())
-
-    @property
-    def has_stack(self) -> bool:
-        """Whether layers above the highest one that is read can be left out."""
-        return layer_stack(self.model, self.num_layers) is not None
 
     @property
     def training_passes(self) -> float:
@@ -234,19 +220,13 @@ def load_encoder(
         "weights_only": True,  # nothing in a pytorch_model.bin is called
         "output_loading_info": True,
     }
-    try:
-        with stage(f"loading {source.name}", ""):
-            try:
-                model, info = AutoModel.from_pretrained(
-                    source.folder, add_pooling_layer=False, **options
-                )
-            except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
-                model, info = AutoModel.from_pretrained(source.folder, **options)
-    except Exception as error:  # a foreign config can fail in as many ways as it has keys
-        if out_of_memory(error):
-            raise
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"transformers cannot load {source.folder}: {reason}") from None
+    with refusing(f"transformers cannot load {source.folder}"), stage(f"loading {source.name}", ""):
+        try:
+            model, info = AutoModel.from_pretrained(
+                source.folder, add_pooling_layer=False, **options
+            )
+        except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
+            model, info = AutoModel.from_pretrained(source.folder, **options)
     missing = sorted(k for k in info["missing_keys"] if "pooler" not in k)
     if missing:
         raise InputError(
@@ -366,10 +346,9 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
     prefix = layers + "."
     depths = {}
     for name, _ in model.named_parameters():
-        if name.startswith(prefix):
-            depths[name] = int(name[len(prefix) :].split(".")[0]) + 1
-        else:
-            depths[name] = num_layers if "final" in name else 0
+        outside = num_layers if "final" in name else 0
+        number = name.removeprefix(prefix).partition(".")[0]
+        depths[name] = int(number) + 1 if name.startswith(prefix) else outside
     return depths
 
 
@@ -393,7 +372,7 @@ def encoder_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None
     computed = encoder.num_layers if highest is None else highest
     attention = 4.0 * computed * encoder.hidden_size * float((lengths**2).sum())
     entries = matrix_entries(encoder)
-    if computed < encoder.num_layers and encoder.has_stack:
+    if computed < encoder.num_layers and layer_list(encoder.model, encoder.num_layers):
         depths = encoder.parameter_depths
         named = encoder.model.named_parameters()
         entries -= sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > computed)

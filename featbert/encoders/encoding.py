@@ -79,17 +79,10 @@ class Reading:
     """
 
     def __init__(self, corpus: Corpus, casing: str) -> None:
-        """
-        Args:
-            corpus: truecasing counts the casing of words in its train split.
-
-        Raises:
-            InputError: truecasing without a train split, or an unknown casing.
-        """
+        """Truecasing counts the casing of words in train; raises InputError as `check_casing`."""
         check_casing(casing, corpus)
-        self.truecaser = (
-            Truecaser.from_sentences(corpus["train"]) if casing == "truecased" else None
-        )
+        truecased = casing == "truecased"
+        self.truecaser = Truecaser.from_sentences(corpus["train"]) if truecased else None
 
     def __call__(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
         """The sentences, words cased as the encoder is to read them."""
@@ -107,25 +100,22 @@ def check_context(context: str, *, has_documents: bool) -> None:
         )
 
 
-def check_casing(casing: str, corpus: Corpus, *, uncased: bool = False, model: str = "") -> None:
-    """Raises InputError for truecasing that cannot be done, or that an encoder would not see."""
+def check_casing(casing: str, corpus: Corpus) -> None:
+    """Raises InputError for an unknown casing, or for truecasing that cannot be done."""
     if casing not in CASINGS:
         raise InputError(f"unknown casing {casing!r}; use {' or '.join(CASINGS)}")
-    if casing == "original":
-        return
-    if "train" not in corpus:
+    if casing != "original" and "train" not in corpus:
         raise InputError(
             f"{corpus.source or corpus.name} has no train split to count casing in, only "
             f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
         )
-    if uncased:
-        raise InputError(
-            f"{model} is uncased: it lowercases words before it reads them, so --casing truecased "
-            "has no effect; omit it, or use a cased model"
-        )
 
 
 def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
-    """`check_casing` for an encoder; reads its tokenizer file where that matters."""
-    uncased = casing != "original" and is_uncased(source)
-    check_casing(casing, corpus, uncased=uncased, model=source.name)
+    """`check_casing`, and that the encoder sees the casing; reads its tokenizer file for that."""
+    check_casing(casing, corpus)
+    if casing != "original" and is_uncased(source):
+        raise InputError(
+            f"{source.name} is uncased: it lowercases words before it reads them, so "
+            "--casing truecased has no effect; omit it, or use a cased model"
+        )

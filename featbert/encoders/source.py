@@ -7,15 +7,19 @@ imported here.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from featbert.errors import InputError, MissingError, nearest, nearest_path
+from safetensors import SafetensorError, safe_open
+
+from featbert.errors import InputError, MissingError, nearest, nearest_path, out_of_memory
 from featbert.progress import stage
 
 # Encoders that can be installed as a package: name -> (module, folder in it, Hub id, pip name).
@@ -37,8 +41,6 @@ HEADS = (
     *("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.", "predictions.", "decoder."),
     *("vocab_", "generator_", "discriminator_", "lm_predictions.", "mask_predictions."),
 )
-# Bytes of a safetensors header; the library takes no longer one.
-LONGEST_HEADER = 100_000_000
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -127,16 +129,15 @@ class EncoderSource:
 
     @cached_property
     def parameters(self) -> int | None:
-        """Parameters of the checkpoint without its heads, by its safetensors headers.
-
-        None where it has another format, or a header that cannot be read.
-        """
+        """Parameters without those of heads; None where no safetensors file says it."""
         known: dict[str, list[int]] = {}  # a second copy in another precision counts once
-        for path in self.weight_files:
-            shapes = _shapes(path) if path.suffix == ".safetensors" else None
-            if shapes is None:
-                return None
-            known |= shapes
+        try:
+            for path in self.weight_files:
+                with safe_open(path, framework="np") as file:
+                    names = file.keys()
+                    known |= {name: file.get_slice(name).get_shape() for name in names}
+        except (OSError, SafetensorError):
+            return None
         return sum(math.prod(shape) for n, shape in known.items() if not n.startswith(HEADS))
 
     @cached_property
@@ -160,9 +161,8 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked(
-            EncoderSource(folder.resolve().name, folder.resolve(), str(folder.resolve()))
-        )
+        folder = folder.resolve()
+        return _checked(EncoderSource(folder.name, folder, str(folder)))
     if folder.is_file():
         raise MissingError(f"{model} is a file, not an encoder's folder; name its folder")
     hub_id = model
@@ -211,9 +211,8 @@ def _sibling_encoders(model: str) -> list[str]:
     """Encoder folders next to `model`, were it a path, as one would type them."""
     place = Path(model)
     try:
-        return [
-            str(place.with_name(path.parent.name)) for path in place.parent.glob("*/config.json")
-        ]
+        found = list(place.parent.glob("*/config.json"))
+        return [str(place.with_name(path.parent.name)) for path in found]
     except (OSError, ValueError):
         return []
 
@@ -233,7 +232,22 @@ def _checked(source: EncoderSource) -> EncoderSource:
     return source
 
 
-def _hash_files(paths: list[Path] | tuple[Path, ...]) -> str:
+@contextlib.contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raises InputError, "`what`: reason", in place of what transformers raises on foreign files.
+
+    These can fail in as many ways as they have keys, and tokenizers has no error class of its own.
+    """
+    try:
+        yield
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{what}: {reason}") from None
+
+
+def _hash_files(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     sizes = [path.stat().st_size for path in paths]
     with stage("hashing the encoder's files", "bytes", sum(sizes)) as tell:
@@ -244,16 +258,3 @@ def _hash_files(paths: list[Path] | tuple[Path, ...]) -> str:
                     digest.update(chunk)
                     tell(len(chunk))
     return digest.hexdigest()
-
-
-def _shapes(path: Path) -> dict[str, list[int]] | None:
-    """Shapes by name of a safetensors file, by its header; None where that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(size) if size <= LONGEST_HEADER else b"")
-        shapes = {n: t["shape"] for n, t in header.items() if n != "__metadata__"}
-        right = all(isinstance(n, int) and n >= 0 for shape in shapes.values() for n in shape)
-        return shapes if right else None
-    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
-        return None

@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from featbert.encoders.batching import ranges
-from featbert.encoders.source import EncoderSource
-from featbert.errors import InputError, out_of_memory
+from featbert.encoders.source import EncoderSource, refusing
+from featbert.errors import InputError
 from featbert.progress import stage
 
 Ints = NDArray[np.int64]
-
-
 # Distinct words that the tokenizer gets at a time, in texts of so many: what it returns for a text
 # takes many times the memory of its piece ids.
 WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
@@ -78,35 +76,23 @@ class WordPieces:
                 found += self._pieces_of(part)
                 tell(len(part))
         nothing: Ints = np.zeros(0, dtype=np.int64)
-        known = np.concatenate([nothing, *(pieces for pieces, _, _ in found)])
-        sizes = np.concatenate([nothing, *(by_word for _, by_word, _ in found)])
-        unknown = np.concatenate([nothing, *(flags for _, _, flags in found)])
+        columns = zip((nothing, nothing, nothing), *found, strict=True)
+        known, sizes, unknown = (np.concatenate(column) for column in columns)
         counts = sizes[numbers]
         flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
         return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
 
     def _pieces_of(self, words: Sequence[str]) -> list[tuple[Ints, Ints, Ints]]:
         """In parts: pieces, how many each word has, and 1 where a word is unknown."""
-        texts = [
-            words[start : start + WORDS_OF_A_TEXT]
-            for start in range(0, len(words), WORDS_OF_A_TEXT)
-        ]
+        starts = range(0, len(words), WORDS_OF_A_TEXT)
+        texts = [words[start : start + WORDS_OF_A_TEXT] for start in starts]
         encoded = self.backend.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
-        return [
-            self._with_unknown(
-                np.asarray(found.ids, dtype=np.int64),
-                np.asarray(found.word_ids, dtype=np.int64),
-                len(text),
-            )
-            for text, found in zip(texts, encoded, strict=True)
-        ]
+        return [self._with_unknown(*found) for found in zip(encoded, map(len, texts), strict=True)]
 
-    def _with_unknown(self, pieces: Ints, words: Ints, n_words: int) -> tuple[Ints, Ints, Ints]:
-        """One text's: words without pieces get the unknown one.
-
-        Args:
-            words: (len(pieces),) the word that each piece is of.
-        """
+    def _with_unknown(self, found: Encoding, n_words: int) -> tuple[Ints, Ints, Ints]:
+        """Of one text; words without pieces get the unknown one."""
+        pieces = np.asarray(found.ids, dtype=np.int64)
+        words = np.asarray(found.word_ids, dtype=np.int64)
         by_word = np.bincount(words, minlength=n_words).astype(np.int64)
         unknown = np.zeros(n_words, dtype=np.int64)
         unknown[words[pieces == self.unknown_id]] = 1
@@ -128,15 +114,10 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     """
     from transformers import AutoTokenizer
 
-    try:
+    with refusing(f"the tokenizer in {source.folder} cannot be loaded"):
         tokenizer: Any = AutoTokenizer.from_pretrained(
             source.folder, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # tokenizers has no class of its own, and files fail in many ways
-        if out_of_memory(error):
-            raise
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"the tokenizer in {source.folder} cannot be loaded: {reason}") from None
     if not getattr(tokenizer, "is_fast", False):
         raise InputError(
             f"{source.name} has no fast tokenizer but a {type(tokenizer).__name__}; save one with "
@@ -179,11 +160,8 @@ def is_uncased(source: EncoderSource) -> bool:
     path = source.folder / "tokenizer.json"
     if not path.is_file():
         return load_wordpieces(source).lowercases
-    try:
+    with refusing(f"{path} cannot be loaded"):
         backend = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers has no class of its own for it
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(f"{path} cannot be loaded: {reason}") from None
     return _lowercases(backend) and not _is_cased_vocabulary(backend)
 
 

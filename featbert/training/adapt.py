@@ -5,9 +5,9 @@ masked pieces and, where the corpus has documents, the next sentence. It is trai
 train; dev has masks that never change, so that its perplexities compare. The weights of the last
 epoch are kept (`language_model.py` has the training).
 
-An adapted encoder is a folder like any other encoder's: config, weights, the base's own tokenizer
-files, and `adaptation.json`, which says what it was made of and how. It appears whole under its
-name, `<encoder>--<corpus>--<hash of what determines it>`. Beside it are, while it is made,
+An adapted encoder is a folder with config, weights, the base's own tokenizer files, and
+`adaptation.json`, which says what it was made of and how. It appears whole under its name,
+`<encoder>--<corpus>--<hash of what determines it>`. While it is made, there are also
 
     .<name>.partial     checkpoints, which an interrupted adaptation resumes from; the new folder
     .<name>.lock        which process makes it
@@ -23,7 +23,6 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +77,11 @@ class AdaptEpoch:
     dev_nsp: float | None
     seconds: float
 
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> AdaptEpoch:
+        """The epoch of a row that may have further values."""
+        return cls(**{field.name: row[field.name] for field in dataclasses.fields(cls)})
+
     @property
     def dev_perplexity(self) -> float:
         """exp of the mean masked-LM loss on dev, at most e^700."""
@@ -101,7 +105,6 @@ class Adapted:
         folder: what `--model` takes.
         history: one row an epoch, from epoch 0.
         fresh: parts of the model that the checkpoint lacked; they began at random values.
-        nsp: whether next-sentence prediction was trained.
         counts: what was unusual in train and dev: split_sentences, unknown_words.
         hit: whether it was there already, and nothing was done.
     """
@@ -109,7 +112,6 @@ class Adapted:
     folder: Path
     history: list[AdaptEpoch]
     fresh: tuple[str, ...]
-    nsp: bool
     counts: dict[str, int]
     hit: bool
 
@@ -123,8 +125,6 @@ class AdaptationPlan:
         identity: hash of `asked`.
         asked: what determines the result, as it is recorded.
         nsp: whether next-sentence prediction is trained.
-        device, precision: where and in what it is computed.
-        overwrite: whether one that is there is replaced.
         finished: the adapted encoder, where it is there already.
     """
 
@@ -143,9 +143,6 @@ class AdaptationPlan:
 def adapt(
     corpus: Corpus,
     model: str | EncoderSource = DEFAULT_MODEL,
-    *,
-    on_step: Callable[[int, int], None] | None = None,
-    on_epoch: Callable[[AdaptEpoch], None] | None = None,
     **options: Any,
 ) -> Adapted:
     """Trains an encoder as a language model on a corpus and writes it as a folder.
@@ -153,8 +150,6 @@ def adapt(
     Args:
         corpus: with train and dev; tags play no part.
         model: a folder, a Hub id, or the name of an installed package's encoder.
-        on_step: called with steps done and steps in all.
-        on_epoch: called with each row of the history, those of an interrupted training included.
         options: see `plan_adaptation`.
 
     Raises:
@@ -167,7 +162,7 @@ def adapt(
     if plan.finished is not None:
         settle_adapted(plan.folder)
         return plan.finished
-    return run_adaptation(plan, corpus, source, on_step=on_step, on_epoch=on_epoch)
+    return run_adaptation(plan, corpus, source)
 
 
 def plan_adaptation(
@@ -282,10 +277,9 @@ def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted 
         record = json.loads(path.read_text("utf-8"))
         whole = find_encoder(str(folder)).weights_hash == record["weights"]
         if whole and record["identity"] == plan.identity:
-            names = AdaptEpoch.__dataclass_fields__
-            history = [AdaptEpoch(**{n: row[n] for n in names}) for row in record["history"]]
+            history = [AdaptEpoch.of(row) for row in record["history"]]
             fresh, counts = tuple(record["fresh"]), record["counts"]
-            return Adapted(folder, history, fresh, plan.nsp, counts, hit=True)
+            return Adapted(folder, history, fresh, counts, hit=True)
     except (OSError, ValueError, KeyError, TypeError, InputError):
         whole = False
     if not whole:
@@ -296,14 +290,7 @@ def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted 
     )
 
 
-def run_adaptation(
-    plan: AdaptationPlan,
-    corpus: Corpus,
-    source: EncoderSource,
-    *,
-    on_step: Callable[[int, int], None] | None = None,
-    on_epoch: Callable[[AdaptEpoch], None] | None = None,
-) -> Adapted:
+def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
     """Carries out a plan that is not finished; see `adapt`.
 
     One that another process has finished by now is returned as it is, unless it is overwritten.
@@ -312,7 +299,7 @@ def run_adaptation(
     with owning(folder), explaining(folder):
         _move_into_place(folder)
         done = finished_adaptation(plan, source)
-        return done or _train(plan, corpus, source, on_step, on_epoch)
+        return done or _train(plan, corpus, source)
 
 
 def settle_adapted(folder: Path) -> None:
@@ -322,13 +309,7 @@ def settle_adapted(folder: Path) -> None:
             shutil.rmtree(_partial(folder), ignore_errors=True)
 
 
-def _train(
-    plan: AdaptationPlan,
-    corpus: Corpus,
-    source: EncoderSource,
-    on_step: Callable[[int, int], None] | None,
-    on_epoch: Callable[[AdaptEpoch], None] | None,
-) -> Adapted:
+def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
     """Trains and writes the folder, for the process that owns it."""
     from safetensors import SafetensorError
 
@@ -354,9 +335,7 @@ def _train(
     try:
         with freed_memory_kept():
             texts = [corpus[name].sentences for name in ("train", "dev")]
-            done = train_language_model(
-                plan, source, texts, partial, computation, on_step=on_step, on_epoch=on_epoch
-            )
+            done = train_language_model(plan, source, texts, partial, computation)
         new = partial / ENCODER
         done.model.save_pretrained(new)
         _copy_tokenizer(source, new)
@@ -370,7 +349,7 @@ def _train(
             "language": corpus.language,
             "sequence_length": done.max_length,
             "counts": done.counts,
-            "fresh": list(done.fresh),
+            "fresh": done.fresh,
             "history": [
                 dataclasses.asdict(row) | {"dev_perplexity": row.dev_perplexity}
                 for row in done.history
@@ -398,7 +377,7 @@ def _train(
     finally:
         if partial.exists() and not (partial / ENCODER / ADAPTATION_RECORD).exists():
             clear(partial, keep=last_checkpoint(partial, computation))
-    return Adapted(folder, done.history, done.fresh, plan.nsp, done.counts, hit=False)
+    return Adapted(folder, done.history, done.fresh, done.counts, hit=False)
 
 
 def clear(partial: Path, *, keep: Path | None) -> None:
@@ -436,12 +415,11 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
     for name in {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}:
         if (source.folder / name).is_file():
             shutil.copyfile(source.folder / name, folder / name)
-    copied, base = load_wordpieces(find_encoder(str(folder))), load_wordpieces(source)
-    if (copied.prefix, copied.suffix, copied.backend.to_str()) != (
-        base.prefix,
-        base.suffix,
-        base.backend.to_str(),
-    ):
+    copied, base = (
+        (pieces.prefix, pieces.suffix, pieces.backend.to_str())
+        for pieces in map(load_wordpieces, (find_encoder(str(folder)), source))
+    )
+    if copied != base:
         raise InputError(
             f"the tokenizer of {source.folder} is not complete in its own files; write them with "
             "save_pretrained"

@@ -10,7 +10,6 @@ written as often as that takes `COST` of the time, and its owner removes the fil
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 import zlib
@@ -26,7 +25,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from featbert.errors import FeatbertError
 from featbert.io import cannot_write, replacing
-from featbert.training.history import Epoch, read_epoch
+from featbert.training.history import HISTORY, Epoch
 
 NAME = "checkpoint.safetensors"
 # Share of a training's time that its checkpoints may take.
@@ -130,7 +129,7 @@ class Checkpoint:
         best = state["best"]
         if best is not None:
             best = (best["score"], best["epoch"], weights if best["current"] else under("best."))
-        history = [read_epoch(row) for row in state["history"]]
+        history = HISTORY.validate_python(state["history"], strict=False)
         progress = Progress(history, best, state["step"], state["flops"], state["trained"])
         return progress, state["seconds"]
 
@@ -171,7 +170,7 @@ class Checkpoint:
                 "groups": optimizer["param_groups"],
                 "schedule": learner.schedule.state_dict(),
                 "scaler": learner.scaler.state_dict(),
-                "history": [dataclasses.asdict(row) for row in progress.history],
+                "history": HISTORY.dump_python(progress.history),
                 "step": progress.step,
                 "flops": progress.flops,
                 "trained": progress.trained,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import pydantic
 import pydantic.dataclasses
 
 from featbert.tasks.base import KEPT
@@ -46,11 +45,4 @@ class Epoch:
         return None if self.dev is None else next(iter(self.dev.values()))
 
 
-def read_epoch(fields: dict[str, Any]) -> Epoch:
-    """An epoch from its fields, as `dataclasses.asdict` gives them.
-
-    Raises:
-        ValueError: they are not those of an epoch.
-    """
-    groups = [ParameterGroup(**group) for group in fields["groups"]]
-    return Epoch(**(fields | {"groups": groups}))
+HISTORY = pydantic.TypeAdapter(list[Epoch])

@@ -6,9 +6,6 @@ model has BERT's second head, whether one block of text follows another.
 The text is cut into blocks of whole sentences of one document. A sentence that is too long is
 split between words, so that every piece is read, and may be masked, once an epoch. Masks and pairs
 follow from the seed, the epoch and the number of the block.
-
-The masked-LM head is as wide as the vocabulary; in a small encoder it costs as much as all layers.
-It is applied to the masked pieces alone.
 """
 
 from __future__ import annotations
@@ -39,17 +36,12 @@ from transformers import (
 from featbert.config import Adapt
 from featbert.data.corpus import Sentence
 from featbert.encoders.encoder import load_encoder
-from featbert.encoders.source import EncoderSource
+from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces
-from featbert.errors import InputError, out_of_memory
+from featbert.errors import InputError
 from featbert.io import write_text
 from featbert.progress import report, stage
-from featbert.training.adapt import (
-    MAX_LENGTH,
-    AdaptationPlan,
-    AdaptEpoch,
-    clear,
-)
+from featbert.training.adapt import MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -62,17 +54,11 @@ COMPUTATION = "computation.txt"
 
 
 class Vocabulary(NamedTuple):
-    """What masking must know of a tokenizer.
-
-    Attributes:
-        mask: the mask piece.
-        ordinary: (K,) pieces that random ones are drawn from: all but special ones.
-        special: special pieces; where the text holds one ([UNK]), it is not masked.
-    """
+    """What masking must know of a tokenizer."""
 
     mask: int
-    ordinary: Ints
-    special: Ints
+    ordinary: Ints  # (K,) random pieces are drawn from these: all but special ones
+    special: Ints  # where the text holds one ([UNK]), it is not masked
 
 
 class Block(NamedTuple):
@@ -88,10 +74,8 @@ def cut_blocks(
 ) -> tuple[list[Block], dict[str, int]]:
     """A split as blocks of at most `capacity` pieces, each of one document.
 
-    Sentences without a document are a block each.
-
-    Args:
-        even: cut a document into an even number of blocks where its sentences allow it.
+    Sentences without a document are a block each. With `even`, a document is cut into an even
+    number of blocks where its sentences allow it.
 
     Returns:
         The blocks in the order of the text, and the sentences that were split and words that the
@@ -160,11 +144,7 @@ def pair_blocks(blocks: Sequence[Block], random: np.random.Generator) -> list[tu
 
 
 def mask_pieces(
-    pieces: Ints,
-    words: Ints,
-    settings: Adapt,
-    vocabulary: Vocabulary,
-    random: np.random.Generator,
+    pieces: Ints, words: Ints, settings: Adapt, vocabulary: Vocabulary, random: np.random.Generator
 ) -> tuple[Ints, Bools]:
     """The pieces as the encoder reads them, and which of them it is to predict.
 
@@ -227,7 +207,7 @@ class MaskedText(torch.utils.data.Dataset[dict[str, Tensor]]):
     def __getitem__(self, row: int) -> dict[str, Tensor]:
         """(length,) input_ids and labels; for BERT's two heads token_type_ids and a label, too."""
         first, second, label = self.rows[row]
-        parts = [self.blocks[first], *([self.blocks[second]] if second >= 0 else [])]
+        parts = [self.blocks[number] for number in (first, second) if number >= 0]
         pieces = np.concatenate([part.pieces for part in parts])
         words = np.concatenate([part.words for part in parts])
         random = np.random.default_rng([self.seed, self.epoch, row])
@@ -280,9 +260,6 @@ def train_language_model(
     texts: Sequence[Sequence[Sentence]],
     folder: Path,
     computation: str,
-    *,
-    on_step: Callable[[int, int], None] | None = None,
-    on_epoch: Callable[[AdaptEpoch], None] | None = None,
 ) -> Trained:
     """Trains the encoder and its heads, from the last checkpoint where there is one.
 
@@ -349,13 +326,7 @@ def train_language_model(
     )
     arguments._n_gpu = min(1, arguments.n_gpu)  # the first GPU alone, as elsewhere in featbert
     with stage(f"adapting {source.name}", "steps", steps, done=_steps(checkpoint)) as advance:
-
-        def count(done: int, total: int) -> None:
-            advance(1)
-            if on_step is not None:
-                on_step(done, total)
-
-        callback = _Progress(computation, count, on_epoch or (lambda _: None))
+        callback = _Progress(computation, advance)
         trainer = _LanguageModelTrainer(
             model, arguments, train.collate, train, dev, callbacks=[callback]
         )
@@ -386,7 +357,7 @@ def load_language_model(
     ordinary = np.setdiff1d(list(tokenizer.get_vocab().values()), special)
     architecture: Any = BertForPreTraining if nsp else AutoModelForMaskedLM
     torch.manual_seed(seed)
-    try:
+    with refusing(f"transformers cannot load {source.folder} as a masked language model"):
         model, info = architecture.from_pretrained(
             source.folder,
             dtype=torch.float32,
@@ -394,13 +365,6 @@ def load_language_model(
             weights_only=True,  # nothing in a pytorch_model.bin is called
             output_loading_info=True,
         )
-    except Exception as error:  # as in `load_encoder`
-        if out_of_memory(error):
-            raise
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(
-            f"transformers cannot load {source.folder} as a masked language model: {reason}"
-        ) from None
     lacking = [key for key in info["missing_keys"] if key not in model.all_tied_weights_keys]
     fresh = tuple(sorted({key.rpartition(".")[0] for key in lacking}))
     return model, Vocabulary(int(tokenizer.mask_token_id), ordinary, special), fresh
@@ -420,12 +384,8 @@ def _steps(checkpoint: Path | None) -> int:
 
 def history_of(state: Any) -> list[AdaptEpoch]:
     """The epochs in a trainer's log, from epoch 0."""
-    names = AdaptEpoch.__dataclass_fields__
     rows = [row for row in state.log_history if "dev_mlm" in row]
-    return [
-        AdaptEpoch(**{name: row[name] for name in names if name != "epoch"}, epoch=number)
-        for number, row in enumerate(rows)
-    ]
+    return [AdaptEpoch.of(row | {"epoch": number}) for number, row in enumerate(rows)]
 
 
 class _LanguageModelTrainer(Trainer):
@@ -540,28 +500,17 @@ def _counts(batch: dict[str, Tensor]) -> Tensor:
 class _Progress(TrainerCallback):
     """Reports steps and epochs, and decides when a checkpoint is written."""
 
-    def __init__(
-        self,
-        computation: str,
-        on_step: Callable[[int, int], None],
-        on_epoch: Callable[[AdaptEpoch], None],
-    ) -> None:
-        self.computation, self.on_step, self.on_epoch = computation, on_step, on_epoch
+    def __init__(self, computation: str, advance: Callable[[int], None]) -> None:
+        self.computation, self.advance = computation, advance
         self.evaluated = self.saved = time.monotonic()
         self.took = 0.0
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        for row in history_of(state):
-            self.on_epoch(row)
-
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        row = history_of(state)[-1]
-        report(str(row))
-        self.on_epoch(row)
+        report(str(history_of(state)[-1]))
         self.evaluated = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.on_step(state.global_step, state.max_steps)
+        self.advance(1)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         due = (time.monotonic() - self.saved) * CHECKPOINT_SHARE >= self.took

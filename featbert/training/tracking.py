@@ -4,9 +4,8 @@
     dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
     learning_rate/<group>                              highest of the epoch
 
-The history is what counts: a log is written beside it for whoever looks while a run trains, to
-`<runs>/.tensorboard/<run>`, and nothing is read from it. accelerate keeps one state per process;
-this module alone makes it, and makes it without a device, so that training is as it is without a
+The log is written to `<runs>/.tensorboard/<run>`; nothing is read from it. accelerate keeps one
+state per process; this module makes it, without a device, so that training is as it is without a
 log.
 """
 
@@ -27,30 +26,19 @@ def log_folder(tracker: str, runs_dir: str | Path) -> Path:
     """The folder for the logs of a runs directory: hidden, so that it is taken for no run.
 
     Raises:
-        InputError: a tracker that nobody knows.
-        InputError: what it needs is not installed.
+        InputError: an unknown tracker, or one that is not installed.
     """
     if tracker not in TRACKERS:
-        raise InputError(
-            f"{' or '.join(TRACKERS)} expected to log with, found {tracker!r}"
-            f"{nearest(tracker, TRACKERS)}"
-        )
-    missing = [name for name in ("accelerate", tracker) if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"{' and '.join(missing)} expected to log with {tracker}, not installed; "
-            f"pip install 'featbert[{tracker}]'"
-        )
+        known = " or ".join(TRACKERS)
+        raise InputError(f"unknown tracker {tracker!r}{nearest(tracker, TRACKERS)}; use {known}")
+    if importlib.util.find_spec(tracker) is None:
+        raise InputError(f"{tracker} is not installed; pip install 'featbert[{tracker}]'")
     return Path(runs_dir) / f".{tracker}"
 
 
 @contextmanager
 def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]]:
-    """What takes the epochs of a run, until the block ends; what an earlier attempt logged goes.
-
-    Args:
-        folder: as `log_folder` gives it; None logs nothing.
-    """
+    """What logs the epochs of a run, in place of an earlier log; nothing without a folder."""
     if folder is None:
         yield lambda row: None
         return

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from featbert.encoders.alignment import align, plan_windows
 from featbert.encoders.batching import ranges
-from featbert.encoders.encoding import check_context
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
@@ -87,27 +86,10 @@ def test_all_of_it_against_loops(wordpieces, rows, context, positions):
     }
 
 
-def test_a_document_is_one_context(wordpieces):
-    sentences = sentences_of(TEXT, DOCUMENTS)
-    short = align(sentences, wordpieces, positions=500, context="document")
-    assert len(short.windows) == 2
-    first_of_second = sum(len(s) for s in sentences[:2])
-    assert short.owned.tolist() == [0, first_of_second, short.n_words]
-    assert short.counts["windowed_documents"] == 0
-    apart = align(sentences, wordpieces, positions=500, context="sentence")
-    assert len(apart.windows) == 4
-    assert apart.pieces.tolist() == short.pieces.tolist()
-
-
 @pytest.mark.parametrize("documents", [None, [0, 0, None, 1]])
 def test_document_context_without_documents_is_refused(wordpieces, documents):
     with pytest.raises(InputError, match="--context document"):
         align(sentences_of(TEXT, documents), wordpieces, positions=40, context="document")
-
-
-def test_an_unknown_context_is_refused():
-    with pytest.raises(InputError, match="paragraph"):
-        check_context("paragraph", has_documents=True)
 
 
 def test_a_word_longer_than_a_window_keeps_its_first_pieces_and_is_counted(wordpieces):
@@ -210,10 +192,3 @@ def test_by_hand():
     # Word 3 ends the first window and begins the third; word 4 has one piece beside it in the
     # second (right) and in the third (left), and takes the earlier.
     assert owned.tolist() == [0, 3, 5, 7]
-
-
-@pytest.mark.parametrize("count", [5, 50])
-def test_a_word_longer_than_a_window_is_one_of_its_own(count):
-    windows, owned = plan_windows(np.array([2, count, 2]), 4)
-    assert windows.tolist() == [[0, 1], [1, 2], [2, 3]]
-    assert owned.tolist() == [0, 1, 2, 3]

@@ -38,15 +38,6 @@ def test_no_batch_could_take_the_next_sequence(lengths, budget):
         assert (len(batch) + 1) * lengths[batch].max() > budget
 
 
-def test_padding_is_small():
-    lengths = np.random.default_rng(0).integers(1, 40, size=500)
-    batches = list(length_batches(lengths, 256))
-    padded = sum(len(b) * lengths[b].max() for b in batches)
-    assert padded < 1.1 * lengths.sum()
-    in_order = sum(6 * lengths[i : i + 6].max() for i in range(0, 500, 6))
-    assert in_order > 1.5 * lengths.sum()
-
-
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError, RuntimeError])
 def test_batches_that_do_not_fit_are_halved_once(error):
     lengths, done, tried, notices = np.array([10] * 20), [], [], []

@@ -19,14 +19,6 @@ from featbert.errors import InputError
 CPU = Device("cpu", "a processor", 1)
 
 
-def test_the_processor():
-    found = find_device("cpu")
-    assert found.kind == "cpu"
-    assert found.name
-    assert found.threads == torch.get_num_threads()
-    assert found.torch == torch.device("cpu")
-
-
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")

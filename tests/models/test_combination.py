@@ -66,9 +66,3 @@ def test_the_formula_of_the_scalar_mix(scores, scale):
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-5, rtol=1e-5)
     np.testing.assert_allclose(mix.weights.detach().numpy(), weights, atol=1e-6)
     assert float(mix.weights.detach().sum()) == pytest.approx(1.0, abs=1e-6)
-
-
-def test_the_scalar_mix_begins_as_the_mean():
-    mix = ScalarMix(12)
-    assert mix.scale.item() == 1.0
-    np.testing.assert_allclose(mix.weights.detach().numpy(), np.full(12, 1 / 12), rtol=1e-6)

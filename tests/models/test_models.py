@@ -174,17 +174,6 @@ def test_the_last_word_changes_the_first_words_output_and_no_other_sentences(mak
     assert not changed[LENGTHS[0] :].any()
 
 
-def test_the_encoders_last_word_changes_the_first_words_output(make_case):
-    case = make_case("bert")
-    case.model.eval()
-    batch = case.batch(np.array([0]))
-    with torch.inference_mode():
-        before = logits_of(case.model, batch, LENGTHS[:1])
-        batch.ids[0, -2] = 5  # the piece before [SEP]
-        after = logits_of(case.model, batch, LENGTHS[:1])
-    assert (before - after).abs().amax(1).min() > 0
-
-
 def ordinary(model, states, lengths) -> torch.Tensor:
     """The BiLSTM as it is usually written: padded, packed, padded again."""
     vectors = model.states(states).split(lengths.tolist())
@@ -315,12 +304,6 @@ def test_the_papers_size():
     assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (2, 768, 3072)
     assert lstm.bidirectional
     assert model.output.classifier.in_features == 2 * 768
-
-
-def test_one_layer_has_no_dropout_between_layers():
-    """nn.LSTM warns of it, and a warning is an error here."""
-    assert feature_case(lstm_layers=1).model.body.lstm.dropout == 0
-    assert feature_case(lstm_layers=2).model.body.lstm.dropout == 0.5
 
 
 @settings(max_examples=100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -150,16 +149,6 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path) -> None:
         damaged[place] ^= 1 << generator.integers(8)
         path.write_bytes(bytes(damaged))
         assert resumed(path) is None, place
-
-
-def test_nothing_is_pickled(tmp_path) -> None:
-    path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
-        train(path, stop_in=3)
-    data = path.read_bytes()
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    assert set(header["__metadata__"]) == {"state", "checksum"}
-    assert {"weights.output.classifier.weight", "random.cpu"} <= header.keys()
 
 
 def test_it_is_written_as_often_as_it_costs_little(tmp_path, monkeypatch) -> None:

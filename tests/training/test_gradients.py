@@ -55,10 +55,6 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
     assert watch.found() is None
 
 
-def test_a_loss_that_is_not_finite_comes_first():
-    assert "nan" in NonFinite(1, 4, float("nan"), ["a.weight"]).description
-
-
 def test_a_norm_too_large_for_float32():
     """Every gradient is finite, and so is the norm of each parameter."""
     module = layers(1.0)

@@ -10,7 +10,6 @@ from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import FeatureInputs, PieceInputs
@@ -48,11 +47,6 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
     expected = np.concatenate([held[::-1, offsets[s] : offsets[s + 1]] for s in sentences], axis=1)
     assert batch.dtype == torch.float16  # as stored: half the memory
     np.testing.assert_array_equal(batch.numpy(), expected)
-
-
-def test_layers_that_the_store_lacks_are_refused(store):
-    with pytest.raises(InputError, match="hidden states 2"):
-        FeatureInputs.of_store(store, "train", parse_layers("layer:2", 3), CPU)
 
 
 def test_several_splits_follow_one_another(store):
@@ -98,12 +92,6 @@ def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, split
         expected = whole.batch(np.array(chosen)[list(sentences)])
         found = part.batch(np.array(sentences))
         assert torch.equal(found, expected)
-
-
-def test_memory_that_nobody_tells_of_is_taken_to_be_enough(store, monkeypatch):
-    monkeypatch.setattr(inputs_module, "available_memory", lambda: None)
-    inputs = FeatureInputs.of_store(store, "train", parse_layers("last", 3), CPU)
-    assert isinstance(inputs.states, torch.Tensor)
 
 
 def windows_of(alignment, s) -> set[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,12 +58,6 @@ def test_pinned():
     assert batches([3, 1, 4, 1, 5, 9, 2, 6], 3, seed=1, epoch=1) == [[7, 5], [0, 2, 4], [1, 3, 6]]
 
 
-@pytest.mark.parametrize("size", [1, 200])
-def test_one_sentence_a_step_and_all_in_one(size):
-    found = batches(list(range(1, 101)), size)
-    assert len(found) == (100 if size == 1 else 1)
-
-
 DOCUMENTS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
     lambda sizes: np.repeat(np.arange(len(sizes)), sizes)
 )
@@ -101,7 +94,3 @@ def test_a_document_s_number_may_come_back_in_another_place():
     documents = np.array([0, 0, 1, 1, 0, 0])
     found = epoch_batches(np.ones(6, dtype=np.int64), 2, seed=1, epoch=1, documents=documents)
     assert sorted(b.tolist() for b in found) == [[0, 1], [2, 3], [4, 5]]
-
-
-def test_without_documents_steps_are_counted_without_drawing():
-    assert count_steps(np.ones(10, dtype=np.int64), 4, seed=1, epochs=3) == [3, 3, 3]
