@@ -108,10 +108,6 @@ def test_tags_play_no_part(workspace: Workspace) -> None:
     assert len(written(workspace)) == 1
 
 
-def test_quiet_says_nothing_on_stderr(workspace: Workspace) -> None:
-    assert adapt(workspace, "--epochs", 1, "--quiet").stderr == ""
-
-
 REFUSED = {
     "shares": ("--mask-share", "0.8", "--random-share", "0.3"),
     "share": ("--share", "1.5"),
@@ -132,8 +128,3 @@ def test_a_mistake_is_told_in_one_line_without_torch(name: str, workspace: Works
     assert error_of(ended)
     assert (ended.stdout, ended.light) == ("", True)
     assert not (workspace.folder / "cache").exists()
-
-
-def test_wrong_usage_exits_with_2(workspace: Workspace) -> None:
-    assert adapt(workspace, "--nsp", "perhaps").exit_code == 2
-    assert adapt(workspace, "--max-length", 4).exit_code == 2

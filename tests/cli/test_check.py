@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data import check as check_module
 from tests.workspace import Workspace
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
@@ -57,10 +56,3 @@ def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
     assert as_json["dev_in_test"] == 1
     assert as_json["splits"]["train"]["repaired_tags"] == 1
-
-
-def test_a_known_corpus_is_recognised(folder: Path, workspace: Workspace, monkeypatch) -> None:
-    counts = {"train": (3, 5, 3), "dev": (2, 5, 2), "test": (2, 4, 2)}
-    monkeypatch.setattr(check_module, "_CONLL_2003_ENGLISH", counts)
-    done = workspace.call("check", folder)
-    assert "recognised by its counts: CoNLL-2003 English" in done.stdout

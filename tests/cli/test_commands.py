@@ -165,12 +165,6 @@ def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace: Workspace, c
     assert len(list(space.cache.glob("*.h5"))) == 1 + cased
 
 
-def test_a_file_where_the_runs_folder_should_be(workspace: Workspace) -> None:
-    assert workspace.extract().exit_code == 0
-    workspace.runs.write_text("a file where the folder should be")
-    assert str(workspace.runs) in error_of(workspace.train("--layers", "last", "--quiet"))
-
-
 def test_runs_that_cannot_be_compared_are_refused_by_name(workspace: Workspace) -> None:
     for context in ("sentence", "document"):
         assert workspace.finetune("--context", context).exit_code == 0
@@ -180,10 +174,3 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(workspace: Workspace) 
     assert "'context'" in error_of(workspace.compare("--vary", "contxt"))
     tables = json.loads(workspace.compare("--format", "json").stdout)["rows"]
     assert {row["group"] for row in tables} == {1, 2}
-
-
-def test_python_m_featbert() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "featbert", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("featbert 0.")

@@ -1,3 +1,5 @@
+"""featbert compare: analyses are shown when they are asked for."""
+
 from pathlib import Path
 
 import pytest
@@ -8,48 +10,39 @@ from featbert.runs.record import write_record
 from tests.analysis.test_significance import both
 
 
-@pytest.fixture
-def runs_dir(tmp_path: Path) -> Path:
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        (("--stats",), "Differences"),
+        (("concat-1", "tuned-1", "--stats"), "p (Holm)"),
+        (("--by", "type", "--by", "length"), "dev entity F1 by words of the entity"),
+        (("--cost",), "cheaper from"),
+        (("--scorers",), "winner"),
+    ],
+)
+def test_what_is_asked_for_is_shown(asked: tuple[str, ...], shown: str, tmp_path: Path) -> None:
     for run in both(tmp_path):
         write_record(run.folder, run.record)
-    return tmp_path
 
-
-def test_stats_are_shown_when_asked_for(runs_dir) -> None:
-    def shown(*words: str) -> str:
-        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(runs_dir), *words])
+    def compared(*words: str) -> str:
+        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words])
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    assert "Differences" not in shown()
-    assert not (runs_dir / ".statistics").exists()
-    assert "Differences" in shown("--stats")
-    assert "p (Holm)" in shown("concat-1", "tuned-1", "--stats")
-    assert '"differences": []' in shown("--format", "json")
+    assert shown not in compared()
+    assert not (tmp_path / ".statistics").exists()
+    assert shown in compared(*asked)
 
 
-def test_scores_by_what_an_entity_is_like(runs_dir) -> None:
-    words = ["compare", "--runs-dir", str(runs_dir), "--by", "type", "--by", "length"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    assert "dev entity F1 by entity type" in done.stdout
-    assert "dev entity F1 by words of the entity" in done.stdout
-    wrong = CliRunner().invoke(app, [*words, "--by", "sen"])
-    assert wrong.exit_code == 1
-    assert "did you mean 'seen'?" in wrong.stderr
-
-
-def test_costs_are_shown_when_asked_for(runs_dir) -> None:
-    words = ["compare", "--runs-dir", str(runs_dir)]
-    assert "cheaper from" not in CliRunner().invoke(app, words).stdout
-    done = CliRunner().invoke(app, [*words, "--cost"])
-    assert done.exit_code == 0, done.output
-    assert "cheaper from" in done.stdout
-
-
-def test_scorers_are_shown_when_asked_for(runs_dir) -> None:
-    words = ["compare", "--runs-dir", str(runs_dir)]
-    assert "winner" not in CliRunner().invoke(app, words).stdout
-    done = CliRunner().invoke(app, [*words, "--scorers"])
-    assert done.exit_code == 0, done.output
-    assert "winner" in done.stdout
+def test_outputs_that_cannot_be_are_refused_first(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for words in (
+        ("--figure", "layers"),
+        ("--figures", str(tmp_path / "file")),
+        ("--figures", str(tmp_path / "new"), "--figure", "layres"),
+        ("--report", str(tmp_path / "report.txt")),
+        ("--by", "sen"),
+    ):
+        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words])
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -7,9 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from featbert.cli import completion
 from featbert.encoders.layers import NAMES
 from featbert.report.figures.registry import NAMES as FIGURES
 from featbert.runs.published import published_tables
@@ -87,21 +84,10 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
         "featbert finetune --model all": ["all-MiniLM-L6-v2"],
         "featbert train --sched": ["--schedule"],
         "featbert train --schedule ": ["linear", "constant"],
+        "featbert run FILE --set see": ["seeds="],
+        "featbert run FILE --set adapt.ep": ["adapt.epochs="],
+        "featbert run FILE --set finetune.un": ["finetune.unfreeze="],
     }
     answers, loaded = offered(*asked, cwd=tmp_path)
     assert dict(zip(asked, answers, strict=True)) == asked
     assert not {"torch", "transformers"} & set(loaded)
-
-
-def test_keys_of_an_experiment_file() -> None:
-    keys = completion.keys("")
-    assert {"seeds=", "data=", "features.layers=", "finetune.epochs=", "adapt.epochs="} <= set(keys)
-    assert completion.keys("finetune.un") == ["finetune.unfreeze="]
-
-
-def test_a_folder_that_cannot_be_read_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "glob", refused)
-    assert completion._names(Path("somewhere"), "*") == []

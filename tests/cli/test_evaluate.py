@@ -97,16 +97,6 @@ def test_a_mistake_is_one_line_and_nothing_is_extracted(name: str, space: Worksp
     assert not space.cache.exists()
 
 
-def test_an_encoder_that_is_not_the_runs(space: Workspace) -> None:
-    other = shutil.copytree(space.model, space.folder / "other-bert")
-    config = other / "config.json"
-    config.write_text(config.read_text("utf-8") + "\n", "utf-8")
-    name = runs(space)["finetune"].name
-    assert str(other) in error_of(evaluate(space, name, "--data", space.corpus, "--model", other))
-    same = shutil.copytree(space.model, space.folder / "moved")
-    assert evaluate(space, name, "--data", space.corpus, "--model", same).exit_code == 0
-
-
 def test_finished_evaluations_and_mistakes_need_no_torch(space: Workspace) -> None:
     run = runs(space)["last"].name
     assert evaluate(space, run, "--data", space.corpus).exit_code == 0

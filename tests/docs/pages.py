@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 EVERY_PAGE = [ROOT / "README.md", *PAGES]
+LINKING = [*EVERY_PAGE, *ROOT.glob("experiments/*.md"), *ROOT.glob("benchmarks/*.md")]
 
 _BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -52,7 +53,7 @@ def prose(page: Path) -> str:
 
 def links(page: Path) -> list[str]:
     """Where the page's links go, those of figures too."""
-    return _LINK.findall(prose(page))
+    return _LINK.findall(prose(page)) + re.findall(r'src="([^"]+)"', prose(page))
 
 
 def anchors(page: Path) -> set[str]:

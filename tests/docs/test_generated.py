@@ -7,7 +7,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from docs.generate import PAGES, ROOT, renewed
+from docs.generate import PAGES, REPORT, REPORT_RUNS, ROOT, renewed
 from featbert import find_runs
 from featbert.cli.main import app
 from featbert.runs.experiment_record import SUFFIX, read_experiment_record
@@ -23,18 +23,19 @@ def test_generating_leaves_no_difference(page: str) -> None:
     assert renewed(text) == text
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_and_figures_of_these_pages_exist(page: str) -> None:
-    text = (ROOT / page).read_text("utf-8")
-    names = re.findall(r'src="([^"]+)"', text) + re.findall(r"\]\((?!http)([^)#]+)", text)
-    assert [name for name in names if not (ROOT / page).parent.joinpath(name).exists()] == []
-
-
 def test_the_tutorial_shows_the_sample_as_it_is() -> None:
     (shown,) = (b.text for b in blocks(DOCS / "tutorial.md") if b.language == "text")
     printed = CliRunner().invoke(app, ["check", "sample"]).output
     real = [line.split() for line in printed.splitlines()]
     assert [line for line in shown.splitlines() if line.split() not in real] == []
+
+
+def test_the_example_report_shows_every_kept_run() -> None:
+    shown = (ROOT / REPORT).read_text("utf-8")
+    names = [run.name for kept in REPORT_RUNS for run in (ROOT / kept).glob("sample--*")]
+    assert len(names) == 21
+    assert [name for name in names if name not in shown] == []
+    assert shown.count("<svg") > 10
 
 
 def test_every_shipped_experiment_has_results_or_is_named_as_pending() -> None:
