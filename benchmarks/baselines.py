@@ -45,9 +45,6 @@ def quiet() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-# Extraction -------------------------------------------------------------------------------------
-
-
 def extract_plainly(corpus: Corpus, folder: Path, path: Path, *, dtype: str = "float16") -> int:
     """Hidden states of words to `path`: /<split>/<layer>, (N, H) each.
 
@@ -99,9 +96,6 @@ def first_subwords(batch: Any, row: int) -> dict[int, int]:
     return {i: word for i, word in enumerate(words) if word is not None and word != words[i - 1]}
 
 
-# Training ---------------------------------------------------------------------------------------
-
-
 def train_plainly(
     model: nn.Module,
     forward: Forward,
@@ -109,11 +103,7 @@ def train_plainly(
     corpus: Corpus,
     settings: Settings,
 ) -> float:
-    """The best dev F1.
-
-    Args:
-        batches: of train and dev, with "labels" (B, T); dev in the text's order.
-    """
+    """The best dev F1; batches of train and dev have "labels" (B, T), dev in the text's order."""
     labels = list(label_numbers(corpus))
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
@@ -164,9 +154,6 @@ def label_numbers(corpus: Corpus) -> dict[str, int]:
     """Numbers of the training split's tags; a tag that only dev has cannot be predicted."""
     tags = sorted({tag for row in corpus["train"].tags for tag in row} | {"O"})
     return {tag: number for number, tag in enumerate(tags)}
-
-
-# A BiLSTM on features ---------------------------------------------------------------------------
 
 
 class StoredSentences(Dataset[Item]):
@@ -249,15 +236,8 @@ def padded(items: Sequence[Item]) -> Batch:
     }
 
 
-# Fine-tuning ------------------------------------------------------------------------------------
-
-
 def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
-    """The best dev F1 of AutoModelForTokenClassification; texts are tokenized once.
-
-    Args:
-        folder: of the checkpoint.
-    """
+    """The best dev F1 of AutoModelForTokenClassification; texts are tokenized once."""
     quiet()
     torch.manual_seed(seed)
     labels = label_numbers(corpus)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import featbert
 from benchmarks.harness import Options, Record, Work, in_turn, ratio, work_folder
@@ -27,8 +27,7 @@ from featbert.encoders.device import find_device
 LAYERS = "concat_last4"
 
 
-@dataclass(frozen=True)
-class Extracted:
+class Extracted(NamedTuple):
     """A finished store, and the seconds from text to it."""
 
     seconds: float
@@ -49,16 +48,6 @@ class Trained:
 
     seconds: float
     run: Run
-
-    @property
-    def dev_f1(self) -> float:
-        """Entity F1 of the best epoch."""
-        return float(self.run.record.score("dev") or 0.0)
-
-    @property
-    def flops(self) -> float:
-        """By shape, of training and of scoring dev."""
-        return self.run.record.cost.training_flops or 0.0
 
 
 def train(store: FeatureStore, corpus: Corpus, folder: Path, **options: Any) -> Trained:
@@ -129,8 +118,8 @@ def training_contest(
         found = _rounds(
             names, baseline, *sides(corpus, folder), epochs=options.epochs, rounds=options.rounds
         )
-    settings = found.runs[0].run.record.settings
-    flops = found.runs[0].flops
+    first = found.runs[0].run.record
+    settings, flops = first.settings, first.cost.training_flops  # dev scoring included
     limits = products(settings)
     rates = {f"{x} {p}": matmul_rate(x, p, device) for x in limits for p in names.values()}
     rows = {}
@@ -150,7 +139,7 @@ def training_contest(
         facts(device),
         {
             **described(corpus),
-            "model": found.runs[0].run.record.signature.model,
+            "model": first.signature.model,
             "settings": settings,
             "matmul": rates,
         },
@@ -180,7 +169,7 @@ def _rounds(
     def our_round(name: str, seed: int) -> float:
         done = ours(epochs=epochs, seed=seed, precision=names[name])
         found.runs.append(done)
-        found.f1[name].append(done.dev_f1)
+        found.f1[name].append(float(done.run.record.score("dev") or 0.0))
         return done.seconds
 
     def plain_round(seed: int) -> float:

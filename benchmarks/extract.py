@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -53,8 +54,7 @@ from featbert.features.store import Manifest
 BASELINE = "transformers loop fp32"
 
 
-@dataclass(frozen=True)
-class Forward:
+class Forward(NamedTuple):
     """Seconds before the first batch (encoder loaded, words aligned), and of all batches."""
 
     loading: float

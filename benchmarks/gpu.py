@@ -187,7 +187,7 @@ def epoch_figures(
         "precision": precision,
         "matmul": f"{like} {precision}",
         "matmul_rate": rate,
-        "share_of_matmul_rate": (record.cost.training_flops or 0) / 2 / second.seconds / rate,
+        "share_of_matmul_rate": record.cost.training_flops / 2 / second.seconds / rate,
     }
 
 

@@ -18,20 +18,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from featbert.errors import FeatbertError
 
 Options = argparse.Namespace
+Parser = argparse.ArgumentParser
 Row = Mapping[str, Any]
 # Does its work in a round (numbered from 1) and returns the seconds that count.
 Work = Callable[[int], float]
 MODEL = "all-MiniLM-L6-v2"
 # Options with paths of this machine; they change nothing that is measured.
 PATHS = ("--json", "--work")
-
-
-# Rounds -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,6 @@ def in_turn(works: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
     return seconds
 
 
-# Records ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Record:
     """One benchmark on one machine.
@@ -98,7 +93,6 @@ class Record:
 
 
 def as_json(record: Record) -> str:
-    """The record as JSON text with a final newline."""
     return json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -128,8 +122,6 @@ def figure(value: float) -> str:
 def _cell(value: Any) -> str:
     if value is None or value == []:
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return str(spread(value)) if len(value) > 1 else _cell(value[0])
     return figure(value) if isinstance(value, int | float) else str(value)
@@ -144,16 +136,6 @@ def _pairs(facts: Row) -> str:
     )
 
 
-# Commands ---------------------------------------------------------------------------------------
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse with errors of one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
 def count(text: str) -> int:
     """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
@@ -166,26 +148,12 @@ def counts(text: str) -> list[int]:
     return [count(part) for part in text.split(",")]
 
 
-def output_file(text: str) -> Path:
-    """A file in an existing folder: checked before hours of work."""
-    path = Path(text)
-    if not path.absolute().parent.is_dir() or path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no file in an existing folder")
-    return path
-
-
 def parser_of(name: str, doc: str | None, *, rounds: int = 3) -> Parser:
-    """A parser with the options of every benchmark.
-
-    Args:
-        name: of the module under `benchmarks`.
-        doc: its docstring, whose first line describes the command.
-        rounds: how often everything is measured by default.
-    """
+    """A parser with the options of every benchmark, for the module `name` and its docstring."""
     parser = Parser(prog=f"python -m benchmarks.{name}", description=(doc or "").split("\n")[0])
     parser.add_argument("--rounds", type=count, default=rounds, help="repeated measurements")
     parser.add_argument("--threads", type=count, help="threads of torch; its own choice by default")
-    parser.add_argument("--json", type=output_file, metavar="FILE", help="writes the record")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="writes the record")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="folder for temporary files")
     return parser
 
@@ -217,6 +185,8 @@ def run(
 
         torch.set_num_threads(options.threads)
     options.command = command_line(parser.prog, given)
+    if options.json is not None:
+        options.json.touch()  # refused now, or never
     try:
         record = measure(options)
     except FeatbertError as error:

@@ -6,19 +6,15 @@ say how far the work is from it: operations by shape, over seconds, over the rat
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import multiprocessing
 import os
 import platform
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+import psutil
 import torch
 from torch.nn import functional
 
@@ -29,6 +25,8 @@ from featbert.encoders.device import (
     has_native_bf16,
     torch_dtype,
 )
+from featbert.encoders.memory import peak_memory as device_peak
+from featbert.encoders.memory import reset_peak_memory
 from featbert.versions import library_versions
 
 CHUNKS = 7
@@ -39,8 +37,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """The product that a layer is made of: (rows, inner) by (inner, columns)."""
 
     rows: int
@@ -106,23 +103,12 @@ def synchronize(device: Device) -> None:
         torch.cuda.synchronize()
 
 
-# Memory (Linux) ---------------------------------------------------------------------------------
-
-
 def peak_memory(work: Callable[[], T]) -> tuple[T, int, int]:
     """What the work returns, resident bytes before it, and at most during it."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5", "utf-8")  # resets the highest value
-    before = _resident("VmRSS")
+    reset_peak_memory(find_device("cpu"))
+    before = psutil.Process().memory_info().rss
     done = work()
-    return done, before, _resident("VmHWM")
-
-
-def _resident(name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
-    assert found
-    return int(found[1]) * 1024
+    return done, before, device_peak(find_device("cpu"))
 
 
 def in_own_process(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:

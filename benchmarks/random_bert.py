@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -24,10 +24,7 @@ FREQUENT = 15_000
 LONGEST_PIECE = 3
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Sizes of an encoder."""
-
+class Shape(NamedTuple):
     layers: int
     hidden: int
     heads: int

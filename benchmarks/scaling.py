@@ -38,8 +38,6 @@ from benchmarks.machine import facts, in_own_process, peak_memory
 from benchmarks.text import DEV_SHARE, WARM_UP, Size, described, generated_corpus, head
 from featbert import Corpus, parse_layers
 
-COPIES = 5  # of the weights: gradients, two means of Adam, the best so far, themselves
-
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
@@ -126,10 +124,6 @@ def steps(
         "layers_bytes": layers * manifest.hidden_size * 2,
         "weights_bytes": weights,
         "above_bytes": highest - before,
-        "above_layers_and_weights": highest
-        - before
-        - layers * manifest.hidden_size * 2
-        - COPIES * weights,
     }
     return Measured(extraction, training)
 

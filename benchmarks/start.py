@@ -19,15 +19,7 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.harness import (
-    Options,
-    Record,
-    count,
-    in_turn,
-    parser_of,
-    run,
-    work_folder,
-)
+from benchmarks.harness import Options, Record, count, in_turn, parser_of, run, work_folder
 from benchmarks.machine import facts
 from featbert import FeatbertError, find_runs
 from featbert.runs.record import write_record

@@ -16,8 +16,7 @@ import random
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.harness import Options
 from featbert import Corpus, Sentence, load_corpus
@@ -36,8 +35,7 @@ WARM_UP = 64  # sentences
 Span = tuple[tuple[str, ...], str]  # words of a name, or one word; its type, or "O"
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Sentences of a split, and its words where they are given to the word."""
 
     sentences: int
@@ -93,11 +91,7 @@ def described(corpus: Corpus) -> dict[str, Any]:
 
 
 def generated_corpus(sizes: Mapping[str, Size], *, seed: int = 1) -> Corpus:
-    """A corpus with splits of these sizes; equal sizes and seed give equal text on any machine.
-
-    Args:
-        sizes: by split name: train, dev, test.
-    """
+    """A corpus with splits of these sizes; equal sizes and seed give equal text on any machine."""
     sample = _sample()
     splits = {
         name: Split(name, tuple(_sentences(sample[name], size, random.Random(f"{seed} {name}"))))

@@ -213,7 +213,6 @@ def block_states(
     states = torch.empty(shape, dtype=dtype, device=device)
 
     def compute(rows: Ints) -> None:
-        """States of one batch."""
         found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
         places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
         there = to_device(places, device)
@@ -247,12 +246,7 @@ def _write(writer: StoreWriter, split: str, k: int, copy: HostCopy, corpus: Corp
 def _not_finite(
     states: Tensor, manifest: Manifest, corpus: Corpus, split: str, start: int
 ) -> InputError:
-    """The error for a block with states that are not finite: how many, where first, what to do.
-
-    Args:
-        states: (layers, words, H) of the block.
-        start: words of the split before the block.
-    """
+    """The error for states (layers, words, H) of the block that begins with word `start`."""
     wrong: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, words)
     words = np.flatnonzero(wrong.any(axis=0))
     layers = np.asarray(manifest.layers)
@@ -261,15 +255,11 @@ def _not_finite(
     sentence = int(np.searchsorted(np.cumsum(lengths), start + words[0], side="right"))
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
     precise = manifest.precision == "fp32"
-    if bool(states.isnan().any()):
-        what = "NaN"
-        todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
-    elif manifest.dtype == "float16":
+    what = "NaN" if bool(states.isnan().any()) else "infinite values"
+    todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
+    if what != "NaN" and manifest.dtype == "float16":
         what = f"values beyond {FLOAT16_MAX:,}, the largest float16"
         todo = "try --store-dtype float32" + ("" if precise else " or --precision fp32")
-    else:
-        what = "infinite values"
-        todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
     named = ", ".join(str(layer) for layer in layers[wrong.any(axis=1)])
     return InputError(
         f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block of "

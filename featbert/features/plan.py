@@ -53,7 +53,6 @@ class ExtractionPlan:
 
     @property
     def data_bytes(self) -> int:
-        """Size on disk of the vectors."""
         return self.manifest.data_bytes
 
     def memory_bytes(self, parameters: int) -> int:

@@ -61,21 +61,16 @@ class Manifest:
     """What a store is.
 
     Attributes:
-        corpus, source, language: the corpus and where it was read ("sample" or a path).
+        source: where the corpus was read ("sample" or a path).
         reading: options the corpus was read with, so that `train` reads it the same way.
-        splits: by split name, in the store's order.
         model: encoder as the user named it.
         model_source: folder or name to load it from again.
         encoder_weights, encoder_files: SHA-256 over weights, and over config and tokenizer.
-        uncased: whether the tokenizer lowercases.
         num_layers, hidden_size: L, H of the encoder.
         layers: hidden states the store holds, rising; 0 is the embeddings.
-        context, casing, pooling, precision, dtype: how the vectors were computed and are kept.
         token_budget, block_words: how batches were formed; they follow from these.
-        device, device_name, threads, versions: where it was computed.
         seconds: wall time of the extraction without interruptions.
         peak_memory_bytes: highest memory of the extracting process (GPU: of the device).
-        encoder_parameters: parameters of the encoder.
         flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text.
@@ -137,7 +132,6 @@ class Manifest:
 
     @property
     def words(self) -> int:
-        """Words of all splits."""
         return sum(split.words for split in self.splits.values())
 
     @property
@@ -194,17 +188,13 @@ class FeatureStore:
                 )
             text = bytes(attributes["manifest"]).decode()
             self.manifest = Manifest.from_json(text)
-            self._offsets = {
+            self._offsets: dict[str, NDArray[np.int64]] = {
                 name: self._numbers(file, f"{name}/offsets", (split.sentences + 1,))
                 for name, split in self.manifest.splits.items()
             }
             if int(attributes.get("checksum", -1)) != frame_checksum(text, self._offsets):
                 raise self._damaged("manifest or offsets do not match their checksum")
             self._check_shapes(file)
-
-    def __repr__(self) -> str:
-        m = self.manifest
-        return f"FeatureStore({str(self.path)!r}: {m.words} words, layers {list(self.layers)})"
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -223,8 +213,7 @@ class FeatureStore:
     def offsets(self, split: str) -> NDArray[np.int64]:
         """(S + 1,) words before each sentence of a split."""
         self._check_split(split)
-        offsets: NDArray[np.int64] = self._offsets[split]
-        return offsets
+        return self._offsets[split]
 
     def read(
         self, split: str, layers: Sequence[int] | str | None = None, *, words: slice | None = None
@@ -256,11 +245,16 @@ class FeatureStore:
             blocks, sums = self._blocks(file, split), self._sums(file, split)
             layers_read = track(wanted, f"reading vectors of {split}", "layers")
             for row, layer in zip(out, layers_read, strict=True):
-                if len(row):
-                    dataset = self._dataset(file, layer_path(split, layer))
-                    dataset.read_direct(row, np.s_[start:stop])
-                    of_layer = sums[self.layers.index(layer)]
-                    self._check_sample(row, blocks, of_layer, (split, layer, start))
+                if not len(row):
+                    continue
+                self._dataset(file, layer_path(split, layer)).read_direct(row, np.s_[start:stop])
+                # The first, the last and a middle one of the blocks that are read whole
+                inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= stop))
+                for k in inside[_sampled(len(inside))] if len(inside) else ():
+                    of_block = checksum(row[blocks[k] - start : blocks[k + 1] - start])
+                    if of_block != sums[self.layers.index(layer), k]:
+                        place = f"{split}, layer {layer}: block {k}"
+                        raise self._damaged(f"{place} has another checksum")
         return out
 
     def mapped(self, split: str, layers: Sequence[int]) -> list[NDArray[Any]]:
@@ -374,21 +368,6 @@ class FeatureStore:
                 place = dataset.id.get_offset()
                 if split.words and (place is None or place + dataset.nbytes > size):
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
-
-    def _check_sample(
-        self,
-        row: NDArray[Any],
-        blocks: NDArray[np.int64],
-        sums: NDArray[np.uint32],
-        where: tuple[str, int, int],
-    ) -> None:
-        """Compares the first, the last and a middle one of the blocks that were read whole."""
-        split, layer, start = where
-        inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= start + len(row)))
-        for k in inside[_sampled(len(inside))] if len(inside) else ():
-            first, stop = blocks[k] - start, blocks[k + 1] - start
-            if checksum(row[first:stop]) != sums[k]:
-                raise self._damaged(f"{split}, layer {layer}: block {k} has another checksum")
 
     def _check_split(self, split: str) -> None:
         if split not in self.manifest.splits:

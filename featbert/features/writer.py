@@ -76,7 +76,7 @@ class StoreWriter:
 
     @property
     def seconds(self) -> float:
-        """Seconds of writing, those before an interruption included."""
+        """Of writing, those before an interruption included."""
         return self._seconds_before + time.perf_counter() - self._opened
 
     def write(self, split: str, block: int, states: NDArray[Any]) -> None:

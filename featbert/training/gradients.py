@@ -21,14 +21,12 @@ class NonFinite:
     """Gradients that were not finite.
 
     Attributes:
-        steps: with such gradients since the last look.
-        step: the first of them.
+        step: the first one with such gradients since the last look.
         loss: in it, or of the epoch until it.
         parameters: names of those concerned in it, in the tagger's order; none where the norm over
             all of them is too large for float32.
     """
 
-    steps: int
     step: int
     loss: float
     parameters: list[str]
@@ -53,7 +51,7 @@ class GradientWatch:
 
     def __init__(self, module: nn.Module, device: torch.device) -> None:
         self._named = list(module.named_parameters())
-        self._wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self._wrong = torch.zeros((), dtype=torch.bool, device=device)
         self._first = torch.full((), -1, dtype=torch.int64, device=device)
         self._where = torch.zeros(len(self._named), dtype=torch.bool, device=device)
         self._loss = torch.zeros((), device=device)
@@ -81,17 +79,16 @@ class GradientWatch:
         if held != self._held:
             self._held, self._numbers = held, torch.tensor(held, device=wrong.device)
         here = torch.zeros_like(self._where).index_copy_(0, self._numbers, ~norms.isfinite())
-        is_first = wrong & (self._wrong == 0)
+        is_first = wrong & ~self._wrong
         self._where = torch.where(is_first, here, self._where)
         self._first = torch.where(is_first, step, self._first)
         self._loss = torch.where(is_first, loss.detach().float(), self._loss)
-        self._wrong = self._wrong + wrong
+        self._wrong = self._wrong | wrong
 
     def found(self) -> NonFinite | None:
         """What was not finite since the last look; None where everything was. Waits for a GPU."""
-        wrong = int(self._wrong)
-        if not wrong:
+        if not self._wrong:
             return None
         self._wrong = torch.zeros_like(self._wrong)
         names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
-        return NonFinite(wrong, int(self._first), float(self._loss), names)
+        return NonFinite(int(self._first), float(self._loss), names)

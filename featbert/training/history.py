@@ -10,12 +10,10 @@ from featbert.tasks.base import KEPT
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class ParameterGroup:
-    """What learns at one rate in one epoch.
+    """What learns at one rate in one epoch; the rate is the highest of the epoch.
 
     Attributes:
         name: "matrices", "vectors", "scalar_mix", or "embeddings", "layer 7", "classifier".
-        parameters: how many are trained in this epoch.
-        learning_rate: highest of the epoch.
     """
 
     name: str

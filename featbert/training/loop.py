@@ -39,7 +39,6 @@ class Fitted:
     """The result of training; the model holds the best weights.
 
     Attributes:
-        history: one row an epoch.
         best_epoch: from 1; the last one where dev was not scored.
         seconds: wall time of all epochs, dev scoring included.
         trained: sizes of the parameters that training changed, in any epoch, by name.
@@ -92,15 +91,8 @@ def fit(
     kept = [name for name, p in model.named_parameters() if p.requires_grad]
     schedule = make_schedule(optimizer, settings, total=total)
     scaler = torch.amp.GradScaler(device.kind, enabled=compute.precision == "fp16")
-    values = targets.values.to(device.torch)
-    training = Step(
-        model,
-        inputs,
-        Targets(values, targets.offsets),
-        scaler,
-        compute,
-        settings.token_budget,
-    )
+    there = Targets(targets.values.to(device.torch), targets.offsets)
+    training = Step(model, inputs, there, scaler, compute, settings.token_budget)
     watch = GradientWatch(model, device.torch)
     history: list[Epoch] = []
     best: tuple[float, int, Mapping[str, Tensor]] | None = None
@@ -154,13 +146,8 @@ def fit(
                 rate_share(s, total=total, warmup=settings.warmup, schedule=settings.schedule)
                 for s in range(first_step, step)
             )
-            row = Epoch(
-                epoch=epoch,
-                train_loss=mean_loss,
-                dev=dev,
-                seconds=time.perf_counter() - epoch_started,
-                groups=describe_groups(optimizer, share),
-            )
+            groups = describe_groups(optimizer, share)
+            row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
             history.append(row)
             if on_epoch is not None:
                 on_epoch(row)
@@ -173,13 +160,8 @@ def fit(
     if best is not None:
         learner.set_weights(best[2])
     model.eval()
-    return Fitted(
-        history,
-        settings.epochs if best is None else best[1],
-        time.perf_counter() - started,
-        trained,
-        flops,
-    )
+    best_epoch = settings.epochs if best is None else best[1]
+    return Fitted(history, best_epoch, time.perf_counter() - started, trained, flops)
 
 
 def _not_finite(wrong: NonFinite, epoch: int, where: str = "") -> InputError:
@@ -203,11 +185,7 @@ def _waited_enough(settings: Settings, epoch: int, best: int) -> bool:
 
 
 def predict(
-    model: Model,
-    inputs: Inputs,
-    offsets: Ints,
-    compute: Compute,
-    budget: TokenBudget,
+    model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
 ) -> Ints:
     """(T,) the answer for each item, in the text's order.
 
@@ -226,11 +204,7 @@ def predict(
 
 
 def predict_probabilities(
-    model: Model,
-    inputs: Inputs,
-    offsets: Ints,
-    compute: Compute,
-    budget: TokenBudget,
+    model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
 ) -> tuple[Ints, Floats]:
     """(T,) the answers that `predict` gives, and (T, C) the probability of every class."""
     n_items = int(offsets[-1])

@@ -42,9 +42,8 @@ def _groups_by_shape(model: Model, settings: Settings) -> list[dict[str, Any]]:
     mixed = {id(p) for m in mixes for p in m.parameters()}
     trained = [p for p in model.parameters() if p.requires_grad]
     rest = [p for p in trained if id(p) not in mixed]
-    rate = settings.learning_rate
     return [
-        *_split_by_shape("", rest, rate, settings),
+        *_split_by_shape("", rest, settings.learning_rate, settings),
         *_group("scalar_mix", [p for p in trained if id(p) in mixed], settings.mix_learning_rate),
     ]
 
@@ -66,16 +65,12 @@ def _groups_by_layer(model: Model, settings: Settings) -> list[dict[str, Any]]:
         group
         for depth, parameters in by_depth.items()
         for group in _split_by_shape(
-            _depth_name(depth, top) + " ",
+            {0: "embeddings ", top: "head "}.get(depth, f"layer {depth} "),
             parameters,
             settings.learning_rate / settings.discriminative ** (top - depth),
             settings,
         )
     ]
-
-
-def _depth_name(depth: int, top: int) -> str:
-    return {0: "embeddings", top: "head"}.get(depth, f"layer {depth}")
 
 
 def _split_by_shape(

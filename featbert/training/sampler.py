@@ -1,7 +1,7 @@
-"""Which sentences make a step, equal for both approaches.
+"""Which sentences make a step.
 
 The batches depend on sentence lengths in words, documents, the batch size, the seed and the epoch
-alone; nothing of the approach enters, so both see the same sentences in the same steps.
+alone, so that all rows of a comparison see the same sentences in the same steps.
 
 In sentence context a batch is a length bucket of shuffled sentences. In document context sentences
 are drawn by document: fine-tuning must compute whole windows, and sentences of one batch that
@@ -61,17 +61,14 @@ def count_steps(
 
 
 def _length_buckets(shuffled: Ints, lengths: Ints, batch_size: int) -> list[Ints]:
-    pool = POOL_BATCHES * batch_size
-    return [
-        part
-        for start in range(0, len(shuffled), pool)
-        for part in _cut(shuffled[start : start + pool], lengths, batch_size)
-    ]
+    batches = []
+    for pool in _parts(shuffled, POOL_BATCHES * batch_size):
+        batches += _parts(pool[np.argsort(lengths[pool], kind="stable")], batch_size)
+    return batches
 
 
-def _cut(pool: Ints, lengths: Ints, batch_size: int) -> list[Ints]:
-    by_length = pool[np.argsort(lengths[pool], kind="stable")]
-    return [by_length[i : i + batch_size] for i in range(0, len(by_length), batch_size)]
+def _parts(ids: Ints, size: int) -> list[Ints]:
+    return [ids[i : i + size] for i in range(0, len(ids), size)]
 
 
 def _document_runs(documents: Ints, batch_size: int) -> list[Ints]:

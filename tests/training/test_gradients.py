@@ -50,7 +50,7 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
         # On a GPU the weights are lost after the first such step, and every later loss with them.
         watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
     found = watch.found()
-    assert found == NonFinite(2, 3, 2.5, ["1.weight", "2.bias"])
+    assert found == NonFinite(3, 2.5, ["1.weight", "2.bias"])
     assert "1.weight" in found.description
     assert watch.found() is None
 
