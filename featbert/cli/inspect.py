@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,6 @@ from featbert.errors import FeatbertError, InputError
 from featbert.progress import stage
 from featbert.report.units import duration, size
 from featbert.text import counted, json_text, printable, unusual
-
-if TYPE_CHECKING:
-    from featbert.features.store import FeatureStore
 
 EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
@@ -80,8 +77,9 @@ def verify(
 
     Reads each store once and names what is damaged; the exit code is 1 if anything is.
     """
+    from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
-    from featbert.features.store import FeatureStore, encoder_differences
+    from featbert.features.store import FeatureStore, encoder_differences, text_differences
 
     source = None if model is None else find_encoder(model)
     wrong = 0
@@ -94,7 +92,10 @@ def verify(
                 raise
             found = [str(error)]
         else:
-            foreign = _other_text(store, data)
+            foreign: list[str] = []
+            if data is not None:
+                corpus = load_corpus(data, **store.manifest.reading)
+                foreign += text_differences(store.manifest, corpus)
             if source is not None:
                 foreign += encoder_differences(store.manifest, source)
             found += [f"foreign: {line}" for line in foreign]
@@ -110,17 +111,6 @@ def verify(
             f"{wrong} of {len(stores)} stores cannot be used; delete what is damaged and extract "
             "again"
         )
-
-
-def _other_text(store: FeatureStore, data: str | None) -> list[str]:
-    """What differs between the text of a store and a corpus."""
-    if data is None:
-        return []
-    from featbert.data.load import load_corpus
-    from featbert.features.store import text_differences
-
-    corpus = load_corpus(data, **store.manifest.reading)
-    return list(text_differences(store.manifest, corpus))
 
 
 @app.command(cls=Command, epilog="Example: featbert probe --layers last --layers layer:3")

@@ -17,7 +17,7 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import report, stage
 from featbert.text import counted, printable
 
@@ -134,10 +134,8 @@ def _input(file: str) -> Iterator[io.BufferedReader]:
     path = Path(file)
     if path.is_dir() or not path.exists():
         found = "is a folder" if path.is_dir() else "does not exist"
-        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise MissingError(
-            f"{file} {found}{nearest(path.name, near)}; name a file of text, or - for standard "
-            "input"
+            f"{file} {found}{nearest_path(path)}; name a file of text, or - for standard input"
         )
     with path.open("rb") as stream:
         yield stream

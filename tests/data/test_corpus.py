@@ -11,13 +11,6 @@ def split(*sentences: Sentence) -> Split:
     return Split("train", sentences)
 
 
-def test_a_sentence_has_words_and_as_many_tags():
-    with pytest.raises(ValueError, match="word"):
-        Sentence(())
-    with pytest.raises(ValueError, match="2"):
-        Sentence(("a",), ("O", "O"))
-
-
 def test_fingerprints_of_text_and_of_tags():
     one = split(Sentence(("a", "b"), ("O", "B-X"), 0), Sentence(("c",), ("O",), 1))
     other_tags = split(Sentence(("a", "b"), ("O", "O"), 0), Sentence(("c",), ("O",), 1))

@@ -94,19 +94,18 @@ def test_names(text, expected):
     found = HubName.parse(text)
     assert (found.name, found.config, *found.corpus) == expected
     assert (found.source, found.is_folder) == (text, False)
+    for wrong in ("hf:", "hf::de", "hf:a/b:", "hf:a/b/c", "hf:a b", "hf:-x"):
+        with pytest.raises(InputError, match=wrong):
+            HubName.parse(wrong)
 
 
-@pytest.mark.parametrize("text", ["hf:", "hf::de", "hf:a/b:", "hf:a/b/c", "hf:a b", "hf:-x"])
-def test_names_that_are_none(text):
-    with pytest.raises(InputError, match=text):
-        HubName.parse(text)
-
-
-def test_no_folder_and_no_network(tmp_path):
-    with pytest.raises(MissingError, match="/gone"):
-        load_corpus(f"hf:{tmp_path}/gone")
-    with pytest.raises(MissingError, match="a/b"):
-        load_corpus("hf:a/b:de")
+def test_no_folder_no_network_and_no_package(tmp_path, monkeypatch):
+    for name in (f"{tmp_path}/gone", "a/b:de"):
+        with pytest.raises(MissingError, match=name):
+            load_corpus(f"hf:{name}")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingError, match=r"featbert\[hub\]"):
+        load_corpus(f"hf:{tmp_path}")
 
 
 @pytest.fixture
@@ -165,12 +164,6 @@ def test_settings_of_datasets_stay(saved):
     finally:
         datasets.disable_progress_bars()
         datasets.logging.set_verbosity_warning()
-
-
-def test_without_the_package(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingError, match=r"featbert\[hub\]"):
-        load_corpus(f"hf:{tmp_path}")
 
 
 def test_a_run_on_a_dataset_is_used_again(workspace):

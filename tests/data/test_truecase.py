@@ -46,12 +46,6 @@ def test_the_rule(truecaser, text, expected):
     assert " ".join(truecaser.words(text.split(" "))) == expected
 
 
-def test_forms_are_counted_inside_of_sentences_alone(truecaser):
-    assert truecaser.forms["take"] == "take"  # "Take" is a first word
-    assert "fed" not in truecaser.forms  # a sentence in capitals
-    assert truecaser.forms["the"] == "the"
-
-
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=12))
 def test_nothing_but_case_changes(words):
     caser = Truecaser.from_sentences([Sentence(("x", "Straße", "ﬁn", "İst"))])

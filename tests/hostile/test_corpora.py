@@ -157,21 +157,10 @@ def test_50_000_tag_types(tmp_path: Path) -> None:
     assert len(report["against_train"]["dev"]["new_types"]) == 49_999
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "two words",
-        "it's",
-        'the "best"',
-        "a;b&c|d",
-        "-x",
-        "$(id)",
-        "%s",
-        "ü é",
-        "a\x1b[31mb",
-        "a\nb",
-    ],
-)
+FOLDERS = ("two words", "it's", 'the "best"', "a;b&c|d", "-x", "$(id)", "ü é", "a\x1b[31mb", "a\nb")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
 def test_strange_names_of_folders(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     folder.mkdir()
