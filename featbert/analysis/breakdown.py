@@ -202,13 +202,8 @@ def _scorer_row(place: int, rows: Sequence[Row], split: str) -> ScorerRow:
         assert score is not None
         difference = None if base is None else score.mean - base.mean(split, key)
         figures[key] = ScorerFigure(score, difference, place in best_of(rows, split, key))
-    return ScorerRow(
-        row=row.name,
-        split=split,
-        against=None if base is None else base.name,
-        figures=figures,
-        agree=None if base is None else len({figure.sign for figure in figures.values()}) == 1,
-    )
+    agree, against = len({f.sign for f in figures.values()}) == 1, base.name if base else None
+    return ScorerRow(row.name, split, against, figures, agree if base else None)
 
 
 def scorer_notes(comparison: Comparison) -> list[str]:
@@ -227,20 +222,14 @@ def scorer_notes(comparison: Comparison) -> list[str]:
     ]
     for split in comparison.splits:
         on = {row.name: row.data(split) for row in comparison.rows}
-        for data in dict.fromkeys(on.values()):
-            here = [s for s in comparison.scorers if s.split == split and on[s.row] == data]
-            best = {
-                key: {one.row for one in here if one.figures[key].best}
-                for key in names
-                if any(one.figures[key].best for one in here)
-            }
+        scored = [s for s in comparison.scorers if s.split == split]
+        for rivals in grouped((on[s.row], s) for s in scored).values():
+            best = {key: {s.row for s in rivals if s.figures[key].best} for key in names}
+            best = {key: rows for key, rows in best.items() if rows}
             if best and not set.intersection(*best.values()):
-                named = ", ".join(
-                    f"{' and '.join(sorted(b))} by {names[k]}" for k, b in best.items()
-                )
-                notes.append(f"{split}: the scorers disagree in the best row: {named}")
-    compared = [s for s in comparison.scorers if s.agree is not None]
-    if not notes and compared:
+                named = [f"{' and '.join(sorted(rows))} by {names[k]}" for k, rows in best.items()]
+                notes.append(f"{split}: the scorers disagree in the best row: {', '.join(named)}")
+    if not notes and any(s.agree is not None for s in comparison.scorers):
         notes = ["the scorers agree in the sign of every difference to the baseline"]
     return notes
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from featbert.analysis.curves import lead_lines
 from featbert.analysis.results import Breakdown, CostRow, Difference, PublishedFigures, ScorerRow
 from featbert.analysis.rows import (
     BASELINE,
@@ -25,6 +26,7 @@ from featbert.analysis.rows import (
     best_by_dev,
     build_row,
     cell_of,
+    encoding_title,
     grouped,
     name_rows,
     row_key,
@@ -38,7 +40,6 @@ from featbert.runs.grouping import (
     comparable_key,
     freed_keys,
     group_comparable,
-    same_data,
     unknown_vary,
 )
 from featbert.runs.run import Run
@@ -87,9 +88,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """Corpus, encoder and context, and casing where it is not the text's own."""
-        casing = self.key.get("casing", "original")
-        parts = [self.corpus, self.model, f"context: {self.context}"]
-        return " · ".join([*parts, f"casing: {casing}"] if casing != "original" else parts)
+        return f"{self.corpus} · {encoding_title(self.model, self.context, self.key)}"
 
     def __repr__(self) -> str:
         runs = sum(len(row.runs) for row in self.rows)
@@ -188,8 +187,12 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
     signatures = [run.record.signature for run in runs]
-    shared_texts = [split for split in splits if _agree(runs, same_data(split)[0])]
-    key = comparable_key(runs[0].record)
+    first, *others = [comparable_key(run.record) for run in runs]
+    key = {
+        part: value
+        for part, value in first.items()
+        if all(other.get(part) == value for other in others)
+    }
     return Comparison(
         rows=tuple(rows),
         task=rows[0].task,
@@ -198,8 +201,8 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
         model=_names(s.model for s in signatures),
         context=_names(s.context for s in signatures),
         scorer=_names(s.scorer for s in signatures),
-        sizes={s: (scores[s].examples, scores[s].words) for s in shared_texts},
-        key={part: value for part, value in key.items() if _agree(runs, part)},
+        sizes={s: (scores[s].examples, scores[s].words) for s in splits if f"{s}.text" in key},
+        key=key,
         varied=tuple(rows[0].varied),
         notes=tuple(_notes(rows, runs)),
     )
@@ -214,10 +217,6 @@ def _once(runs: Iterable[Run], baseline: str | None) -> list[Run]:
             f"the baseline {baseline!r} is not among the compared runs{nearest(baseline, names)}"
         )
     return sorted(by_folder.values(), key=lambda run: natural(run.name))
-
-
-def _agree(runs: Sequence[Run], part: str) -> bool:
-    return len({comparable_key(run.record).get(part) for run in runs}) == 1
 
 
 def _names(names: Iterable[str]) -> str:
@@ -240,8 +239,6 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
-    from featbert.analysis.curves import lead_lines
-
     for row in rows:
         if row.left_out:
             names = ", ".join(run.name for run in row.left_out)

@@ -35,11 +35,12 @@ _PARTS = ("corpus", "scorer")
 def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with every row's cost, in the order of rows."""
     rows = comparison.rows
-    found = tuple(_cost_row(row, _tuned(row, rows)) for row in rows)
     notes = comparison.notes
     if any(_read(row) < 1 for row in rows):
         notes = (*notes, "costs count extraction for the sentences that a row read, not for all")
-    return dataclasses.replace(comparison, costs=found, notes=notes)
+    return dataclasses.replace(
+        comparison, costs=tuple(_cost_row(row, rows) for row in rows), notes=notes
+    )
 
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
@@ -47,17 +48,14 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
     return None if run >= other else math.floor(once / (other - run)) + 1
 
 
-def _cost_row(row: Row, tuned: Row | None) -> CostRow:
-    seconds, flops = _prices(row)
-    if tuned is None:
-        return CostRow(row.name, None, Price(*seconds), Price(*flops))
-    other_seconds, other_flops = _prices(tuned)
-    return CostRow(
-        row.name,
-        tuned.name,
-        Price(*seconds, cheaper_from(*seconds, other_seconds[1])),
-        Price(*flops, cheaper_from(*flops, other_flops[1])),
+def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
+    tuned = _tuned(row, rows)
+    others = (None, None) if tuned is None else [run for _, run in _prices(tuned)]
+    seconds, flops = (
+        Price(once, run, None if other is None else cheaper_from(once, run, other))
+        for (once, run), other in zip(_prices(row), others, strict=True)
     )
+    return CostRow(row.name, tuned.name if tuned else None, seconds, flops)
 
 
 def _prices(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, baseline_of
 from featbert.runs.grouping import EVALUATED, VARIED
-from featbert.runs.record import Cost
 from featbert.runs.run import Run
 
 if TYPE_CHECKING:
@@ -54,11 +53,9 @@ def comparison_frame(
     import pandas
 
     rows = comparison.rows
-    settings = [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row.differing)
-        if any(name in row.settings for row in rows)
-    ]
+    known = {name for row in rows for name in row.settings}
+    differing = dict.fromkeys(name for row in rows for name in row.differing)
+    settings = [name for name in differing if name in known]
     lines = []
     for row in rows:
         named = _names(row) | {f"setting_{n}": row.settings.get(n) for n in settings}
@@ -67,21 +64,27 @@ def comparison_frame(
         elif per == "run":
             lines += [named | _of_run(run, row, rows) for run in row.runs]
         else:
-            lines += [named | one for run in row.runs for one in _scores(run)]
+            lines += [
+                named
+                | {"seed": run.record.seed, "run": run.name}
+                | {"split": split, "score": key, "value": value}
+                for run in row.runs
+                for split, scores in run.record.scores.items()
+                for key, value in scores.values.items()
+            ]
     frame = pandas.DataFrame(lines)
     free = [name for name in frame if str(name).startswith("setting_")]
     return frame.astype({n: _KINDS.get(n, "float64") for n in frame if n not in free})
 
 
 def _names(row: Row) -> dict[str, Any]:
-    signature = row.runs[0].record.signature
-    newest = {"corpus": row.corpus, "model": row.model, "context": row.context}
-    shared = {name: newest.get(name, getattr(signature, name)) for name in VARIED}
+    signature = vars(row.runs[0].record.signature)
+    of_row = {"corpus": row.corpus, "model": row.model, "context": row.context, **row.varied}
     return {
         "label": row.label,
         "tuning": row.tuning,
         "layers": row.layers,
-        **{name: row.varied.get(name, value) for name, value in shared.items()},
+        **{name: of_row.get(name, signature[name]) for name in VARIED},
         "baseline": row.baseline,
         "is_baseline": row.is_baseline,
     }
@@ -92,38 +95,23 @@ def _of_row(row: Row) -> dict[str, Any]:
     for split in EVALUATED:
         for key in row.task.columns:
             score = row.score(split, key)
-            line[f"{split}_{key}_mean"] = None if score is None else score.mean
-            line[f"{split}_{key}_sd"] = None if score is None else score.sd
+            line[f"{split}_{key}_mean"] = score and score.mean
+            line[f"{split}_{key}_sd"] = score and score.sd
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
     training = costs.pop("training_seconds")
-    return {
-        **line,
-        "training_seconds_mean": training.mean,
-        "training_seconds_sd": training.sd,
-        **costs,
-    }
+    times = {"training_seconds_mean": training.mean, "training_seconds_sd": training.sd}
+    return line | times | costs
 
 
 def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
     record = run.record
     line: dict[str, Any] = {"seed": record.seed, "run": run.name}
     for split in EVALUATED:
-        scores = record.scores.get(split)
-        values = {} if scores is None else scores.values
-        line |= {f"{split}_{key}": values.get(key) for key in row.task.columns}
+        line |= {f"{split}_{key}": record.score(split, key) for key in row.task.columns}
         base = baseline_of(row, rows, split)
         same = [r for r in base.runs if r.record.seed == record.seed] if base else []
         own, other = record.score(split), same[0].record.score(split) if same else None
         difference = None if own is None or other is None else own - other
         line[f"{split}_{row.task.measure.key}_difference"] = difference
-    costs = {f.name: getattr(record.cost, f.name) for f in dataclasses.fields(Cost)}
-    return {**line, "best_epoch": record.best_epoch, **costs}
-
-
-def _scores(run: Run) -> list[dict[str, Any]]:
-    return [
-        {"seed": run.record.seed, "run": run.name, "split": split, "score": key, "value": value}
-        for split, scores in run.record.scores.items()
-        for key, value in scores.values.items()
-    ]
+    return {**line, "best_epoch": record.best_epoch, **vars(record.cost)}

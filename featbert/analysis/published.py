@@ -150,13 +150,10 @@ class PublishedMatrix:
 def published_matrix(table: PublishedTable) -> PublishedMatrix:
     """A table whose figures are by language."""
     rows = tuple(_transfer(row) for row in table.rows)
+    copied = table.model_dump(include={"id", "title", "corpus", "verified", "note"})
     return PublishedMatrix(
-        id=table.id,
-        title=table.title,
+        **copied,
         source=table.source or table.id,
-        corpus=table.corpus,
-        verified=table.verified,
-        note=table.note,
         split="test",
         evaluated_on=tuple(dict.fromkeys(language for row in rows for language in row.scores)),
         rows=rows,

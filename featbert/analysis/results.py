@@ -21,8 +21,7 @@ class Breakdown:
     """The task's measure of rows by bucket, on one split.
 
     Attributes:
-        facet: what the buckets are of, a key of the task's `facets`.
-        meaning: the same in words.
+        facet: what the buckets are of, a key of the task's `facets`; `meaning`: in words.
         gold: gold items by bucket, in the order of buckets; where each seed learned from a part of
             its own, the mean over the first row's seeds, rounded. A bucket in which some run has
             none is left out.
@@ -38,10 +37,9 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class ScorerFigure:
-    """One row on one split by one scorer.
+    """One row on one split by one scorer: the score in [0, 1] over seeds.
 
     Attributes:
-        score: in [0, 1] over seeds.
         difference: its mean less that of the baseline by the same scorer; None without one.
         best: whether no row on the same data has a higher mean; a row without rivals is not best.
     """
@@ -61,13 +59,10 @@ class ScorerFigure:
 
 @dataclass(frozen=True)
 class ScorerRow:
-    """One row on one split by every scorer of its task.
+    """One row on one split by every scorer of its task, by their keys.
 
-    Attributes:
-        row: its name.
-        against: name of the baseline, which is the same for all scorers; None without one.
-        figures: by key of the score, in the order of the task's `scorers`.
-        agree: whether all scorers give the difference the same sign; None without a difference.
+    `against` is the baseline, the same for all scorers; `agree`, whether all of them give the
+    difference to it the same sign. Both are None without a baseline.
     """
 
     row: str
@@ -79,13 +74,10 @@ class ScorerRow:
 
 @dataclass(frozen=True)
 class Price:
-    """One row in one currency.
+    """One row in one currency: `once` for extraction, and training of one run.
 
-    Attributes:
-        once: extraction, 0 without a store.
-        run: one run's training.
-        cheaper_from: the number of runs from which the row costs less than tuning as often; None
-            where it never does, or where there is nothing to compare it with.
+    `cheaper_from` is the number of runs from which the row costs less than tuning as often; None
+    where it never does, or where there is nothing to compare it with.
     """
 
     once: float
@@ -95,13 +87,7 @@ class Price:
 
 @dataclass(frozen=True)
 class CostRow:
-    """A row's cost compared with that of full tuning on the same text with the same encoder.
-
-    Attributes:
-        row: its name.
-        against: name of the tuned row, None for tuned rows and where there is none.
-        seconds, flops: see `Price`.
-    """
+    """A row's cost, and the fully tuned row on the same text that it is compared with, if any."""
 
     row: str
     against: str | None
@@ -114,8 +100,6 @@ class Difference:
     """A row against its baseline on one split.
 
     Attributes:
-        row, baseline: names of rows.
-        split: that both were scored on.
         seeds: that both have; what follows is of their runs only.
         units: what was resampled: "documents" or "sentences".
         over_seeds: mean difference with its t interval, None for fewer than three seeds.
@@ -139,11 +123,7 @@ class Difference:
 class Figure:
     """The score of one split, in [0, 1]; None for what was not published or not reproduced.
 
-    Attributes:
-        published: as printed, a hundredth of it.
-        published_sd: standard deviation printed with it.
-        reproduced: over the seeds of the comparison row.
-        difference: reproduced mean less the published figure, where the two are comparable.
+    `difference` is the reproduced mean less the published figure, where the two are comparable.
     """
 
     published: float | None
@@ -154,12 +134,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """One published row, and the comparison row of its name if there is one.
-
-    Attributes:
-        label: the published row by all that its table says of it.
-        figures: by split, of the splits that the table has figures of.
-    """
+    """One published row, and the comparison row of its name if there is one; figures by split."""
 
     label: str
     published: PublishedRow
@@ -169,11 +144,7 @@ class PublishedLine:
 
 @dataclass(frozen=True)
 class PublishedFigures:
-    """A published table next to a comparison.
-
-    Attributes:
-        table: its `source` and `verified` say where the figures are from.
-    """
+    """A published table next to a comparison."""
 
     table: PublishedTable
     splits: tuple[str, ...]

@@ -133,21 +133,15 @@ class Row:
 
     def score(self, split: str, key: str | None = None) -> Statistic | None:
         """A value in [0, 1] over seeds, by default the task's measure; None without scores."""
-        if split not in self.splits:
-            return None
-        key = key or self.task.measure.key
-        return Statistic.of([run.record.scores[split].values[key] for run in self.runs])
+        return Statistic.of(self._values(split, key)) if split in self.splits else None
 
     def mean(self, split: str, key: str | None = None) -> float:
-        """The mean of `score`.
+        """The mean of `score`; the row must have scores on `split`."""
+        return statistics.fmean(self._values(split, key))
 
-        Raises:
-            KeyError: the row has no scores on `split`.
-        """
-        score = self.score(split, key)
-        if score is None:
-            raise KeyError(split)
-        return score.mean
+    def _values(self, split: str, key: str | None) -> list[float]:
+        key = key or self.task.measure.key
+        return [run.record.scores[split].values[key] for run in self.runs]
 
     @property
     def name(self) -> str:
@@ -156,7 +150,6 @@ class Row:
 
     @property
     def frozen(self) -> bool:
-        """Whether its runs read features from a store."""
         return get_tuning(self.tuning).frozen
 
     @property
@@ -166,7 +159,6 @@ class Row:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Seeds of the runs, rising."""
         return tuple(run.record.seed for run in self.runs)
 
     def data(self, split: str) -> tuple[str | None, ...]:
@@ -175,12 +167,9 @@ class Row:
 
 
 def same_task(one: Row, other: Row) -> bool:
-    """Whether two rows were given the same: text, encoder, and sentences to learn from.
-
-    What learned from dev too is no baseline for what did not, nor is what learned from more.
-    """
-    given = [(row.cell, row.trained_on, row.train_share) for row in (one, other)]
-    return given[0] == given[1]
+    """Whether two rows were given the same: text, encoder, and sentences to learn from."""
+    first, second = ((row.cell, row.trained_on, row.train_share) for row in (one, other))
+    return first == second
 
 
 def best_by_dev(rows: Sequence[Row]) -> Row | None:
@@ -198,12 +187,11 @@ def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
     Rows of other texts and encoders may have the baseline's label: the one that was scored on the
     same data with the same encoder counts, or else on the same text.
     """
-    if row.difference is None or split not in row.difference:
+    if split not in (row.difference or {}):
         return None
     known = [o for o in rows if o.is_baseline and o.label == row.baseline]
     alike = [o for o in known if o.cell == row.cell]
-    same_text = [o for o in known if o.data(split)[:1] == row.data(split)[:1]]
-    return (alike or same_text)[0]
+    return (alike or [o for o in known if o.data(split)[0] == row.data(split)[0]])[0]
 
 
 def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
@@ -221,7 +209,7 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
 
 @dataclass(frozen=True)
 class Naming:
-    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
+    """A row's label, with what is in its parentheses, and what it varies by declaration."""
 
     label: str
     varied: Mapping[str, str]
@@ -230,8 +218,11 @@ class Naming:
 
 def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> Row:
     """The row of `runs`, which belong together; of one seed's runs the newest counts."""
-    kept, left_out = _newest_by_seed(runs)
-    record = max(kept, key=_age).record
+    ordered = sorted(runs, key=lambda run: (run.record.started, run.name))
+    newest = {run.record.seed: run for run in ordered}
+    kept = [newest[seed] for seed in sorted(newest)]
+    left_out = [run for run in reversed(ordered) if newest[run.record.seed] is not run]
+    record = ordered[-1].record
     signatures = [dataclasses.asdict(run.record.signature) for run in kept]
     shared = {
         name: value
@@ -259,6 +250,13 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
         mixed=tuple(name for name in signatures[0] if name not in shared),
         cell=cell,
     )
+
+
+def encoding_title(model: str, context: str, key: Mapping[str, str]) -> str:
+    """Encoder and context, and the casing of a comparable key where it is not the text's own."""
+    casing = key.get("casing", "original")
+    parts = [model, f"context: {context}", *([] if casing == "original" else [f"casing: {casing}"])]
+    return " · ".join(parts)
 
 
 def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
@@ -407,13 +405,13 @@ def _number(text: str) -> float:
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
     """Sort key: tunings as they are registered, known combinations before others.
 
-    Args:
-        indices: of the layers, where single layers come first, by their number.
+    With `indices` of the layers, single layers come first, by their number.
     """
     name = layers or ""
-    single = indices is not None and len(indices) == 1
-    known = NAMES.index(name) if name in NAMES else len(NAMES)
-    order = indices[0] if indices and single else known
+    order = NAMES.index(name) if name in NAMES else len(NAMES)
+    single = len(indices or ()) == 1
+    if indices and single:
+        order = indices[0]
     return [*TUNINGS].index(tuning), not single, order, natural(name)
 
 
@@ -434,21 +432,6 @@ def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
     # Nothing frozen comes before what is.
     some = "none" not in row.differing.values()
     return (*way, varied, some, row.train_share, settings, natural(row.label))
-
-
-def _age(run: Run) -> tuple[str, str]:
-    """Sort key by which the newest run is last."""
-    return run.record.started, run.name
-
-
-def _newest_by_seed(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """One run a seed, by rising seed, and the others, newest first."""
-    kept: dict[int, Run] = {}
-    left_out = []
-    for run in sorted(runs, key=_age, reverse=True):
-        if kept.setdefault(run.record.seed, run) is not run:
-            left_out.append(run)
-    return [kept[seed] for seed in sorted(kept)], left_out
 
 
 def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from featbert.analysis.rows import (
     Statistic,
     build_row,
     by_value,
+    encoding_title,
     grouped,
     name_rows,
     row_key,
@@ -26,7 +27,7 @@ from featbert.analysis.rows import (
 )
 from featbert.errors import InputError
 from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
-from featbert.runs.grouping import CONDITIONS, EVALUATED, comparable_key, freed_keys
+from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Task
@@ -61,8 +62,7 @@ class TransferCell:
     """The runs of a row on the data of a column.
 
     Attributes:
-        score: the task's measure in [0, 1], in the order of `seeds` and `runs`.
-        seeds, runs: of those of the row's runs that were scored on this data.
+        score: the task's measure over the `runs` of the row that were scored on this data.
         own: whether it is the corpus that they were trained on, with no type mapped.
         mapping: what types were called instead before scoring; "O" takes a type out.
         unseen_types: types of the data that the runs were never taught.
@@ -83,7 +83,6 @@ class TransferRow:
     """The runs that were trained on one corpus.
 
     Attributes:
-        label: as of the column of that corpus.
         trained: the runs as a row of a comparison.
         cells: by column; None where no run was scored on it.
         average: mean over the cells on other data of their means; None without any.
@@ -127,9 +126,7 @@ class TransferMatrix:
     @property
     def encoding(self) -> str:
         """Encoder, context, and casing where it is not the text's own."""
-        casing = self.key.get("casing", "original")
-        encoding = f"{self.model} · context: {self.context}"
-        return encoding if casing == "original" else f"{encoding} · casing: {casing}"
+        return encoding_title(self.model, self.context, self.key)
 
     @property
     def trained_on(self) -> tuple[str, ...]:
@@ -167,7 +164,12 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
     ordered = sorted(by_folder.values(), key=lambda run: natural(run.name))
     shared = [(run.record.task, *_shared_key(run).items()) for run in ordered]
     tables = grouped(zip(shared, ordered, strict=True)).values()
-    return [m for members in sorted(tables, key=_place_of_table) for m in _matrices(members, split)]
+
+    def place(members: Sequence[Run]) -> tuple[object, ...]:
+        signature = members[0].record.signature
+        return natural(signature.model), natural(signature.context), natural(members[0].name)
+
+    return [m for members in sorted(tables, key=place) for m in _matrices(members, split)]
 
 
 @dataclass(frozen=True)
@@ -223,31 +225,26 @@ def _shared_key(run: Run) -> dict[str, str]:
     return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
 
 
-def _place_of_table(runs: Sequence[Run]) -> tuple[object, ...]:
-    signature = runs[0].record.signature
-    return natural(signature.model), natural(signature.context), natural(runs[0].name)
-
-
 def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
     """The matrices of runs that agree in encoder, context and scorer."""
     scored = [_read(run, split) for run in runs]
     data = _all_data(scored)
-    groups = grouped((_way(one.run), one) for one in scored)
     # Ways of training are named like the rows of one comparison; which corpus a run was trained
     # on is for the rows of its matrix to say.
-    examples = [[_without_corpus(group[0].run)] for group in groups.values()]
-    named = zip(groups.values(), name_rows(examples, frozenset()), strict=True)
-    for group, naming in sorted(named, key=lambda pair: _place_of_way(*pair)):
+    ways = grouped((row_key(_without_corpus(one.run), frozenset()), one) for one in scored).values()
+    examples = [[_without_corpus(group[0].run)] for group in ways]
+
+    def place(pair: tuple[Sequence[_Scored], Naming]) -> tuple[object, ...]:
+        record, naming = pair[0][0].run.record, pair[1]
+        settings = [by_value(value) for value in naming.differing.values()]
+        return *way_order(record.tuning, record.layers), settings, natural(naming.label)
+
+    for group, naming in sorted(
+        zip(ways, name_rows(examples, frozenset()), strict=True), key=place
+    ):
         matrix = _matrix(group, naming, data, split)
         if len(matrix.columns) > 1:
             yield matrix
-
-
-def _way(run: Run) -> tuple[object, ...]:
-    """What the runs of a matrix share: what runs of a row share, less the corpus."""
-    signature = run.record.signature
-    conditions = [getattr(signature, name, None) for name in CONDITIONS if name != "train"]
-    return *row_key(run, frozenset())[:4], *conditions
 
 
 def _without_corpus(run: Run) -> Run:
@@ -255,17 +252,11 @@ def _without_corpus(run: Run) -> Run:
     return Run(run.folder, dataclasses.replace(run.record, signature=signature))
 
 
-def _place_of_way(group: Sequence[_Scored], naming: Naming) -> tuple[object, ...]:
-    record = group[0].run.record
-    settings = [by_value(value) for value in naming.differing.values()]
-    return *way_order(record.tuning, record.layers), settings, natural(naming.label)
-
-
 def _matrix(
     scored: Sequence[_Scored], naming: Naming, data: Mapping[DataKey, Data], split: str
 ) -> TransferMatrix:
     members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
-    labels = _row_labels([group[0] for group in members], data)
+    labels = _distinct([_row_names(group[0], data) for group in members])
     named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
     columns = _columns([group for _, group in named], data)
     first = scored[0].run
@@ -288,23 +279,15 @@ def _matrix(
     )
 
 
-def _row_labels(firsts: Sequence[_Scored], data: Mapping[DataKey, Data]) -> list[str]:
+def _row_names(one: _Scored, data: Mapping[DataKey, Data]) -> tuple[str, str, str]:
     """A row is called like its own column; two on one corpus by the size of what they read."""
-
-    def base(one: _Scored) -> str:
-        signature = one.run.record.signature
-        own = one.own_key
-        return data[own].label if own else signature.language or signature.corpus
-
-    def sized(one: _Scored) -> str:
-        train = one.run.record.signature.splits.get("train")
-        return f"{base(one)} ({train.sentences} sentences)" if train else base(one)
-
-    def exact(one: _Scored) -> str:
-        train = one.run.record.signature.splits.get("train")
-        return f"{sized(one)} {train.text[:8]}/{train.tags[:8]}" if train else one.run.name
-
-    return _distinct(firsts, base, sized, exact)
+    signature = one.run.record.signature
+    own, train = one.own_key, signature.splits.get("train")
+    base = data[own].label if own else signature.language or signature.corpus
+    if train is None:
+        return base, base, one.run.name
+    sized = f"{base} ({train.sentences} sentences)"
+    return base, sized, f"{sized} {train.text[:8]}/{train.tags[:8]}"
 
 
 def _columns(
@@ -406,10 +389,14 @@ def _all_data(scored: Sequence[_Scored]) -> dict[DataKey, Data]:
         elif known.language is None:
             data[key] = dataclasses.replace(known, language=about.language)
     labels = _distinct(
-        list(data.values()),
-        lambda d: d.language or d.corpus,
-        lambda d: f"{d.language} ({d.corpus})" if d.language else d.corpus,
-        lambda d: f"{d.language or d.corpus} ({d.corpus} {d.text[:8]}/{d.tags[:8]})",
+        [
+            (
+                d.language or d.corpus,
+                f"{d.language} ({d.corpus})" if d.language else d.corpus,
+                f"{d.language or d.corpus} ({d.corpus} {d.text[:8]}/{d.tags[:8]})",
+            )
+            for d in data.values()
+        ]
     )
     return {
         key: dataclasses.replace(one, label=label)
@@ -417,13 +404,13 @@ def _all_data(scored: Sequence[_Scored]) -> dict[DataKey, Data]:
     }
 
 
-def _distinct(things: Sequence[Any], *namings: Callable[[Any], str]) -> list[str]:
-    """Each thing's name by the first of the namings that gives it to no other thing."""
-    labels = [namings[0](thing) for thing in things]
-    for naming in namings[1:]:
+def _distinct(names: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Of each thing's names, ever more exact, the first that is no other thing's."""
+    labels = [base for base, _, _ in names]
+    for level in (1, 2):
         counts = Counter(labels)
         labels = [
-            naming(thing) if counts[label] > 1 else label
-            for thing, label in zip(things, labels, strict=True)
+            own[level] if counts[label] > 1 else label
+            for own, label in zip(names, labels, strict=True)
         ]
     return labels

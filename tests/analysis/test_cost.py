@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from featbert.analysis.compare import compare
 from featbert.analysis.cost import cheaper_from, with_costs
-from featbert.report.rendering import render
 from tests.analysis.records import make_run, make_seeds, usual_runs
 
 
@@ -18,15 +15,7 @@ def brute_force(once: float, run: float, other: float) -> int | None:
 
 @pytest.mark.parametrize(
     ("once", "run", "other"),
-    [
-        (12.5, 41, 95.5),
-        (100, 40, 50),
-        (100, 40, 40),
-        (5, 50, 40),
-        (0, 1, 2),
-        (10, 5, 10),
-        (99, 1, 2),
-    ],
+    [(12.5, 41, 95.5), (130, 60, 100), (100, 40, 40), (5, 50, 40), (0, 1, 2), (10, 5, 10)],
 )
 def test_the_first_run_that_is_cheaper(once, run, other) -> None:
     assert cheaper_from(once, run, other) == brute_force(once, run, other)
@@ -42,16 +31,6 @@ def test_every_row_has_its_price() -> None:
     assert (tuned.seconds.once, tuned.seconds.run, tuned.seconds.cheaper_from) == (0, 95.5, None)
     assert (concat.flops.once, concat.flops.run) == (8e11, 6e13)
     assert concat.flops.cheaper_from is None  # as many operations in a run as fine-tuning has
-
-
-def test_a_dear_extraction_pays_off_later() -> None:
-    runs = [
-        *make_seeds("tuned", [0.6], layers=None, cost={"training_seconds": 100.0}),
-        *make_seeds("concat", [0.6], cost={"extraction_seconds": 130.0, "training_seconds": 60.0}),
-    ]
-    (comparison,) = compare(runs)
-    price = with_costs(comparison).costs[0].seconds
-    assert price.cheaper_from == 4  # 130 + 4 * 60 = 370 < 400, but 130 + 3 * 60 = 310 > 300
 
 
 def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
@@ -87,17 +66,3 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     note = "costs count extraction for the sentences that a row read, not for all"
     assert with_them.notes == (*comparison.notes, note)
     assert note not in with_costs(compare(usual_runs())[0]).notes
-
-
-@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
-def test_every_format_shows_them(format) -> None:
-    (comparison,) = compare(usual_runs())
-    plain, text = render([comparison], format), render([with_costs(comparison)], format)
-    assert len(text) > len(plain)
-    if format == "json":
-        assert json.loads(text)["costs"][0]["seconds"]["cheaper_from"] == 1
-    elif format != "csv":
-        assert "run 1" in text
-        assert "never" in text
-        assert "60.0 TFLOP" in text
-        assert "Some processor, threads: 2" in text

@@ -1,15 +1,13 @@
 from featbert.analysis.compare import compare
+from featbert.analysis.rows import by_value
 from featbert.runs.record import SplitIdentity
+from featbert.text import natural
 from tests.analysis.records import make_run, make_signature
 
 
 def labels(*runs):
     (comparison,) = compare(runs)
     return [row.label for row in comparison.rows]
-
-
-def test_alone_a_row_is_called_by_its_layers():
-    assert labels(make_run("a"), make_run("b", layers=None)) == ["concat_last4", "fine-tuning"]
 
 
 def test_rows_of_one_name_say_which_settings_differ():
@@ -32,10 +30,23 @@ def test_rows_come_in_the_order_of_the_numbers_that_differ():
     assert labels(
         *(make_run(f"r{r}", settings={"learning_rate": r, "epochs": 4}) for r in rates)
     ) == [f"concat_last4 (learning_rate={r})" for r in ("1e-05", "2e-05", "0.0001", 0.005, 0.01)]
-    shares = [0.5, 0.05, 1.0, 0.25]
-    assert labels(*(make_run(f"d{d}", settings={"dropout": d}) for d in shares)) == [
-        f"concat_last4 (dropout={d})" for d in (0.05, 0.25, 0.5, 1)
+    # Nothing frozen comes before what is.
+    frozen = [None, 0, 4, 12]
+    assert labels(
+        *(make_run(f"k{k}", layers=None, settings={"freeze_to": k}) for k in reversed(frozen))
+    ) == [f"fine-tuning (freeze_to={k})" for k in ("none", 0, 4, 12)]
+    told = ["unset", "1e-05", "true", "none", "10", "nan", "inf", "0.001", "9", "-1", "0.5"]
+    assert sorted(told, key=by_value) == [
+        *("-1", "1e-05", "0.001", "0.5", "9", "10"),
+        *sorted(["unset", "true", "none", "nan", "inf"]),
     ]
+
+
+def test_numbers_within_names_are_numbers():
+    ordered = ["", "1" + "0" * 5000, "a", "layer:0", "layer:9", "layer:010", "layer:11", "layers"]
+    ordered.sort(key=natural)
+    assert ordered[1:3] == ["a", "layer:0"]
+    assert ordered[3:] == ["layer:9", "layer:010", "layer:11", "layers", "1" + "0" * 5000]
 
 
 def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
@@ -63,13 +74,6 @@ def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
     assert labels(
         make_run("a", settings=lstm), make_run("b", settings={**lstm, "lstm_layers": 1})
     ) == ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"]
-
-
-def test_nothing_frozen_comes_before_what_is():
-    frozen = [None, 0, 4, 12]
-    assert labels(
-        *(make_run(f"k{k}", layers=None, settings={"freeze_to": k}) for k in reversed(frozen))
-    ) == [f"fine-tuning (freeze_to={k})" for k in ("none", 0, 4, 12)]
 
 
 def test_order_of_keys_and_kind_of_number_are_no_settings():
@@ -107,31 +111,16 @@ def test_training_texts_are_told_by_size_or_by_fingerprint():
     ]
 
 
-def test_a_setting_that_has_a_column_is_not_told_twice():
-    (comparison,) = compare(
-        [
-            make_run("a", vary=["context"], settings={"context": "sentence"}),
-            make_run(
-                "b",
-                vary=["context"],
-                settings={"context": "document"},
-                signature={"context": "document"},
-            ),
-        ]
-    )
-    assert [row.label for row in comparison.rows] == ["concat_last4", "concat_last4"]
-
-
 def test_what_varies_by_declaration_is_no_part_of_the_label():
+    signatures = {
+        "document": {"context": "document"},
+        "other": {"encoder_weights": "f" * 64},
+        "big": {"encoder_weights": "d" * 64, "model": "big"},
+    }
     (comparison,) = compare(
         [
-            make_run("a", vary=["model", "context"], signature={"context": "document"}),
-            make_run("b", vary=["model", "context"], signature={"encoder_weights": "f" * 64}),
-            make_run(
-                "c",
-                vary=["model", "context"],
-                signature={"encoder_weights": "d" * 64, "model": "big"},
-            ),
+            make_run(name, vary=["model", "context"], settings={"context": name}, signature=own)
+            for name, own in signatures.items()
         ]
     )
     assert {row.label for row in comparison.rows} == {"concat_last4"}

@@ -6,13 +6,16 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from featbert.analysis.resampling import (
     bootstrap_interval,
     by_unit,
     holm,
+    paired_interval,
     paired_test,
     randomisation,
+    t_interval,
 )
 from featbert.tasks.entities import f1_of
 
@@ -119,12 +122,23 @@ def test_counts_of_sentences_are_summed_by_unit() -> None:
     assert by_unit(counts[:0], []).shape == (0, 3)
 
 
-def test_f1_where_nothing_is_there() -> None:
-    assert f1_of(np.array([[0, 0, 0], [1, 2, 2], [0, 3, 1]])).tolist() == [0, 0.5, 0]
-
-
 def test_holm() -> None:
     # Sorted: 0.01 * 4, 0.02 * 3, 0.03 * 2 (not below the one before), 0.5.
     assert holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])
     assert holm([0.6, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_the_interval_over_seeds_is_students() -> None:
+    first, second = [0.5, 0.6, 0.7], [0.52, 0.61, 0.74]
+    found, narrow = paired_interval(first, second), paired_interval(first, second, level=0.9)
+    assert found is not None
+    assert narrow is not None
+    for one in (found, narrow):
+        expected = stats.ttest_rel(second, first).confidence_interval(one.level)
+        assert (one.low, one.high) == pytest.approx((expected.low, expected.high))
+    assert (found.mean, found.n) == (pytest.approx(0.07 / 3), 3)
+    # Two seeds say nothing.
+    assert t_interval([0.5, 0.6]) is None
+    with pytest.raises(ValueError, match="zip"):
+        paired_interval([0.5, 0.6], [0.6])
