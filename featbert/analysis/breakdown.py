@@ -135,8 +135,8 @@ class _Reader:
     def _read(self, split: str, run: Run, trained: bool) -> dict[str, dict[str, Bucket]]:
         """Buckets by facet, of the facets that depend on the training text or of the others."""
         kept = run.predictions(split)
-        facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
         known = self._learned(run) if trained else set()
+        facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
         return self._task.break_down(facets, kept.words, kept.gold, kept.predicted, known=known)
 
     def _learned(self, run: Run) -> set[Any]:
@@ -149,7 +149,6 @@ class _Reader:
         if None in identities or not record.signature.source:
             raise MissingError(f"{run.name} was not trained on files")
         share = float(record.settings.get("train_share", 1.0))
-
         texts = [(one.text, one.tags) for one in identities if one is not None]
         key = (*texts, share, record.seed if share < 1 else None)
         if key not in self._known:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -138,33 +138,42 @@ def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
     currency: Currency = "seconds" if len(machines) == 1 else "flops"
     scored = [(n, row) for n, row in enumerate(comparison.rows, 1) if split in row.splits]
     groups = grouped((one[1].data(split), one) for one in scored).values()
-    fronts = []
-    for group in groups:
-        parts = _PARTS if len(groups) > 1 else ()
-        costs = {n: _cost(row, currency) for n, row in group}
-        places = {n: (cost, row.mean(split)) for n, row in group if (cost := costs[n]) is not None}
-        points = [
-            ParetoPoint(
-                number=n,
-                name=" · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)]),
-                tuning=row.tuning,
-                score=score,
-                cost=places[n][0],
-                on_front=_on_front(places[n], places.values()),
-            )
-            for n, row in group
-            if n in places and (score := row.score(split)) is not None
-        ]
-        fronts.append(
-            ParetoFront(
-                label=" · ".join(v for k, v in group[0][1].varied.items() if k in parts),
-                currency=currency,
-                machine=machines[0] if currency == "seconds" else "",
-                points=tuple(points),
-                left_out=tuple(row.name for n, row in group if n not in places),
-            )
+    return [
+        _front(group, split, currency, machines[0], _PARTS if len(groups) > 1 else ())
+        for group in groups
+    ]
+
+
+def _front(
+    rows: Sequence[tuple[int, Row]],
+    split: str,
+    currency: Currency,
+    machine: str,
+    parts: Sequence[str],
+) -> ParetoFront:
+    known = [(n, row, _cost(row, currency), row.score(split)) for n, row in rows]
+    priced = [(n, row, cost, score) for n, row, cost, score in known if cost and score]
+    places = [(cost, score.mean) for _, _, cost, score in priced]
+    points = [
+        ParetoPoint(
+            number=n,
+            name=" · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)]),
+            tuning=row.tuning,
+            score=score,
+            cost=cost,
+            on_front=not any(
+                c <= cost and s >= score.mean and (c, s) != (cost, score.mean) for c, s in places
+            ),
         )
-    return fronts
+        for n, row, cost, score in priced
+    ]
+    return ParetoFront(
+        label=" · ".join(v for k, v in rows[0][1].varied.items() if k in parts),
+        currency=currency,
+        machine=machine if currency == "seconds" else "",
+        points=tuple(points),
+        left_out=tuple(row.name for _, row, cost, _ in known if cost is None),
+    )
 
 
 def machines_of(comparison: Comparison) -> list[str]:
@@ -177,17 +186,11 @@ def machines_of(comparison: Comparison) -> list[str]:
     return list(found)
 
 
-def _on_front(place: tuple[float, float], places: Iterable[tuple[float, float]]) -> bool:
-    cost, score = place
-    return not any(c <= cost and q >= score and (c, q) != place for c, q in places)
-
-
 def _cost(row: Row, currency: Currency) -> float | None:
     """Of one run, extraction included; None where a part of it is not known."""
     seconds = currency == "seconds"
-    cost = row.cost
-    training = cost.training_seconds.mean if seconds else cost.training_flops
-    extraction = cost.extraction_seconds if seconds else cost.extraction_flops
+    training = row.cost.training_seconds.mean if seconds else row.cost.training_flops
+    extraction = row.cost.extraction_seconds if seconds else row.cost.extraction_flops
     if not row.frozen:
         extraction = 0.0
     whole = math.nan if extraction is None else extraction + training

@@ -14,21 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, baseline_of
 from featbert.runs.grouping import EVALUATED, VARIED
+from featbert.runs.record import Cost
 from featbert.runs.run import Run
 
 if TYPE_CHECKING:
     import pandas
 
 # Whole numbers that not every row has: pandas would make floats of them.
-_WHOLE = (
-    "extraction_words",
-    "store_bytes",
-    "trained_parameters",
-    "total_parameters",
-    "peak_memory_bytes",
-    "run_bytes",
-    "prediction_words",
-)
+_WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("int")]
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("label", "tuning", "layers", *VARIED, "baseline", "run"), "string"),
     **dict.fromkeys(("split", "score"), "string"),
