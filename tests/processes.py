@@ -5,6 +5,7 @@ The process of the tests has loaded everything long ago; only a fresh one can te
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -21,6 +22,16 @@ HEAVY = (
 _MARK = "loaded:"
 _TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"
 _COMMAND = f"from featbert.cli.main import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from featbert.io import owning
+with owning(Path(sys.argv[1])):
+    print("held", flush=True)
+    while not (len(sys.argv) > 2 and Path(sys.argv[2]).exists()):
+        time.sleep(0.02)
+    time.sleep(0.3)
+"""
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,24 @@ def fresh_command(*words: object, cwd: Path) -> Ended:
     assert mark, done.stderr
     light = not {"torch", "transformers"}.intersection(names.split())
     return Ended(done.returncode, stdout, done.stderr, light)
+
+
+@contextlib.contextmanager
+def holding(path: Path, until: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the lock of `path`: within the block, or until a file appears."""
+    words = [path] if until is None else [path, until]
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, *map(str, words)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare: str = "") -> int:

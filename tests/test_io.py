@@ -7,9 +7,6 @@ import errno
 import os
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,33 +23,12 @@ from featbert.io import (
     slug,
     write_json,
 )
-from tests.processes import ROOT
-
-HOLDER = """
-import sys, time
-from pathlib import Path
-from featbert.io import owning
-with owning(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.readline()
-"""
-
-
-@contextlib.contextmanager
-def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lock of `folder`."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], **pipes) as process:
-        try:
-            assert process.stdout.readline() == "held\n"
-            yield process
-        finally:
-            process.kill()
+from tests.processes import holding
 
 
 def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "one"
-    with holder(folder) as process:
+    with holding(folder) as process:
         assert is_locked(lock_beside(folder))
         with pytest.raises(BusyError) as refused, owning(folder):
             pass

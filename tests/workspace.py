@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,19 +21,23 @@ WORDS = [
 ]
 
 
-def write_corpus(folder: Path, *, repeat: int = 4) -> Path:
-    """Six sentences in two documents, `repeat` times for train, once for dev and test."""
+def write_splits(folder: Path, *splits: Sequence[tuple[str, str]], in_document: int = 0) -> Path:
+    """Sentences (words, tags) of train, dev and test; 0 in a document marks no documents."""
     folder.mkdir(parents=True)
-    for split, times in (("train", repeat), ("dev", 1), ("test", 1)):
+    for name, sentences in zip(("train", "dev", "test"), splits, strict=True):
         lines = []
-        for number in range(times * len(WORDS)):
-            if number % 3 == 0:
+        for number, (words, tags) in enumerate(sentences):
+            if in_document and number % in_document == 0:
                 lines.append("-DOCSTART- O\n")
-            words, tags = WORDS[number % len(WORDS)]
             lines += [f"{w} {t}" for w, t in zip(words.split(), tags.split(), strict=True)]
             lines.append("")
-        (folder / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
+        (folder / f"{name}.conll").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
+
+
+def write_corpus(folder: Path, *, repeat: int = 4) -> Path:
+    """Six sentences in two documents, `repeat` times for train, once for dev and test."""
+    return write_splits(folder, WORDS * repeat, WORDS, WORDS, in_document=3)
 
 
 def error_of(result: Result | Ended) -> str:
@@ -65,16 +70,8 @@ class Workspace:
         return CliRunner().invoke(app, [str(w) for w in words])
 
     def extract(self, *words: object) -> Result:
-        return self.call(
-            "extract",
-            "--model",
-            self.model,
-            "--data",
-            self.corpus,
-            "--cache-dir",
-            self.cache,
-            *words,
-        )
+        where = ("--model", self.model, "--data", self.corpus, "--cache-dir", self.cache)
+        return self.call("extract", *where, *words)
 
     def train(self, *words: object) -> Result:
         where = ("--cache-dir", self.cache, "--runs-dir", self.runs)

@@ -95,7 +95,7 @@ class Search:
 
     Attributes:
         configuration: what distinguishes its configuration from others of the experiment.
-        settings: of each point, in the file's order; points that are the same runs once.
+        points: in the file's order, on train alone; points that are the same runs once.
         tried: the runs of each, one a seed.
         scores: mean dev score of each in [0, 1]; None where a run is missing.
         failed: which of them failed, so that nothing waits for their scores.
@@ -290,39 +290,36 @@ class _Planner:
             search = self.search(self.experiment.names[number], points, table, layers)
             if search.chosen is None:
                 return
-            chosen = search.points[search.chosen]
+            own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
+            chosen = search.points[search.chosen].model_copy(update=own)
             tried = len(search.points)
         for seed in chosen.seeds:
-            job = self.add_job(chosen, table, layers, seed, tried=tried)
+            job = self.add_job(chosen, table, layers, seed, tried)
             self.rows.setdefault(job.name, job)
 
     def search(
         self, name: str, points: tuple[Configuration, ...], table: str, layers: str | None
     ) -> Search:
         """The search of one row; one that tries the same runs as another is that other."""
-        # Dev decides, so what is tried never learns from it.
-        points = tuple(p.model_copy(update={"train_on": "train"}) for p in points)
         seeds = self.experiment.grid_seeds
-        distinct = {
-            tuple(self.job(point, table, layers, seed, 1).name for seed in seeds): number
-            for number, point in reversed(list(enumerate(points)))  # the first of equals stays
-        }
-        names = list(reversed(distinct))
+        distinct: dict[tuple[str, ...], Configuration] = {}
+        for point in points:
+            # Dev decides, so what is tried never learns from it.
+            alone = point.model_copy(update={"train_on": "train"})
+            runs = (self.job(alone, table, layers, seed, 1) for seed in seeds)
+            distinct.setdefault(tuple(job.name for job in runs), alone)
         for search in self.searches:
-            if [tuple(j.name for j in jobs) for jobs in search.tried] == names:
+            if [tuple(j.name for j in jobs) for jobs in search.tried] == list(distinct):
                 return search
-        kept = [points[distinct[name]] for name in names]
         tried = [
-            tuple(self.add_job(p, table, layers, seed, tried=len(kept)) for seed in seeds)
-            for p in kept
+            tuple(self.add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
+            for p in distinct.values()
         ]
-        original = self.experiment.configurations
-        train_on = original[0].train_on if original else "train"
         search = Search(
             tried[0][0].run.tuning,
             layers,
             name,
-            tuple(p.model_copy(update={"train_on": train_on}) for p in kept),
+            tuple(distinct.values()),
             tuple(tried),
             tuple(_mean_dev(jobs) for jobs in tried),
             tuple(any(job.name in self.failed for job in jobs) for jobs in tried),
@@ -331,13 +328,7 @@ class _Planner:
         return search
 
     def add_job(
-        self,
-        configuration: Configuration,
-        table: str,
-        layers: str | None,
-        seed: int,
-        *,
-        tried: int,
+        self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
     ) -> Job:
         """The job, and before it the run that it builds on."""
         job = self.job(configuration, table, layers, seed, tried)
@@ -365,14 +356,8 @@ class _Planner:
             tried,
         )
         if layers is None:
-            run = plan_tuned_run(
-                source,
-                corpus,
-                options,
-                context=configuration.context,
-                casing=configuration.casing,
-                pooling=configuration.pooling,
-            )
+            reading = configuration.model_dump(include={"context", "casing", "pooling"})
+            run = plan_tuned_run(source, corpus, options, **reading)
             return Job(configuration, run, None)
         extraction = self.extraction(configuration)
         manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
@@ -380,14 +365,9 @@ class _Planner:
         return Job(configuration, run, extraction)
 
     def extraction(self, configuration: Configuration) -> ExtractionPlan:
-        encoding = Encoding(
-            context=configuration.context,
-            casing=configuration.casing,
-            pooling=configuration.pooling,
-            precision=configuration.precision,
-            dtype=configuration.store_dtype,
-            device=configuration.device,
-        )
+        names = {"context", "casing", "pooling", "precision", "device"}
+        given = configuration.model_dump(include=names)
+        encoding = Encoding(**given, dtype=configuration.store_dtype)
         return plan_extraction(
             self.resources.corpus(configuration),
             self.resources.encoder(configuration.model),

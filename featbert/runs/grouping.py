@@ -70,12 +70,8 @@ def comparable_key(record: RunRecord) -> dict[str, str]:
         identity = signature.splits.get(split)
         key[f"{split}.text"] = identity.text if identity else ""
         key[f"{split}.tags"] = identity.tags if identity else ""
-    key["encoder_weights"] = signature.encoder_weights
-    key["encoder_files"] = signature.encoder_files
-    key["context"] = signature.context
-    key["casing"] = signature.casing
-    key["scorer"] = signature.scorer
-    return key
+    names = ("encoder_weights", "encoder_files", "context", "casing", "scorer")
+    return key | {name: getattr(signature, name) for name in names}
 
 
 def freed_keys(vary: Iterable[str]) -> frozenset[str]:
@@ -90,15 +86,7 @@ def unknown_vary(vary: Iterable[str], settings: Iterable[str]) -> list[str]:
 
 
 def check_vary(vary: Iterable[str], settings: Iterable[str]) -> None:
-    """Refuses unknown names in what an experiment declares as `vary`.
-
-    Args:
-        vary: the declared names.
-        settings: names of the settings of its runs, all of which may vary.
-
-    Raises:
-        InputError: names each unknown name with the nearest known one.
-    """
+    """Raises InputError for names in `vary` that are neither varyable nor one of the settings."""
     settings = list(settings)
     unknown = unknown_vary(vary, settings)
     if unknown:
@@ -146,22 +134,17 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     freed = freed_keys([*vary, *(name for run in runs for name in run.record.vary)])
     keys = [comparable_key(run.record) for run in runs]
     parts = dict.fromkeys(part for key in keys for part in key if part not in freed)
-    differing = {}
-    for part in parts:
-        # A split that some runs lack is named once, as `splits`, not again by its fingerprints.
-        values = {key[part] for key in keys if part in key}
-        if len(values) > 1:
-            differing[part] = values
+    # A split that some runs lack is named once, as `splits`, not again by its fingerprints.
+    differing = [part for part in parts if len({key[part] for key in keys if part in key}) > 1]
     if differing:
-        parts_named = "; ".join(_values(part, runs, keys) for part in differing)
+        named = "; ".join(_values(part, runs, keys) for part in differing)
         raise InputError(
-            f"the runs cannot share a table, they differ in {parts_named}; "
-            f"{_advice(list(differing))}"
+            f"the runs cannot share a table, they differ in {named}; {_advice(differing)}"
         )
     return freed
 
 
-def shown(part: str, run: Run, value: str) -> str:
+def _shown(part: str, run: Run, value: str) -> str:
     """A key's value for people: the name it goes by, and 8 hex digits of a fingerprint."""
     signature = run.record.signature
     if part == "encoder_weights":
@@ -172,16 +155,12 @@ def shown(part: str, run: Run, value: str) -> str:
 
 
 def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
-    """`context: sentence (a, b) against document (c)`."""
-    by_value: dict[str, list[Run]] = {}
+    """`context: sentence (a, b) against document (c)`, with at most three runs of each."""
+    by_value: dict[str, list[str]] = {}
     for run, key in zip(runs, keys, strict=True):
         if part in key:
-            by_value.setdefault(key[part], []).append(run)
-    values = []
-    for value, owners in by_value.items():
-        names = ", ".join(run.name for run in owners[:3])
-        more = f" and {len(owners) - 3} more" if len(owners) > 3 else ""
-        values.append(f"{shown(part, owners[0], value)} ({names}{more})")
+            by_value.setdefault(_shown(part, run, key[part]), []).append(run.name)
+    values = [f"{value} ({', '.join(names[:3])})" for value, names in by_value.items()]
     return f"{part}: {' against '.join(values)}"
 
 

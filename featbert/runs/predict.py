@@ -1,12 +1,10 @@
 """Text answered by a finished run, as a stream: blocks of sentences in, tagged sentences out.
 
 Memory is that of one block, a few thousand words, or of one document where the run reads whole
-documents. Sentences keep their order and their words; a piece without words, such as a blank line,
-stays one. Written as
+documents. Sentences keep their order and their words; a blank line stays one. Written as
 
-CoNLL    word, tab, tag; a blank line after each sentence. A blank line of raw text stays a blank
-         line, so that line k of the input is before the k-th blank line. -DOCSTART- where the input
-         marks documents.
+CoNLL    word, tab, tag; a blank line after each sentence, so that line k of raw text is before the
+         k-th blank line. -DOCSTART- where the input marks documents.
 JSONL    an object a sentence, also for a blank line:
 
     {"text": "Smith's in Rome .",
@@ -71,10 +69,6 @@ def predict_stream(
 ) -> Iterator[TaggedPiece]:
     """Tags pieces as they come; a block is read, tagged and yielded before the next is read.
 
-    Args:
-        block_words: a block ends with the sentence (in document context: the document) in which
-            it has so many words. The blocks of an extraction end alike.
-
     Raises:
         InputError: numbers that are not finite.
     """
@@ -128,16 +122,14 @@ def rows_of(pieces: Iterable[TaggedPiece], form: Format) -> Iterator[str]:
 
 def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
     document = None
-    first = True
-    for tagged in pieces:
+    for number, tagged in enumerate(pieces):
         piece = tagged.piece
         rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, tagged.tags, strict=True)]
         if piece.text is None and piece.document != document:
             document = piece.document
             rows.insert(0, f"{DOCSTART}\tO\n\n")
-        if first and rows and rows[0].startswith(BOM):
+        if not number and rows and rows[0].startswith(BOM):
             rows.insert(0, BOM)  # a reader takes one off
-        first = False
         yield "".join(rows) + "\n"
 
 

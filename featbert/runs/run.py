@@ -9,13 +9,13 @@ Finding runs reads their records and nothing else; predictions are read when the
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from featbert.errors import InputError, MissingError, nearest_path
+from featbert.io import file_hash
 from featbert.progress import track
 from featbert.runs.record import RunRecord, read_record
 from featbert.tasks.base import Predictions, Task, get_task
@@ -34,19 +34,16 @@ class Run:
         return f"<Run: {' · '.join([self.name, *scores])}>"
 
     def _repr_html_(self) -> str:
-        """What the run is, its scores and its cost, as notebooks show them."""
         from featbert.report.tables import run_html
 
         return run_html(self)
 
     @property
     def name(self) -> str:
-        """Name of the folder, by which the run can be found again."""
         return self.folder.name
 
     @property
     def task(self) -> Task:
-        """What the run was trained for."""
         return get_task(self.record.task)
 
     def predictions_path(self, split: str) -> Path:
@@ -70,7 +67,7 @@ class Run:
         try:
             found = self.task.read_predictions(path)
             known = self.record.predictions.get(split)
-            if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
+            if known is not None and file_hash(path) != known:
                 raise InputError(
                     f"{path} is not what {self.name} was scored on; it is damaged, or another "
                     "run's: train the run again"
@@ -115,7 +112,6 @@ class FoundRuns:
         return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"
 
     def _repr_html_(self) -> str:
-        """The runs with state, scores and time, as notebooks show them."""
         from featbert.report.tables import found_html
 
         return found_html(self)

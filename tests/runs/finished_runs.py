@@ -9,6 +9,7 @@ from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
 from featbert.runs.api import finetune, train
 from featbert.runs.run import Run
+from tests.workspace import write_splits
 
 SENTENCES = [
     ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),
@@ -36,21 +37,8 @@ TUNED = defaults("full").but(epochs=12, batch_size=2, learning_rate=6e-3, dropou
 
 def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path:
     """Two documents a split; train twice as long, test in another order than dev."""
-    folder.mkdir(parents=True)
-    for split, sentences in (
-        ("train", SENTENCES * 2),
-        ("dev", SENTENCES),
-        ("test", SENTENCES[::-1]),
-    ):
-        lines = []
-        for number, (words, tags) in enumerate(sentences):
-            if number % 4 == 0:
-                lines.append("-DOCSTART- O\n")
-            tags = tags.replace(*rename) if rename else tags
-            lines += [f"{w} {t}" for w, t in zip(words.split(), tags.split(), strict=True)]
-            lines.append("")
-        (folder / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
-    return folder
+    rows = [(words, tags.replace(*rename) if rename else tags) for words, tags in SENTENCES]
+    return write_splits(folder, rows * 2, rows, rows[::-1], in_document=4)
 
 
 def stored_run(

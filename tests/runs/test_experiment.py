@@ -19,7 +19,7 @@ from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
 from tests.runs.experiments import SMALL, Lab
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace
+from tests.workspace import Workspace, write_splits
 
 
 @pytest.fixture
@@ -105,16 +105,18 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
 
 
 def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
+    """One search serves both rows, and each learns from what it says."""
     keys = {
-        "train_on": "train+dev",
+        "variants": {"train_on": ["train+dev", "train"]},
         "finetune": {"epochs": 2},
         "grid": {"finetune": {"learning_rate": [1e-9, 5e-3]}},
     }
     outcome = lab.carry_out(**keys)
     (search,) = outcome.plan.searches
     assert {j.run.settings["train_on"] for jobs in search.tried for j in jobs} == {"train"}
-    (run,) = outcome.runs
+    run, on_train = outcome.runs
     assert run.record.trained_on == ["train", "dev"]
+    assert on_train.record.trained_on == ["train"]
     scores = [jobs[0].run.finished.record.score("dev") for jobs in search.tried]
     assert search.chosen == scores.index(max(scores))
     assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.chosen]
@@ -221,25 +223,14 @@ def test_an_encoder_is_adapted_before_its_runs(lab: Lab) -> None:
     assert not lab.plan(**keys).adaptations
 
 
-def write_language(folder: Path, name: str, rows: list[tuple[str, str]]) -> str:
-    (folder / name).mkdir()
-    for split, times in (("train", 4), ("dev", 1), ("test", 1)):
-        lines = []
-        for words, tags in rows * times:
-            pairs = zip(words.split(), tags.split(), strict=True)
-            lines += [f"{word} {tag}" for word, tag in pairs] + [""]
-        (folder / name / f"{split}.conll").write_text("\n".join(lines) + "\n", "utf-8")
-    return str(folder / name)
-
-
 @pytest.fixture
 def languages(tmp_path: Path) -> dict[str, str]:
     """Two corpora with classes that differ: one calls a place PLACE and has no MISC."""
     en = [("Jordan Smith of EU", "B-PER I-PER O B-MISC"), ("near Hamilton", "O B-LOC")]
     nl = [("said Jordan", "O B-PER"), ("Hamilton is quick .", "B-PLACE O O O")]
     return {
-        "en": write_language(tmp_path, "one", en),
-        "nl": write_language(tmp_path, "two", nl),
+        "en": str(write_splits(tmp_path / "one", en * 4, en, en)),
+        "nl": str(write_splits(tmp_path / "two", nl * 4, nl, nl)),
     }
 
 

@@ -30,15 +30,6 @@ def refusal(folder: Path, text: str, *changes: str) -> str:
     return message
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda p: p.name
-)
-def test_every_shipped_file_reads(path: Path) -> None:
-    experiment = read_experiment(path)
-    assert experiment.name == path.stem
-    assert experiment.keys.description
-
-
 def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path: Path) -> None:
     text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
     experiment = read_experiment(written(tmp_path, text))

@@ -214,12 +214,6 @@ def test_entities_of_a_line() -> None:
     assert list(row) == ["text", "tokens", "offsets", "tags", "entities", "probabilities"]
 
 
-def test_a_number_that_is_none_is_not_rows_of() -> None:
-    tagged = TaggedPiece(Piece(("a",), None), ("O",), (math.nan,), ())
-    with pytest.raises(ValueError, match=r"nan|float"):
-        list(rows_of([tagged], "jsonl"))
-
-
 def test_a_word_that_begins_like_a_byte_order_mark_reads_back(tmp_path: Path) -> None:
     tagged = TaggedPiece(Piece(("\ufeffEU",), None), ("O",), (1.0,), ())
     path = tmp_path / "x.conll"

