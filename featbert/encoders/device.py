@@ -39,17 +39,11 @@ _BITS = {
 
 @dataclass(frozen=True)
 class Device:
-    """Where tensors are computed, and how signatures name it.
+    """Where tensors are computed, and how signatures name it."""
 
-    Attributes:
-        kind: "cpu" or "cuda".
-        name: processor or GPU name.
-        threads: threads torch computes with on the processor.
-    """
-
-    kind: str
+    kind: str  # "cpu" or "cuda"
     name: str
-    threads: int
+    threads: int  # of torch, on the processor
 
     @property
     def torch(self) -> torch.device:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -167,7 +167,6 @@ class Encoder(nn.Module):
 
     @cached_property
     def _named(self) -> list[tuple[str, nn.Parameter]]:
-        """Every parameter with its name, found once."""
         return list(self.model.named_parameters())
 
     @property
@@ -227,8 +226,7 @@ def load_encoder(
             )
         except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
             model, info = AutoModel.from_pretrained(source.folder, **options)
-    missing = sorted(k for k in info["missing_keys"] if "pooler" not in k)
-    if missing:
+    if missing := sorted(k for k in info["missing_keys"] if "pooler" not in k):
         raise InputError(
             f"{len(missing)} weights are missing in {source.folder} ({missing[0]}, ...); the "
             "checkpoint has another architecture than its config"
@@ -297,9 +295,7 @@ def read_layers(
         take(num_layers, output.last_hidden_state)
 
 
-def _hook(
-    layer: int, take: Callable[[int, Tensor], None], *, stop: bool
-) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+def _hook(layer: int, take: Callable[[int, Tensor], None], *, stop: bool) -> Callable[..., None]:
     def entering(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         take(layer, args[0] if args else named["hidden_states"])
         if stop:
@@ -322,9 +318,7 @@ def layer_list(model: nn.Module, num_layers: int) -> str | None:
 def layer_stack(model: nn.Module, num_layers: int) -> nn.ModuleList | None:
     """The transformer layers in order, or None where the encoder keeps no list of them."""
     name = layer_list(model, num_layers)
-    stack = None if name is None else model.get_submodule(name)
-    assert stack is None or isinstance(stack, nn.ModuleList)
-    return stack
+    return None if name is None else cast(nn.ModuleList, model.get_submodule(name))
 
 
 def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:

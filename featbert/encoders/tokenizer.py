@@ -33,7 +33,6 @@ class WordPieces:
 
     Attributes:
         prefix, suffix: special piece ids before and after the pieces of a window.
-        pad_id: piece id that fills a row of a batch; it is masked.
         unknown_id: piece of a word for which the tokenizer emits nothing.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """

@@ -21,11 +21,7 @@ from featbert.models.recurrence import Packing, bilstm
 
 
 class BiLSTM(nn.Module):
-    """Dropout, BiLSTM, dropout.
-
-    Attributes:
-        width: size of the vectors it returns, twice the units.
-    """
+    """Dropout, BiLSTM, dropout."""
 
     def __init__(self, width: int, settings: Any) -> None:
         super().__init__()

@@ -25,11 +25,6 @@ class CRF(nn.Module):
     """Emissions of a linear layer, and learned scores of neighbouring classes."""
 
     def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
-        """
-        Args:
-            width: D, size of the vectors it reads.
-            classes: names of the C classes.
-        """
         super().__init__()
         n = len(classes)
         self.classifier = nn.Linear(width, n)

@@ -14,11 +14,7 @@ from featbert.encoders.alignment import Ints
 
 
 class Linear(nn.Module):
-    """Dropout of the word vectors.
-
-    Attributes:
-        width: D, size of the vectors it returns.
-    """
+    """Dropout of the word vectors."""
 
     def __init__(self, width: int, settings: Any) -> None:
         super().__init__()

@@ -19,11 +19,6 @@ class Softmax(nn.Module):
     """One logit row an item, each item by itself."""
 
     def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
-        """
-        Args:
-            width: D, size of the vectors it reads.
-            classes: names of the C classes.
-        """
         super().__init__()
         self.classifier = nn.Linear(width, len(classes))
 

@@ -115,6 +115,11 @@ class Adapted:
     counts: dict[str, int]
     hit: bool
 
+    @classmethod
+    def of(cls, folder: Path, record: dict[str, Any], *, hit: bool) -> Adapted:
+        history = [AdaptEpoch.of(row) for row in record["history"]]
+        return cls(folder, history, tuple(record["fresh"]), record["counts"], hit)
+
 
 @dataclass(frozen=True)
 class AdaptationPlan:
@@ -140,11 +145,7 @@ class AdaptationPlan:
     finished: Adapted | None
 
 
-def adapt(
-    corpus: Corpus,
-    model: str | EncoderSource = DEFAULT_MODEL,
-    **options: Any,
-) -> Adapted:
+def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options: Any) -> Adapted:
     """Trains an encoder as a language model on a corpus and writes it as a folder.
 
     Args:
@@ -277,9 +278,7 @@ def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted 
         record = json.loads(path.read_text("utf-8"))
         whole = find_encoder(str(folder)).weights_hash == record["weights"]
         if whole and record["identity"] == plan.identity:
-            history = [AdaptEpoch.of(row) for row in record["history"]]
-            fresh, counts = tuple(record["fresh"]), record["counts"]
-            return Adapted(folder, history, fresh, counts, hit=True)
+            return Adapted.of(folder, record, hit=True)
     except (OSError, ValueError, KeyError, TypeError, InputError):
         whole = False
     if not whole:
@@ -335,9 +334,8 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
     try:
         with freed_memory_kept():
             texts = [corpus[name].sentences for name in ("train", "dev")]
-            done = train_language_model(plan, source, texts, partial, computation)
-        new = partial / ENCODER
-        done.model.save_pretrained(new)
+            found = train_language_model(plan, source, texts, partial, computation)
+        new, history = partial / ENCODER, found["history"]
         _copy_tokenizer(source, new)
         record = {
             "identity": plan.identity,
@@ -347,14 +345,11 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
             "corpus": corpus.name,
             "source": corpus.source,
             "language": corpus.language,
-            "sequence_length": done.max_length,
-            "counts": done.counts,
-            "fresh": done.fresh,
+            **found,
             "history": [
-                dataclasses.asdict(row) | {"dev_perplexity": row.dev_perplexity}
-                for row in done.history
+                dataclasses.asdict(row) | {"dev_perplexity": row.dev_perplexity} for row in history
             ],
-            "seconds": sum(row.seconds for row in done.history),
+            "seconds": sum(row.seconds for row in history),
             "device": where.kind,
             "device_name": where.name,
             "threads": where.threads,
@@ -377,7 +372,7 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
     finally:
         if partial.exists() and not (partial / ENCODER / ADAPTATION_RECORD).exists():
             clear(partial, keep=last_checkpoint(partial, computation))
-    return Adapted(folder, done.history, done.fresh, done.counts, hit=False)
+    return Adapted.of(folder, record, hit=False)
 
 
 def clear(partial: Path, *, keep: Path | None) -> None:

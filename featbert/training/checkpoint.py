@@ -101,34 +101,25 @@ class Checkpoint:
 
         try:
             with safe_open(self.path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                state = json.loads(metadata["state"])
-                if state["identity"] != self.identity:
-                    return None
-                names = file.keys()
+                metadata, names = file.metadata() or {}, file.keys()
                 tensors = {name: file.get_tensor(name) for name in names}
             if metadata["checksum"] != _checksum(metadata["state"], tensors):
                 return None
+            state = _with_tensors(metadata["state"], tensors)
+            if state["identity"] != self.identity:
+                return None
         except (OSError, SafetensorError, ValueError, LookupError):
             return None
-
-        def under(beginning: str) -> dict[str, Tensor]:
-            start = len(beginning)
-            return {n[start:]: t for n, t in tensors.items() if n.startswith(beginning)}
-
-        weights = under("weights.")
-        learner.set_weights(weights)
-        moments = {int(number): dict(values) for number, values in state["moments"].items()}
-        for place, tensor in under("moments.").items():
-            number, _, name = place.partition(".")
-            moments[int(number)][name] = tensor
-        learner.optimizer.load_state_dict({"state": moments, "param_groups": state["groups"]})
+        learner.set_weights(state["weights"])
+        moments = {int(number): values for number, values in state["optimizer"]["state"].items()}
+        learner.optimizer.load_state_dict(state["optimizer"] | {"state": moments})
         learner.schedule.load_state_dict(state["schedule"])
         learner.scaler.load_state_dict(state["scaler"])
-        _set_random_states(tensors)
+        torch.set_rng_state(state["random"]["cpu"])
+        torch.cuda.set_rng_state_all(state["random"]["cuda"])
         best = state["best"]
         if best is not None:
-            best = (best["score"], best["epoch"], weights if best["current"] else under("best."))
+            best = (best[0], best[1], best[2] or state["weights"])
         history = HISTORY.validate_python(state["history"], strict=False)
         progress = Progress(history, best, state["step"], state["flops"], state["trained"])
         return progress, state["seconds"]
@@ -147,37 +138,31 @@ class Checkpoint:
         from safetensors.torch import save_file
 
         began = time.perf_counter()
-        tensors = {f"weights.{name}": tensor for name, tensor in learner.weights().items()}
-        best: dict[str, Any] | None = None
-        if progress.best is not None:
-            score, epoch, weights = progress.best
-            current = epoch == len(progress.history)
-            best = {"score": score, "epoch": epoch, "current": current}
-            if not current:
-                tensors |= {f"best.{name}": tensor for name, tensor in weights.items()}
-        optimizer = learner.optimizer.state_dict()
-        moments: dict[str, dict[str, Any]] = {}
-        for number, values in optimizer["state"].items():
-            moments[str(number)] = {n: v for n, v in values.items() if not isinstance(v, Tensor)}
-            tensors |= {
-                f"moments.{number}.{n}": v for n, v in values.items() if isinstance(v, Tensor)
-            }
-        state = json.dumps(
+        best = progress.best
+        if best is not None and best[1] == len(progress.history):
+            best = (*best[:2], {})  # the weights as they are
+        tensors: dict[str, Tensor] = {}
+        state = _without_tensors(
             {
                 "identity": self.identity,
+                "weights": learner.weights(),
                 "best": best,
-                "moments": moments,
-                "groups": optimizer["param_groups"],
+                "optimizer": learner.optimizer.state_dict(),
                 "schedule": learner.schedule.state_dict(),
                 "scaler": learner.scaler.state_dict(),
+                "random": {
+                    "cpu": torch.get_rng_state(),
+                    "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+                },
                 "history": HISTORY.dump_python(progress.history),
                 "step": progress.step,
                 "flops": progress.flops,
                 "trained": progress.trained,
                 "seconds": seconds,
-            }
+            },
+            tensors,
         )
-        own = _separate(tensors | _random_states())
+        own = _separate(tensors)
         try:
             # Not flushed: a power cut may cost it, and its checksum shows damage.
             with replacing(self.path, durable=False) as temporary:
@@ -194,6 +179,26 @@ class Checkpoint:
     def remove(self) -> None:
         """Removes the file, if it exists."""
         self.path.unlink(missing_ok=True)
+
+
+def _without_tensors(state: Any, tensors: dict[str, Tensor]) -> str:
+    """A tree as JSON, with names in place of its tensors, which are added to `tensors`."""
+
+    def named(value: Any) -> dict[str, str]:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{type(value).__name__} cannot be kept")
+        name = str(len(tensors))
+        tensors[name] = value
+        return {"tensor": name}
+
+    return json.dumps(state, default=named)
+
+
+def _with_tensors(text: str, tensors: Mapping[str, Tensor]) -> Any:
+    """The tree that `_without_tensors` made JSON of."""
+    return json.loads(
+        text, object_hook=lambda d: tensors[d["tensor"]] if d.keys() == {"tensor"} else d
+    )
 
 
 def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -216,18 +221,3 @@ def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
         if tensor.numel():
             total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
     return f"{total:08x}"
-
-
-def _random_states() -> dict[str, Tensor]:
-    states = {"random.cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"random.cuda{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())}
-    return states
-
-
-def _set_random_states(tensors: Mapping[str, Tensor]) -> None:
-    torch.set_rng_state(tensors["random.cpu"])
-    if torch.cuda.is_available():
-        for number in range(torch.cuda.device_count()):
-            if f"random.cuda{number}" in tensors:
-                torch.cuda.set_rng_state(tensors[f"random.cuda{number}"], number)

@@ -44,10 +44,7 @@ class Inputs(Protocol):
     prediction_factor: ClassVar[Mapping[str, float]]
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """The sentences, each once, in parts of at most `token_budget` padded tokens.
-
-        A sentence that costs more is a part of its own.
-        """
+        """Each sentence once, in parts of so many padded tokens; a longer one by itself."""
 
     def tokens(self, sentences: Ints) -> int:
         """Padded tokens of a part."""
@@ -104,7 +101,7 @@ class FeatureInputs:
                 are read whole, one after the other, and no other vectors of them are kept.
 
         Raises:
-            StoreError: the store lacks one of the layers.
+            InputError: the store lacks one of the layers.
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
@@ -128,7 +125,8 @@ class FeatureInputs:
             size = (len(combination.indices), len(words), store.manifest.hidden_size)
             states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
             for kept, layer in zip(states, combination.indices, strict=True):
-                torch.index_select(_layer(store, names, layer), 0, words, out=kept)
+                read = (torch.from_numpy(store.read(name, [layer])[0]) for name in names)
+                torch.index_select(torch.cat(list(read)), 0, words, out=kept)
             return cls(states.to(device), offsets)
         parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
@@ -154,11 +152,6 @@ class FeatureInputs:
         """Every matrix of the model meets every word once."""
         words = float(self.lengths[sentences].sum())
         return 2.0 * matrix_entries(model) * words * (3 if training else 1)
-
-
-def _layer(store: FeatureStore, names: Sequence[str], layer: int) -> Tensor:
-    """(N, H) of splits that follow one another."""
-    return torch.cat([torch.from_numpy(store.read(name, [layer])[0]) for name in names])
 
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 from featbert.io import write_text
 from featbert.progress import report, stage
-from featbert.training.adapt import MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
+from featbert.training.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -244,29 +244,22 @@ class MaskedText(torch.utils.data.Dataset[dict[str, Tensor]]):
         return batch
 
 
-class Trained(NamedTuple):
-    """A language model after training, on the processor, and what its record says of it."""
-
-    model: Any
-    history: list[AdaptEpoch]
-    fresh: tuple[str, ...]
-    counts: dict[str, int]
-    max_length: int
-
-
 def train_language_model(
     plan: AdaptationPlan,
     source: EncoderSource,
     texts: Sequence[Sequence[Sentence]],
     folder: Path,
     computation: str,
-) -> Trained:
+) -> dict[str, Any]:
     """Trains the encoder and its heads, from the last checkpoint where there is one.
 
     Args:
         texts: sentences of train and of dev.
-        folder: holds the checkpoints.
+        folder: holds the checkpoints; the model is written to its `ENCODER`.
         computation: what must be the same for a checkpoint to be used.
+
+    Returns:
+        What the record says of it: sequence_length, counts, fresh, history.
 
     Raises:
         InputError: see `load_language_model`; sequences longer than the encoder reads; a loss that
@@ -332,7 +325,9 @@ def train_language_model(
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    return Trained(model.cpu().eval(), history_of(trainer.state), fresh, counts, longest)
+    model.cpu().eval().save_pretrained(folder / ENCODER)
+    found = {"sequence_length": longest, "counts": counts, "fresh": fresh}
+    return found | {"history": history_of(trainer.state)}
 
 
 def load_language_model(

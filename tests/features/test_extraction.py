@@ -28,7 +28,6 @@ from featbert.progress import heard_by
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
 from tests.processes import loaded
-from tests.tiny_encoders import FAMILIES
 
 TRAIN = [
     "The quick fox jumps .",
@@ -113,17 +112,6 @@ def test_no_word_is_lost(folder, plain, texts, dtype, budget):
         store = run(corpus, folder, cache, dtype=dtype, token_budget=budget)
         assert_equal_to_oracle(store, corpus, plain)
         assert store.verify() == []
-
-
-@settings(max_examples=15)
-@given(texts=TEXTS, family=st.sampled_from([f for f in FAMILIES if f != "bert"]))
-def test_every_family_gives_one_finite_vector_a_word(encoder_folder, texts, family):
-    corpus = corpus_of(train=texts)
-    with tempfile.TemporaryDirectory() as cache:
-        states = run(corpus, encoder_folder(family), cache).read("train")
-    assert states.shape == (4, sum(map(len, texts)), 16)
-    assert np.isfinite(states).all()
-    assert (np.abs(states).max(axis=2) > 0).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -423,6 +411,9 @@ def test_states_that_are_not_finite_are_refused_with_their_place(
         run(corpus, broken_encoder(value), cache, layers=[1, 2], **options)
     assert todo in str(caught.value)
     assert not list(cache.glob("*.h5"))
+    if todo == "--store-dtype float32":
+        store = run(corpus, tmp_path / "broken", cache, dtype="float32")
+        assert store.read("train", [2]).max() > 65504
 
 
 def test_the_sentence_of_a_state_that_is_not_finite(
@@ -445,11 +436,6 @@ def test_the_sentence_of_a_state_that_is_not_finite(
     written = count_writes(monkeypatch)
     assert run(corpus, folder, tmp_path).verify() == []
     assert {split for split, _ in written} == {"dev"}
-
-
-def test_what_float16_cannot_hold_float32_can(corpus, broken_encoder, tmp_path):
-    store = run(corpus, broken_encoder(1e5), tmp_path / "cache", dtype="float32")
-    assert store.read("train", [2]).max() > 65504
 
 
 def disk(monkeypatch, free):

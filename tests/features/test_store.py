@@ -324,10 +324,6 @@ def interrupted(plan, tmp_path):
     return path
 
 
-def test_an_interrupted_store_is_continued(plan, interrupted):
-    assert resumed(plan, interrupted) == plan.todo()[:3]
-
-
 @pytest.mark.parametrize("cut", [1, 5, 20])
 def test_a_journal_with_a_torn_last_line_loses_that_block_only(plan, interrupted, cut):
     journal = interrupted.with_name("a.h5.journal")

@@ -149,20 +149,6 @@ def test_a_partial_file_that_cannot_be_reached_is_not_begun_anew(plan, path, mon
     goes_on(plan, path, kept=2)
 
 
-@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
-def test_a_folder_that_is_closed_to_writing(plan, path, monkeypatch, number):
-    path.parent.mkdir()
-
-    def closed(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number), str(path))
-
-    monkeypatch.setattr(Path, "open", closed)
-    with pytest.raises(FeatbertError) as caught:
-        plan.writer(path)
-    assert os.strerror(number) in str(caught.value)
-    assert list(path.parent.iterdir()) == []
-
-
 # Whole extractions on a real small disk ----------------------------------------------------------
 
 CORPUS = corpus_of(train=["The quick fox jumps .", "Jordan beat Chelsea"] * 400, dev=["the fox ."])

@@ -140,19 +140,6 @@ def test_frozen_layers_run_without_dropout(encoder_folder):
     assert not torch.allclose(states[3], still[3], atol=1e-3)
 
 
-def test_rates_by_layer_alone(encoder_folder):
-    model = model_of(encoder_folder("bert"))
-    optimizer = make_optimizer(model, SETTINGS.but(discriminative=2.6))
-    rates = {g["name"]: g["lr"] for g in optimizer.param_groups}
-    decays = {g["name"]: g["weight_decay"] for g in optimizer.param_groups}
-    for depth, name in enumerate(["embeddings", "layer 1", "layer 2", "layer 3", "head"]):
-        assert rates[f"{name} matrices"] == pytest.approx(1e-2 / 2.6 ** (4 - depth))
-        assert rates[f"{name} vectors"] == rates[f"{name} matrices"]
-        assert (decays[f"{name} matrices"], decays[f"{name} vectors"]) == (0.01, 0.0)
-    everything = {id(p) for g in optimizer.param_groups for p in g["params"]}
-    assert everything == {id(p) for p in model.parameters()}
-
-
 @pytest.mark.parametrize(
     ("given", "value"),
     [
