@@ -9,19 +9,17 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.analysis.compare import Comparison
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row
+from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import InputError, nearest
 from featbert.report.tables import Cell, Column, Table, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
-
-if TYPE_CHECKING:
-    from featbert.analysis.published import PublishedMatrix
-    from featbert.analysis.results import PublishedFigures
-    from featbert.analysis.transfer import TransferMatrix
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type

@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any
 from featbert.analysis.breakdown import scorer_notes
 from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import machines_of
-from featbert.analysis.results import Breakdown
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.results import Breakdown, PublishedFigures
 from featbert.analysis.rows import Row, Statistic, base_name, best_of
+from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import InputError, nearest
 from featbert.report import units
 from featbert.report.units import NONE, percent, points, visible
+from featbert.runs.experiment_record import SearchRecord
+from featbert.runs.run import FoundRuns, Run
 from featbert.runs.unfinished import unfinished_run
+from featbert.tasks.base import Task
 from featbert.text import counted, in_percent, unusual
 
 if TYPE_CHECKING:
     import pandas
-
-    from featbert.analysis.published import PublishedMatrix
-    from featbert.analysis.results import PublishedFigures
-    from featbert.analysis.transfer import TransferMatrix
-    from featbert.runs.experiment_record import SearchRecord
-    from featbert.runs.run import FoundRuns, Run
-    from featbert.tasks.base import Task
 
 # A column with its values; pairs where it shows two numbers.
 Drawn = tuple["Column", Sequence[Any]]

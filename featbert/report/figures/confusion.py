@@ -7,20 +7,17 @@ Gold and predicted answers are matched by their words; an answer without a partn
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row
 from featbert.errors import MissingError
-from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.heat import CELL, draw_cells, name_cells
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import FULL_WIDTH, SMALL, header, new_figure
+from featbert.report.figures.style import FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
 from featbert.report.units import visible
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row
 
 _NONE = "none"
 
@@ -34,18 +31,17 @@ _NONE = "none"
 def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Drawn where the best row has predictions."""
     first = comparison.splits[0]
-    scored = [(row.score(first), row) for row in comparison.rows if row.score(split)]
-    best = max(((s.mean, row) for s, row in scored if s), key=lambda pair: pair[0], default=None)
-    if best is None:
+    scored = [row for row in comparison.rows if row.score(first) and row.score(split)]
+    if not scored:
         return None
-    row = best[1]
+    row = max(scored, key=lambda row: row.mean(first))
     try:
         pairs = confused(row, split)
     except MissingError:
         return None
-    names = sorted({name for pair in pairs for name in pair} - {_NONE})
-    if any(_NONE in pair for pair in pairs):
-        names.append(_NONE)
+    names = sorted(
+        {name for pair in pairs for name in pair}, key=lambda name: (name == _NONE, name)
+    )
     gold = [sum(pairs[line, name] for name in names) for line in names]
     cells = [
         [pairs[line, name] / total if total else None for name in names]
@@ -53,14 +49,10 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     ]
     drawn = new_figure(width or FULL_WIDTH, CELL * len(names) + 0.9)
     axes = drawn.subplots()
-    right = [[i == j for j in range(len(names))] for i in range(len(names))]
-    draw_cells(axes, cells, (0, 100), framed=right)
+    draw_cells(axes, cells, (0, 100), framed=[[i == j for j in names] for i in names])
     shown = [visible(name) for name in names]
-    places = [i + 0.5 for i in range(len(names))]
-    axes.set_xticks(places, shown, size=SMALL, rotation=90 if len(names) > 8 else 0)
-    axes.set_yticks(
-        places, [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)], size=SMALL
-    )
+    lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
+    name_cells(axes, shown, lines, upright=len(names) > 8)
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"{len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
     return header(drawn, f"Confusions of {row.label}", about(comparison, seeds))
@@ -73,9 +65,9 @@ def confused(row: Row, split: str) -> Counter[tuple[str, str]]:
         MissingError: a run keeps no predictions.
     """
     pairs: Counter[tuple[str, str]] = Counter()
+    spans = row.task.spans
     for run in row.runs:
         found = run.predictions(split)
-        spans = row.task.spans
         for gold, predicted in zip(spans(found.gold), spans(found.predicted), strict=True):
             wanted = {(first, last): name for name, first, last in gold}
             given = {(first, last): name for name, first, last in predicted}

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    DASHED,
-    header,
-    key,
-    looks,
-    wrapped,
-)
-from featbert.report.figures.values import (
-    about,
-    line_names,
-    num_layers,
-    score_name,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row
+from featbert.report.figures.style import COLUMN_WIDTH, DASHED, header, key, looks, wrapped
+from featbert.report.figures.values import about, line_names, num_layers, score_name
 
 
 @figure(

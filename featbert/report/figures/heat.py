@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT, sequential
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Rectangle
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT
 
 CELL = 0.27  # inches of height
-Cells = Sequence[Sequence[float | None]]
+Cells = Sequence[Sequence[float | None]] | np.ndarray
+# One hue from light to dark, told from paper at its lightest.
+_COLORS = ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256)))
+_COLORS.set_bad(EMPTY)
 
 
 def scale_of(cells: Cells) -> tuple[float, float]:
     """The colour scale of scores in [0, 1]: whole tens of percent."""
-    known = [100 * score for row in cells for score in row if score is not None]
-    low = 10 * math.floor(min(known) / 10)
-    return low, max(10 * math.ceil(max(known) / 10), low + 10)
+    tens = 10 * np.array([score for row in cells for score in row if score is not None])
+    low = 10 * math.floor(tens.min())
+    return low, max(10 * math.ceil(tens.max()), low + 10)
 
 
 def draw_cells(
@@ -27,8 +32,8 @@ def draw_cells(
     cells: Cells,
     scale: tuple[float, float],
     *,
-    framed: Sequence[Sequence[bool]] = (),
-    bold: Sequence[Sequence[bool]] = (),
+    framed: Sequence[Sequence[bool]] | None = None,
+    bold: np.ndarray | None = None,
 ) -> None:
     """Cells with their numbers, row 0 above; `–` on grey for None.
 
@@ -36,28 +41,39 @@ def draw_cells(
         framed: (rows, columns) which have a dark border.
         bold: likewise.
     """
-    from matplotlib.patches import Rectangle
-
     low, high = scale
-    axes.set(xlim=(0, len(cells[0])), ylim=(len(cells), 0))
+    percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
+    axes.pcolormesh(
+        percent,
+        cmap=_COLORS,
+        vmin=low,
+        vmax=high,
+        edgecolors="white",
+        linewidth=1,
+        antialiased=True,
+    )
+    axes.invert_yaxis()
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    for i, row in enumerate(cells):
-        for j, score in enumerate(row):
-            color = EMPTY if score is None else sequential()((100 * score - low) / (high - low))
-            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=color, edgecolor="white"))
-            if framed and framed[i][j]:
-                axes.add_patch(
-                    Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
-                )
-            dark = score is not None and 100 * score > low + 0.55 * (high - low)
-            axes.annotate(
-                "–" if score is None else f"{100 * score:.1f}",
-                (j + 0.5, i + 0.52),
-                ha="center",
-                va="center",
-                size=TEXT,
-                weight="bold" if bold and bold[i][j] else "normal",
-                color="white" if dark else FAINT if score is None else INK,
-            )
+    axes.spines[:].set_visible(False)
+    for (i, j), score in np.ndenumerate(percent):
+        empty = math.isnan(score)
+        dark = score > low + 0.55 * (high - low)
+        if framed is not None and framed[i][j]:
+            border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
+            axes.add_patch(border)
+        axes.annotate(
+            "–" if empty else f"{score:.1f}",
+            (j + 0.5, i + 0.52),
+            ha="center",
+            va="center",
+            size=TEXT,
+            weight="bold" if bold is not None and bold[i, j] else "normal",
+            color="white" if dark else FAINT if empty else INK,
+        )
+
+
+def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str], *, upright: bool) -> None:
+    """Names in the middle of columns and rows."""
+    rotation = 90 if upright else 0
+    axes.set_xticks([j + 0.5 for j in range(len(columns))], columns, rotation=rotation)
+    axes.set_yticks([i + 0.5 for i in range(len(rows))], rows)

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
-from featbert.report.figures.lines import (
-    layer_ticks,
-    line_figure,
-    line_keys,
-    lines_of,
-    spread_note,
-)
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row
+from featbert.report.figures.lines import layer_ticks, line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import header
 from featbert.report.figures.values import about, line_names, num_layers, score_name
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row
 
 
 @figure(

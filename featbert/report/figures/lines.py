@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
+from featbert.analysis.rows import Statistic
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
     Look,
@@ -18,13 +21,6 @@ from featbert.report.figures.style import (
     wrapped,
 )
 from featbert.report.figures.values import line_looks
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-    from featbert.analysis.rows import Statistic
 
 _HEIGHT = 2.35  # inches
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, Statistic
 from featbert.report.figures.lines import layer_ticks
 from featbert.report.figures.registry import figure
@@ -20,13 +23,7 @@ from featbert.report.figures.style import (
     wrapped,
 )
 from featbert.report.figures.values import about
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.runs.record import Mix
+from featbert.runs.record import Mix
 
 _NARROWEST = 3.2  # inches of a panel
 _HEIGHT = 1.75

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from matplotlib.transforms import Affine2D, Bbox
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
 
-from featbert.analysis.cost import ParetoFront, pareto_fronts
+from featbert.analysis.compare import Comparison
+from featbert.analysis.cost import ParetoFront, pareto_points
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
     FAINT,
     FULL_WIDTH,
     INK,
+    ROUND,
     SMALL,
-    between,
     header,
     key,
     panels,
     percent_limits,
-    round_numbers,
     wrapped,
 )
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 from featbert.report.units import operations, visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
 
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _PALE = 0.38
@@ -72,25 +69,39 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
         _draw(axes, front)
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
     keys = tuning_keys(point.tuning for point in points)
-    paler = "" if all(point.on_front for point in points) else "; paler: another is cheaper, better"
-    keys.append(key(f"Pareto front{paler}", linestyle="-", linewidth=0.9))
+    keys.append(key("Pareto front", linestyle="-", linewidth=0.9))
     several = any(point.score.sd is not None for point in points)
     unknown = [name for front in fronts for name in front.left_out]
-    note = about(
+    remarks = about(
         comparison,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
+        "" if all(point.on_front for point in points) else "paler: another is cheaper and better",
         fronts[0].machine or "operations are estimated from shapes",
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
-    _label(drawn, list(zip(panes, fronts, strict=True)))
-    return header(drawn, f"{score_name(comparison, split)} against cost", note, keys)
+    drawn.draw_without_rendering()  # so that the axes have their places
+    labels = [
+        _label(axes, front, [visible(point.name) for point in front.points])
+        for axes, front in zip(panes, fronts, strict=True)
+    ]
+    if not all(free for _, free in labels):
+        for note in itertools.chain(*(notes for notes, _ in labels)):
+            note.remove()
+        for axes, front in zip(panes, fronts, strict=True):
+            _label(axes, front, [str(point.number) for point in front.points])
+        names = (wrapped(f"{point.number}  {point.name}", 0.8 * width) for point in points)
+        keys += [key(name) for name in names]
+    return header(drawn, f"{score_name(comparison, split)} against cost", remarks, keys)
 
 
 def _draw(axes: Axes, front: ParetoFront) -> None:
     """Marks, and the front as steps."""
     timed = front.currency == "seconds"
     costs = [point.cost for point in front.points]
-    ticks = between(min(costs), max(costs), _SECONDS if timed else _OPERATIONS)
+    steps = _SECONDS if timed else _OPERATIONS
+    first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
+    last = bisect.bisect_left(steps, 1.05 * max(costs))
+    ticks = steps[first : last + 1]
     axes.set(xscale="log", xlim=(0.97 * ticks[0], 1.03 * ticks[-1]))
     axes.minorticks_off()
     shown = ticks[:: math.ceil(len(ticks) / 7)]
@@ -103,9 +114,9 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
         (p.score.mean - (p.score.sd or 0), p.score.mean + (p.score.sd or 0)) for p in front.points
     ]
     axes.set_ylim(*percent_limits(end for both in ends for end in both))
-    steps = _steps(front, axes.get_xlim()[1])
-    axes.plot(*zip(*steps, strict=True), color=FAINT, linewidth=0.9, zorder=2)
-    round_numbers(axes, "y", 8)
+    corners = _steps(front, axes.get_xlim()[1])
+    axes.plot(*zip(*corners, strict=True), color=FAINT, linewidth=0.9, zorder=2)
+    axes.locator_params(axis="y", nbins=8, steps=ROUND)
     for point, (low, high) in zip(front.points, ends, strict=True):
         color, marker = tuning_look(point.tuning)
         alpha = 1.0 if point.on_front else _PALE
@@ -123,92 +134,43 @@ def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
     return [*corners, (end, corners[-1][1])]
 
 
-def _label(drawn: Figure, panels: Sequence[tuple[Axes, ParetoFront]]) -> None:
-    """Names at the points; where one has no free place, numbers, with the names below."""
-    drawn.draw_without_rendering()  # so that the axes have their places
-    named = [_places(axes, front, [p.name for p in front.points]) for axes, front in panels]
-    if all(free for _, free in named):
-        for (axes, front), (places, _) in zip(panels, named, strict=True):
-            _annotate(axes, front, [visible(p.name) for p in front.points], places)
-        return
-    points = [point for _, front in panels for point in front.points]
-    names = [wrapped(f"{p.number}  {p.name}", 0.8 * drawn.get_figwidth()) for p in points]
-    columns = max(
-        1,
-        int(
-            drawn.get_figwidth()
-            / (0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.15)
-        ),
-    )
-    height = 0.14 * math.ceil(sum(name.count("\n") + 1 for name in names) / columns) + 0.2
-    drawn.set_size_inches(drawn.get_figwidth(), drawn.get_figheight() + height)
-    drawn.legend(
-        handles=[key(name, marker="None") for name in names],
-        loc="outside lower left",
-        ncols=columns,
-        handlelength=0,
-        labelspacing=0.2,
-    )
-    drawn.draw_without_rendering()
-    for axes, front in panels:
-        numbers = [str(point.number) for point in front.points]
-        _annotate(axes, front, numbers, _places(axes, front, numbers)[0])
-
-
-def _places(
-    axes: Axes, front: ParetoFront, texts: Sequence[str]
-) -> tuple[list[tuple[float, float, bool]], bool]:
-    """The middle of each text in points from its mark, and whether it is far; if all are free."""
-    to_points = axes.transData + Affine2D().scale(72 / axes.figure.dpi)
-    edges = axes.get_window_extent().transformed(Affine2D().scale(72 / axes.figure.dpi))
-    marks = to_points.transform([(p.cost, 100 * p.score.mean) for p in front.points])
-    steps = to_points.transform(_steps(front, axes.get_xlim()[1]))
-    line = [Bbox([start, end]).padded(1) for start, end in itertools.pairwise(steps)]
-    taken = [Bbox([mark, mark]).padded(_MARK) for mark in marks]
-    free, places = True, []
-    for (x, y), text in zip(marks, texts, strict=True):
-        half, up = 0.28 * SMALL * len(text), 0.6 * SMALL
-        found = []
-        for reach, across, along in _AROUND:
-            dx, dy = across * (reach + half), along * (reach + up)
-            box = Bbox.from_bounds(x + dx - half, y + dy - up, 2 * half, 2 * up)
-            outside = not (edges.containsx(box.x0) and edges.containsx(box.x1))
-            outside = outside or not (edges.containsy(box.y0) and edges.containsy(box.y1))
-            hidden = box.count_overlaps(taken) + outside
-            found.append(
-                (
-                    hidden + 0.5 * box.count_overlaps(line),
-                    hidden,
-                    (dx, dy, reach > _AROUND[0][0]),
-                    box,
-                )
-            )
-        _, hidden, place, box = min(found, key=lambda one: one[0])
-        free = free and not hidden
-        places.append(place)
-        taken.append(box)
-    return places, free
-
-
-def _annotate(
-    axes: Axes,
-    front: ParetoFront,
-    texts: Sequence[str],
-    places: Sequence[tuple[float, float, bool]],
-) -> None:
-    for point, text, (x, y, far) in zip(front.points, texts, places, strict=True):
-        axes.annotate(
+def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[Annotation], bool]:
+    """Texts near their marks, each at its freest place, and whether they hide nothing."""
+    pixels = axes.figure.dpi / 72
+    places = [(point.cost, 100 * point.score.mean) for point in front.points]
+    taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in axes.transData.transform(places)]
+    steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
+    line = [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
+    inside = axes.get_window_extent()
+    notes, free = [], True
+    for place, point, text in zip(places, front.points, texts, strict=True):
+        note = axes.annotate(
             text,
-            (point.cost, 100 * point.score.mean),
-            (x, y),
+            place,
+            (0, 0),
             textcoords="offset points",
             ha="center",
             va="center",
             size=SMALL,
             color=INK if point.on_front else FAINT,
-            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5} if far else None,
+            # Begins at the mark's edge: next to it there is no room for a line.
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5, "shrinkB": 5},
             zorder=5,
         )
+        box = note.get_window_extent().padded(1)
+        found = []
+        for reach, across, along in _AROUND:
+            x = across * (reach + box.width / pixels / 2)
+            y = along * (reach + box.height / pixels / 2)
+            there = box.translated(x * pixels, y * pixels)
+            outside = not (inside.contains(*there.min) and inside.contains(*there.max))
+            hidden = there.count_overlaps(taken) + outside
+            found.append((hidden + 0.5 * there.count_overlaps(line), hidden, (x, y), there))
+        _, hidden, note.xyann, there = min(found, key=lambda one: one[0])
+        taken.append(there)
+        notes.append(note)
+        free = free and not hidden
+    return notes, free
 
 
 def _time(seconds: float) -> str:

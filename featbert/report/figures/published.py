@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.results import PublishedFigures, PublishedLine
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
-from featbert.report.figures.style import INK, Look, header, key, width_for
+from featbert.report.figures.style import INK, Look, header, key
 from featbert.report.figures.values import score_name, tuning_look, tuning_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.results import PublishedFigures, PublishedLine
 
 _PUBLISHED = Look(INK, "D")
 _APART = 0.045  # inches: the published mark above, ours beneath
@@ -43,19 +40,19 @@ def _draw(
     rows = [row for row in reproduction.lines if _pair(row, split) != (None, None)]
     marks = [_pair(row, split) for row in rows]
     given = [mark for mark in itertools.chain(*marks) if mark]
-    plot = row_plot(
+    drawn, axes, places = row_plot(
         [row.label for row in rows],
         [_tuning(row) for row in rows],
         [mean + sign * sd for mean, sd in given for sign in (-1, 1)],
         label=f"{score_name(comparison, split)} (%)",
-        width=width or width_for(row.label for row in rows),
+        width=width,
     )
-    for row, (theirs, ours), (y, _) in zip(rows, marks, plot.places, strict=True):
+    for row, (theirs, ours), (y, _) in zip(rows, marks, places, strict=True):
         apart = _APART if theirs and ours else 0.0
         if theirs:
-            _mark(plot.axes, y - apart, theirs, _PUBLISHED, hollow=True)
+            _mark(axes, y - apart, theirs, _PUBLISHED, hollow=True)
         if ours:
-            _mark(plot.axes, y + apart, ours, tuning_look(_tuning(row)))
+            _mark(axes, y + apart, ours, tuning_look(_tuning(row)))
     keys = [key("published", _PUBLISHED, markerfacecolor="white")]
     tunings = dict.fromkeys(
         _tuning(row) for row, (_, ours) in zip(rows, marks, strict=True) if ours
@@ -66,7 +63,7 @@ def _draw(
     note.append(f"published on {table.corpus}; here on {comparison.corpus}, {comparison.model}")
     note += ["line: ± 1 sd"] if any(sd for _, sd in given) else []
     title = f"Published and reproduced {score_name(comparison, split)}: {table.title}"
-    return header(plot.figure, title, " · ".join(part for part in note if part), keys)
+    return header(drawn, title, " · ".join(part for part in note if part), keys)
 
 
 _Mark = tuple[float, float]

@@ -15,9 +15,9 @@ report and to shell completion. Nothing is imported before a figure is drawn.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.errors import InputError, nearest
 
@@ -60,10 +60,9 @@ class Kind:
         needs: what a comparison must have for it.
         splits: whether there is one for each evaluated split, one for the last of them, or one
             that has nothing to do with splits.
-        of: what it is drawn from: one comparison, or the matrices of several.
         prepare: what `Comparison.plot` adds to a comparison first.
-        draw: given a comparison (or matrices), a split, and a width in inches or None, it returns
-            the figure, several by name, or None where there is nothing to show.
+        draw: given a comparison (in the section "transfer": matrices), a split, and a width in
+            inches or None, it returns the figure, several by name, or None for nothing to show.
     """
 
     name: str
@@ -71,7 +70,6 @@ class Kind:
     section: Section
     needs: str
     splits: Literal["each", "last", "none"]
-    of: Literal["comparison", "transfer"]
     prepare: Callable[[Comparison, str], Comparison] | None
     draw: Draw
 
@@ -96,16 +94,12 @@ def figure(
     section: Section = "scores",
     needs: str,
     splits: Literal["each", "last", "none"] = "each",
-    of: Literal["comparison", "transfer"] = "comparison",
     prepare: Callable[[Comparison, str], Comparison] | None = None,
 ) -> Callable[[Draw], Draw]:
     """Declares a function that draws; see `Kind` for what it is given and returns."""
 
-    if section not in get_args(Section):
-        raise InputError(f"unknown section {section!r}; choose {', '.join(get_args(Section))}")
-
     def declare(draw: Draw) -> Draw:
-        _KINDS[name] = Kind(name, caption, section, needs, splits, of, prepare, draw)
+        _KINDS[name] = Kind(name, caption, section, needs, splits, prepare, draw)
         return draw
 
     return declare
@@ -160,7 +154,7 @@ def comparison_figures(
     Args:
         only: names of kinds; all of them by default.
     """
-    for kind in _kinds("comparison", only):
+    for kind in _kinds(only, transfer=False):
         splits = comparison.splits if kind.splits == "each" else comparison.splits[-1:]
         for split in splits:
             for name, drawn in kind.figures(comparison, split).items():
@@ -172,11 +166,11 @@ def transfer_figures(
 ) -> Iterator[tuple[Kind, str, Figure]]:
     """The same of transfer matrices, and of published ones."""
     if matrices:
-        for kind in _kinds("transfer", only):
+        for kind in _kinds(only, transfer=True):
             for name, drawn in kind.figures({"": matrices, "published": published}, "").items():
                 yield kind, name, drawn
 
 
-def _kinds(of: str, only: Collection[str]) -> Iterable[Kind]:
+def _kinds(only: Collection[str], *, transfer: bool) -> list[Kind]:
     kinds = [kind_of(name) for name in NAMES if not only or name in only]
-    return [kind for kind in kinds if kind.of == of]
+    return [kind for kind in kinds if (kind.section == "transfer") == transfer]

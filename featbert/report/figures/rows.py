@@ -4,42 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from featbert.report.figures.style import (
+    COLUMN_WIDTH,
     FAINT,
+    FULL_WIDTH,
+    ROUND,
     new_figure,
     percent_limits,
-    round_numbers,
     wrapped,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _SHARE = 0.42  # of the width, for names at most
-_TALL = 4.5  # inches of axes whose numbers stand above them too
-
-
-@dataclass(frozen=True)
-class RowPlot:
-    """A figure whose axes have y in inches, from above.
-
-    Attributes:
-        places: middle and height of each row.
-    """
-
-    figure: Figure
-    axes: Axes
-    places: tuple[tuple[float, float], ...]
-
-    def remark(self, row: int, text: str) -> None:
-        """Faint words where a row has no mark."""
-        place = 0.02, self.places[row][0]
-        within = "axes fraction", "data"
-        self.axes.annotate(text, place, xycoords=within, va="center", color=FAINT)
+_TALL = 4.5  # inches of axes whose numbers are above them too
 
 
 def row_plot(
@@ -48,16 +28,18 @@ def row_plot(
     shown: Iterable[float],
     *,
     label: str,
-    width: float,
-) -> RowPlot:
-    """A plot without marks.
+    width: float | None,
+) -> tuple[Figure, Axes, list[tuple[float, float]]]:
+    """A figure without marks, whose y is in inches, and the middle and height of each row.
 
     Args:
         names: of the rows.
         groups: a line parts rows of different groups.
         shown: every score in [0, 1] that will be drawn.
         label: of the axis.
+        width: None: one column of a page where names are short, else both.
     """
+    width = width or (COLUMN_WIDTH if max(map(len, names)) <= 18 else FULL_WIDTH)
     texts = [wrapped(name, _SHARE * width) for name in names]
     heights = [max(0.2, 0.08 + 0.125 * (text.count("\n") + 1)) for text in texts]
     edges = [0.0, *itertools.accumulate(heights)]
@@ -72,8 +54,8 @@ def row_plot(
     axes.grid(axis="x")
     # Leads the eye from a name to its marks.
     axes.grid(axis="y", linestyle=(0, (1, 2)))
-    round_numbers(axes, "x", int((1 - _SHARE) * width / 0.3))
-    for i in range(1, len(names)):
-        if groups[i] != groups[i - 1]:
-            axes.axhline(edges[i], color=FAINT, linewidth=0.5)
-    return RowPlot(figure, axes, tuple(places))
+    axes.locator_params(axis="x", nbins=max(2, int((1 - _SHARE) * width / 0.3)), steps=ROUND)
+    for edge, (group, below) in zip(edges[1:], itertools.pairwise(groups), strict=False):
+        if group != below:
+            axes.axhline(edge, color=FAINT, linewidth=0.5)
+    return figure, axes, places

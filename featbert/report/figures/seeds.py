@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
+from featbert.analysis.rows import Statistic
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
-from featbert.report.figures.style import DASHED, FAINT, header, key, width_for
+from featbert.report.figures.style import DASHED, FAINT, header, key
 from featbert.report.figures.values import (
     about,
     baseline_mean,
@@ -17,12 +20,6 @@ from featbert.report.figures.values import (
     tuning_keys,
     tuning_look,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Statistic
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 
@@ -46,7 +43,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     intervals = bool(several) and min(several) >= FEWEST
     bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
     baselines = {i: baseline_mean(rows[i], split) for i in scored}
-    plot = row_plot(
+    drawn, axes, places = row_plot(
         [row.name for row in rows],
         [row.tuning for row in rows],
         [
@@ -55,15 +52,16 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
             *(mean for mean in baselines.values() if mean is not None),
         ],
         label=f"{score_name(comparison, split)} (%)",
-        width=width or width_for(row.name for row in rows),
+        width=width,
     )
-    for i, row in enumerate(rows):
+    for i, (row, (y, height)) in enumerate(zip(rows, places, strict=True)):
         found, baseline = scored.get(i), baselines.get(i)
         if found is None:
-            plot.remark(i, f"trained on {split}" if split in row.trained_on else f"no {split}")
+            why = f"trained on {split}" if split in row.trained_on else f"no {split}"
+            within = "axes fraction", "data"
+            axes.annotate(why, (0.02, y), xycoords=within, va="center", color=FAINT)
             continue
         color, marker = tuning_look(row.tuning)
-        (y, height), axes = plot.places[i], plot.axes
         if baseline is not None:
             ends = y - height / 2, y + height / 2
             axes.vlines(100 * baseline, *ends, color=FAINT, linewidth=0.8, linestyle=DASHED)
@@ -86,7 +84,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     if any(mean is not None for mean in baselines.values()):
         keys.append(key("baseline", linestyle=DASHED, linewidth=0.8))
     title = f"{score_name(comparison, split)} of every seed"
-    return header(plot.figure, title, about(comparison, _note(several, intervals=intervals)), keys)
+    return header(drawn, title, about(comparison, _note(several, intervals=intervals)), keys)
 
 
 def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:

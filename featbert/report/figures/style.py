@@ -7,7 +7,6 @@ matplotlibrc nor a figure changes the other.
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import math
@@ -15,29 +14,18 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from featbert.errors import FeatbertError, InputError, MissingError, nearest
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+
+from featbert.errors import FeatbertError, InputError, nearest
 from featbert.io import cannot_write, replacing
 from featbert.report.units import visible
-
-try:
-    import matplotlib.style
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-    from matplotlib.lines import Line2D
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "matplotlib":
-        raise
-    raise MissingError(
-        "matplotlib is not installed, which draws figures; install it with: pip install matplotlib"
-    ) from None
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
 # Inches: one column of a two-column page, and both.
 COLUMN_WIDTH = 3.4
@@ -50,6 +38,7 @@ INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHED = (0, (4.0, 2.0))
+ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -112,14 +101,6 @@ def styled() -> Iterator[None]:
 def looks() -> Iterator[Look]:
     """Colours and markers, repeated without end."""
     return itertools.cycle(map(Look, COLORS, MARKERS))
-
-
-@functools.cache
-def sequential() -> Colormap:
-    """Colours of amounts: one hue from light to dark, told from paper at its lightest."""
-    return ListedColormap(
-        [matplotlib.colormaps["Blues"](0.08 + 0.92 * i / 255) for i in range(256)], name="featbert"
-    )
 
 
 class _StyledFigure(Figure):
@@ -223,11 +204,6 @@ def _fitting(width: float, size: float) -> int:
     return max(6, int((width - 2 * _MARGIN) * 72 / (0.52 * size)))
 
 
-def width_for(labels: Iterable[str]) -> float:
-    """One column of a page where row labels are short, else both."""
-    return COLUMN_WIDTH if max(map(len, labels), default=0) <= 18 else FULL_WIDTH
-
-
 def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
     """Limits in percent around shares of [0, 1], with room for marks on the outermost."""
     shown = [100 * min(max(share, 0.0), 1.0) for share in shares]
@@ -235,19 +211,6 @@ def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
     # A point at least is shown, so that what is nothing does not look like much.
     room = max(0.06 * (high - low), (1.0 - (high - low)) / 2)
     return max(low - room, -2.0), min(high + room, 102.0)
-
-
-def between(low: float, high: float, steps: Iterable[float]) -> list[float]:
-    """Ticks of a logarithmic axis: those of rising `steps` in [low, high], and one on each side."""
-    known = list(steps)
-    first = max((i for i, step in enumerate(known) if step <= 0.95 * low), default=0)
-    last = min((i for i, step in enumerate(known) if step >= 1.05 * high), default=len(known) - 1)
-    return known[first : last + 1]
-
-
-def round_numbers(axes: Axes, axis: Literal["x", "y"], most: int) -> None:
-    """About `most` round numbers as the ticks of an axis, "x" or "y"."""
-    axes.locator_params(axis=axis, nbins=max(most, 2), steps=[1, 2, 5, 10])
 
 
 def save_figure(figure: Figure, path: Path | str) -> Path:

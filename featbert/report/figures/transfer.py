@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from matplotlib.figure import Figure
+
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.transfer import TransferMatrix
+from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import FULL_WIDTH, TEXT, header, panels, wrapped
 from featbert.report.units import visible
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _WIDEST = 3.4  # inches of a panel
 _CELL = 0.46  # inches of a cell's width, at least
-
-
-class Grid(Protocol):
-    """What a heat map shows: a reproduced or a published matrix."""
-
-    @property
-    def label(self) -> str:
-        """What stands above its panel."""
-
-    @property
-    def split(self) -> str:
-        """Which split of the corpora it is on."""
-
-    @property
-    def trained_on(self) -> tuple[str, ...]:
-        """Labels of the rows."""
-
-    @property
-    def evaluated_on(self) -> tuple[str, ...]:
-        """Labels of the columns."""
-
-    @property
-    def means(self) -> tuple[tuple[float | None, ...], ...]:
-        """(rows, columns) scores in [0, 1]."""
-
-    @property
-    def own(self) -> tuple[tuple[bool, ...], ...]:
-        """(rows, columns) whether a cell's data is what its row was trained on."""
+Grid = TransferMatrix | PublishedMatrix
 
 
 @figure(
@@ -52,7 +25,6 @@ class Grid(Protocol):
     section="transfer",
     needs="runs that were scored on another corpus",
     splits="none",
-    of="transfer",
 )
 def transfer(
     grids: Mapping[str, Sequence[Any]], split: str, width: float | None
@@ -80,7 +52,9 @@ def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
     drawn, panes = panels(len(grids), width, width / across - 0.01, height)
     scale = scale_of([row for grid in grids for row in grid.means])
     for axes, grid, label in zip(panes, grids, labels, strict=True):
-        _panel(axes, grid, scale, upright=upright)
+        draw_cells(axes, grid.means, scale, framed=grid.own)
+        columns, rows = (map(visible, names) for names in (grid.evaluated_on, grid.trained_on))
+        name_cells(axes, [*columns], [*rows], upright=upright)
         axes.set_title(label, weight="bold")
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
     drawn.supxlabel(f"evaluated on ({splits})", size="medium")
@@ -88,10 +62,3 @@ def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
     about = dict.fromkeys(getattr(grid, "encoding", "") for grid in grids)
     note = " · ".join([*filter(None, about), "framed: the language trained on"])
     return header(drawn, title, note)
-
-
-def _panel(axes: Axes, grid: Grid, scale: tuple[float, float], *, upright: bool) -> None:
-    draw_cells(axes, grid.means, scale, framed=grid.own)
-    columns = [visible(label) for label in grid.evaluated_on]
-    axes.set_xticks([j + 0.5 for j in range(len(columns))], columns, rotation=90 if upright else 0)
-    axes.set_yticks([i + 0.5 for i in range(len(grid.trained_on))], map(visible, grid.trained_on))

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
 
 from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.compare import Comparison
 from featbert.analysis.results import Breakdown
-from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
     FULL_WIDTH,
-    SMALL,
     header,
     new_figure,
     wrapped,
 )
 from featbert.report.figures.values import about, score_name
 from featbert.report.units import visible
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from featbert.analysis.compare import Comparison
 
 _NARROWEST = 0.5  # inches of a cell
 _UPRIGHT = 9  # characters of a head that has no room across its cell
@@ -64,30 +61,22 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
     column = 0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.3
     blocks = math.ceil(len(buckets) / max(1, int((width - column) / _NARROWEST)))
     each = math.ceil(len(buckets) / blocks)
-    cells = {b: [breakdown.rows[row][b].mean for row in rows] for b in buckets}
+    cells = np.array([[breakdown.rows[row][b].mean for b in buckets] for row in rows])
+    best = (cells == cells.max(axis=0)) & (cells > cells.min(axis=0))
     height = max(CELL, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
     upright = max(len(word) for b in buckets for word in b.split()) > _UPRIGHT
     head = 0.055 * max(map(len, buckets)) + 0.2 if upright else 0.45
     drawn = new_figure(width, blocks * (len(rows) * height + head))
     for n, axes in enumerate(drawn.subplots(blocks, 1, squeeze=False).flat):
-        block = buckets[n * each : (n + 1) * each]
-        draw_cells(
-            axes,
-            [[cells[b][i] for b in block] for i in range(len(rows))],
-            scale_of(list(cells.values())),
-            bold=[
-                [cells[b][i] == max(cells[b]) > min(cells[b]) for b in block]
-                for i in range(len(rows))
-            ],
-        )
+        part = slice(n * each, (n + 1) * each)
+        draw_cells(axes, cells[:, part], scale_of(cells), bold=best[:, part])
         axes.set_xlim(0, each)
         heads = [
-            f"{visible(b) if upright else wrapped(b, 0.7)}\n{breakdown.gold[b]:,}" for b in block
+            f"{visible(b) if upright else wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
+            for b in buckets[part]
         ]
-        places = [j + 0.5 for j in range(len(block))]
-        axes.set_xticks(places, heads, rotation=90 if upright else 0, linespacing=1.15)
+        name_cells(axes, heads, names, upright=upright)
         axes.tick_params(axis="x", top=False, labeltop=True, bottom=False, labelbottom=False)
-        axes.set_yticks([i + 0.5 for i in range(len(rows))], names, size=SMALL)
     seeds = max(found.n for row in breakdown.rows.values() for found in row.values())
     title = f"{score_name(comparison, breakdown.split)} by {breakdown.meaning}"
     note = about(

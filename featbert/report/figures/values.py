@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from featbert.analysis.rows import body_of
+from matplotlib.lines import Line2D
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row, body_of
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.style import Look, key, looks
-
-if TYPE_CHECKING:
-    from matplotlib.lines import Line2D
-
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.rows import Row
-    from featbert.runs.run import Run
 
 
 def about(comparison: Comparison, *more: str) -> str:
@@ -93,10 +87,3 @@ def baseline_mean(row: Row, split: str) -> float | None:
         return own.mean
     less = (row.difference or {}).get(split)
     return None if less is None else own.mean - less
-
-
-def dev_scores(row: Row, run: Run) -> list[float]:
-    """The measure on dev by epoch, in percent; no number where dev was not scored."""
-    key = row.task.measure.key
-    scores = [None if epoch.dev is None else epoch.dev.get(key) for epoch in run.record.history]
-    return [math.nan if one is None else 100 * one for one in scores]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from featbert import __version__
 from featbert.analysis.breakdown import judged_texts
@@ -42,15 +42,14 @@ except ModuleNotFoundError as error:
         "Jinja2 is not installed, which writes reports; install it with: pip install jinja2"
     ) from None
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from matplotlib.figure import Figure
 
-    from featbert.analysis.breakdown import JudgedText
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.published import PublishedMatrix
-    from featbert.analysis.transfer import TransferMatrix
-    from featbert.report.tables import Table
-    from featbert.runs.record import RunRecord
+from featbert.analysis.breakdown import JudgedText
+from featbert.analysis.compare import Comparison
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.transfer import TransferMatrix
+from featbert.report.tables import Table
+from featbert.runs.record import RunRecord
 
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
 _PATH = re.compile(r'\bd="[^"]*"')
