@@ -52,7 +52,7 @@ def runs(
         typer.echo(json_text(list(_objects(found))))
         return
     table = runs_table(found)
-    if not len(table.frame):
+    if not table.rows():
         raise MissingError(f"{runs_dir} holds no runs; featbert train and finetune make them")
     typer.echo(as_text(table).rstrip("\n"))
 

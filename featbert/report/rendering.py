@@ -7,9 +7,8 @@ import html
 import io
 import json
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.published import PublishedMatrix
@@ -20,6 +19,7 @@ from featbert.errors import InputError, nearest
 from featbert.report.tables import Cell, Column, Table, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
+from featbert.runs.run import Run
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
@@ -76,59 +76,46 @@ def render(
 
 def as_text(table: Table, *, width: int | None = None, color: bool = False) -> str:
     """The table for a terminal; a wider one is split by columns, its first column repeated."""
+    from rich import box
     from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
     out = io.StringIO()
     console = Console(
         file=out, width=width or 10_000, force_terminal=color, no_color=not color, highlight=False
     )
-    columns, rows = table.select()
-    for line in (table.title, table.subtitle):
-        for part in _wrapped(line, width):
-            console.print(part, style="bold" if line is table.title else "", markup=False)
-    for chosen in _packs(columns, rows, width):
-        console.print(_rich(table, columns, rows, chosen, width))
+    for text, style in ((table.title, "bold"), (table.subtitle, "")):
+        if text:
+            console.print(Text(text, style))
+    rows = table.rows()
+    sizes = [_size(column, width) for column in table.columns]
+    for chosen in _packs(sizes, width):
+        drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
+        for place in chosen:
+            column = table.columns[place]
+            justify: Literal["left", "right"] = "right" if column.right else "left"
+            drawn.add_column(Text(column.head), justify=justify, width=sizes[place] - _AROUND)
+        for section, row in zip(table.sections, rows, strict=True):
+            if section:
+                drawn.add_section()
+            drawn.add_row(*(Text(row[i].text, "bold" if row[i].best else "") for i in chosen))
+        console.print(drawn)
     for line in (*table.legend, *table.notes):
-        for part in _wrapped(line, width):
-            console.print(f" {part}", style="dim", markup=False)
+        console.print(Padding(Text(line, "dim"), (0, 1)))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
-
-
-def _rich(
-    table: Table,
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[Cell]],
-    chosen: Sequence[int],
-    width: int | None,
-) -> Any:
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
-    for place in chosen:
-        column = columns[place]
-        drawn.add_column(
-            Text(column.head),
-            justify="right" if column.right else "left",
-            width=_size(column, rows, place, width) - _AROUND,
-        )
-    for section, row in zip(table.sections, rows, strict=True):
-        if section:
-            drawn.add_section()
-        drawn.add_row(*(Text(row[i].text, style="bold" if row[i].best else "") for i in chosen))
-    return drawn
 
 
 # Two spaces around a cell, and one between cells.
 _AROUND = 3
 
 
-def _size(column: Column, rows: Sequence[Sequence[Cell]], place: int, width: int | None) -> int:
+def _size(column: Column, width: int | None) -> int:
     """Width of a column. Long names wrap at their words, so that half is left to numbers."""
     from rich.cells import cell_len
 
-    texts = [column.head, *(row[place].text for row in rows)]
+    texts = [column.head, *(cell.text for cell in column.cells())]
     size = max(map(cell_len, texts)) + _AROUND
     if width is None or column.right:
         return size
@@ -136,28 +123,16 @@ def _size(column: Column, rows: Sequence[Sequence[Cell]], place: int, width: int
     return min(size, max(width // 2, longest + _AROUND))
 
 
-def _packs(
-    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None
-) -> Iterator[list[int]]:
+def _packs(sizes: Sequence[int], width: int | None) -> Iterator[list[int]]:
     """Places of columns that fit into the width together, each with the first column."""
-    if width is None:
-        yield [*range(len(columns))]
-        return
-    sizes = [_size(column, rows, place, width) for place, column in enumerate(columns)]
-    pack, used = [0], sizes[0] + 1
-    for place in range(1, len(columns)):
-        if used + sizes[place] > width and len(pack) > 1:
+    pack = [0]
+    for place in range(1, len(sizes)):
+        used = 1 + sum(sizes[i] for i in pack)
+        if width is not None and used + sizes[place] > width and len(pack) > 1:
             yield pack
-            pack, used = [0], sizes[0] + 1
+            pack = [0]
         pack.append(place)
-        used += sizes[place]
     yield pack
-
-
-def _wrapped(line: str, width: int | None) -> list[str]:
-    if width is None:
-        return [line] if line else []
-    return textwrap.wrap(line, width - 2, break_long_words=False, break_on_hyphens=False)
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -170,7 +145,7 @@ def markdown_text(text: str) -> str:
 
 def as_markdown(table: Table) -> str:
     """A heading, the table with best values bold, and its legend as a list."""
-    columns, rows = table.select()
+    columns, rows = table.columns, table.rows()
 
     def line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cells)} |"
@@ -191,7 +166,7 @@ def as_latex(table: Table) -> str:
     """A `table` environment with booktabs; best values bold."""
     import pandas
 
-    columns, rows = table.select()
+    columns, rows = table.columns, table.rows()
     frame = pandas.DataFrame([[cell.text for cell in row] for row in rows])
     style = frame.style.hide(axis="index").format(escape="latex")
     style = style.format_index(lambda place: _latex(columns[place].head), axis="columns").apply(
@@ -225,9 +200,16 @@ def _latex(text: str) -> str:
 
 def as_csv(table: Table) -> str:
     """A line a row, unrounded: shares in [0, 1], seconds, bytes."""
-    frame = table.frame.rename(columns=harmless)
+    import pandas
+
+    frame = table.frame
+    if frame is None:
+        data = {name: v for column in table.columns for name, v in column.numbers().items()}
+        frame = pandas.DataFrame(data, dtype=object)
     frame.insert(0, "comparison", table.number)
-    text: str = frame.map(harmless).to_csv(index=False, lineterminator="\n")
+    text: str = (
+        frame.rename(columns=harmless).map(harmless).to_csv(index=False, lineterminator="\n")
+    )
     return text
 
 
@@ -240,7 +222,7 @@ def harmless(value: Any) -> Any:
 
 def as_html(table: Table) -> str:
     """A fragment without scripts, colours and style sheet, as notebooks show it."""
-    columns, rows = table.select()
+    columns, rows = table.columns, table.rows()
 
     def cell(tag: str, column: Column, text: str, best: bool = False) -> str:
         side = "right;white-space:nowrap" if column.right else "left"
@@ -286,7 +268,7 @@ def json_report(
     }
     for name in ("differences", "costs", "scorers", "breakdowns"):
         report[name] = [
-            {"group": number, **dataclasses.asdict(found)}
+            {"group": number, **vars(found)}
             for number, one in grouped
             for found in getattr(one, name)
         ]
@@ -294,64 +276,56 @@ def json_report(
         _published(found, number) for number, one in grouped for found in one.published
     ]
     report["transfer"] = [_matrix(matrix, number) for number, matrix in enumerate(matrices, 1)]
-    report["published_transfer"] = [dataclasses.asdict(one) for one in published]
-    report["notes"] = list(notes)
-    return json.dumps(_finite(report), indent=1, allow_nan=False) + "\n"
-
-
-def _without(one: Any, *names: str) -> dict[str, Any]:
-    """Fields of a dataclass, without some."""
-    fields = [field.name for field in dataclasses.fields(one) if field.name not in names]
-    return {name: getattr(one, name) for name in fields}
+    report["published_transfer"] = published
+    report["notes"] = notes
+    return json.dumps(_plain(report), indent=1, allow_nan=False) + "\n"
 
 
 def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
-    sizes = {
-        split: {"examples": examples, "words": words}
-        for split, (examples, words) in comparison.sizes.items()
-    }
     names = ("corpus", "model", "context", "scorer", "splits", "key", "varied", "notes")
-    fields = {name: getattr(comparison, name) for name in names}
-    measure = comparison.task.measure.key
-    return {"number": number, "task": comparison.task.name, "measure": measure, **fields} | {
-        "sizes": sizes
+    return {
+        "number": number,
+        "task": comparison.task.name,
+        "measure": comparison.task.measure.key,
+        **{name: getattr(comparison, name) for name in names},
+        "sizes": {
+            split: {"examples": examples, "words": words}
+            for split, (examples, words) in comparison.sizes.items()
+        },
     }
 
 
 def _row(row: Row, number: int) -> dict[str, Any]:
+    last = ("task", "runs", "left_out", "splits", "cost")
     scores = {
-        split: {
-            key: dataclasses.asdict(score)
-            for key in row.task.columns
-            if (score := row.score(split, key)) is not None
-        }
-        or None
-        for split in EVALUATED
+        split: {key: row.score(split, key) for key in row.task.columns} for split in EVALUATED
     }
     return {
         "group": number,
-        **_without(row, "task", "runs", "left_out", "splits", "cost"),
+        **{name: value for name, value in vars(row).items() if name not in last},
         "seeds": row.seeds,
-        "runs": [run.name for run in row.runs],
-        "left_out": [run.name for run in row.left_out],
-        **scores,
-        "cost": dataclasses.asdict(row.cost),
+        "runs": row.runs,
+        "left_out": row.left_out,
+        **{
+            split: {key: score for key, score in own.items() if score is not None} or None
+            for split, own in scores.items()
+        },
+        "cost": row.cost,
     }
 
 
 def _published(found: PublishedFigures, number: int) -> dict[str, Any]:
+    table = found.table
     return {
         "group": number,
-        "table": found.table.id,
-        "title": found.table.title,
-        "source": found.table.source,
-        "verified": found.table.verified,
+        "table": table.id,
+        **{name: getattr(table, name) for name in ("title", "source", "verified")},
         "lines": [
             {
                 "label": line.label,
                 "published": line.published.model_dump(exclude_none=True),
-                "row": line.row.label if line.row else None,
-                **{split: dataclasses.asdict(one) for split, one in line.figures.items()},
+                "row": line.row and line.row.label,
+                **line.figures,
             }
             for line in found.lines
         ],
@@ -359,33 +333,35 @@ def _published(found: PublishedFigures, number: int) -> dict[str, Any]:
 
 
 def _matrix(matrix: TransferMatrix, number: int) -> dict[str, Any]:
+    last = ("task", "rows", "columns")
     return {
         "number": number,
-        **_without(matrix, "task", "rows", "columns"),
-        "columns": [dataclasses.asdict(data) for data in matrix.columns],
+        **{name: value for name, value in vars(matrix).items() if name not in last},
+        "columns": matrix.columns,
         "rows": [
             {
                 "trained_on": row.label,
-                "runs": [run.name for run in row.trained.runs],
+                "runs": row.trained.runs,
                 "seeds": row.trained.seeds,
                 "average": row.average,
                 "average_sd": row.average_sd,
-                "cells": {
-                    label: None if cell is None else dataclasses.asdict(cell)
-                    for label, cell in zip(matrix.evaluated_on, row.cells, strict=True)
-                },
+                "cells": dict(zip(matrix.evaluated_on, row.cells, strict=True)),
             }
             for row in matrix.rows
         ],
     }
 
 
-def _finite(value: Any) -> Any:
-    """`value` in the types of JSON, with null for numbers that JSON does not know."""
+def _plain(value: Any) -> Any:
+    """`value` in the types of JSON: runs by name, null for numbers that JSON does not know."""
+    if isinstance(value, Run):
+        return value.name
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
     if isinstance(value, Mapping):
-        return {str(name): _finite(inner) for name, inner in value.items()}
+        return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -1,13 +1,14 @@
-"""Every table of the program: a frame of values, and columns that say how people read them.
+"""Every table of the program: columns of values, and how people read them.
 
 Text, Markdown, LaTeX, CSV and HTML are views of the same `Table` (`featbert.report.rendering`), so
-they cannot disagree. pandas is imported when a table is made.
+they cannot disagree.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from featbert.analysis.breakdown import scorer_notes
 from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import machines_of
 from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import Breakdown, PublishedFigures
 from featbert.analysis.rows import Row, Statistic, base_name, best_of
 from featbert.analysis.transfer import TransferMatrix
@@ -30,36 +32,9 @@ from featbert.text import counted, in_percent, unusual
 if TYPE_CHECKING:
     import pandas
 
-# A column with its values; pairs where it shows two numbers.
-Drawn = tuple["Column", Sequence[Any]]
 AVERAGE = "average of zero-shot"
 # A p-value below it is marked.
 CLEAR = 0.05
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        name: of the frame's column, with the unit in it; CSV has it.
-        head: what people read above it; "" for a column that only CSV has.
-        show: a value as text.
-        right: whether it is of numbers.
-        second: the frame's column with a second number, such as a standard deviation.
-        joint: what is between the two.
-        best: places of the rows whose value is marked.
-        instead: texts of cells without a value, by the place of the row.
-    """
-
-    name: str
-    head: str = ""
-    show: Callable[[Any], str] = str
-    right: bool = True
-    second: str = ""
-    joint: str = " ± "
-    best: frozenset[int] = frozenset()
-    instead: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,130 +46,132 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table for every format.
+class Column:
+    """A column of a table.
 
     Attributes:
-        frame: unrounded values, a line a row; columns that `columns` names.
+        head: what people read above it.
+        values: unrounded, a row each; with `second` pairs, such as a mean and its spread.
+        show: a value as text.
+        name: in CSV, with the unit in it; the head by default.
+        second: name of the second number in CSV.
+        joint: what is between the two.
+        best: places of the rows whose value is marked.
+        missing: texts of rows without a value.
+    """
+
+    head: str
+    values: Sequence[Any]
+    show: Callable[[Any], str] = str
+    name: str = ""
+    second: str = ""
+    joint: str = " ± "
+    best: Collection[int] = ()
+    right: bool = True
+    missing: Mapping[int, str] = field(default_factory=dict)
+
+    def cells(self) -> list[Cell]:
+        """The values as people read them."""
+        return [self._cell(place, value) for place, value in enumerate(self.values)]
+
+    def _cell(self, place: int, value: Any) -> Cell:
+        first, second = value or (None, None) if self.second else (value, None)
+        text = self.missing.get(place, NONE) if first is None else self.show(first)
+        if second is not None:
+            text = f"{text}{self.joint}{self.show(second)}"
+        return Cell(visible(text), place in self.best)
+
+    def numbers(self) -> dict[str, list[Any]]:
+        """The values by their names in CSV."""
+        name = self.name or self.head
+        if not self.second:
+            return {name: [*self.values]}
+        pairs = [value or (None, None) for value in self.values]
+        return {name: [one for one, _ in pairs], self.second: [one for _, one in pairs]}
+
+
+@dataclass
+class Table:
+    """A table for every format; its texts are made safe to show.
+
+    Attributes:
         sections: whether a rule is drawn before each row.
         legend: what the columns mean, one line each.
         number: of the comparison, from 1.
+        frame: what CSV has in place of the columns.
     """
 
     title: str
-    subtitle: str
-    frame: pandas.DataFrame
-    columns: tuple[Column, ...]
-    sections: tuple[bool, ...]
-    legend: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    columns: list[Column]
+    subtitle: str = ""
+    sections: Sequence[bool] = ()
+    legend: Sequence[str] = ()
+    notes: Sequence[str] = ()
     number: int = 1
+    frame: pandas.DataFrame | None = None
 
-    def select(self) -> tuple[list[Column], list[list[Cell]]]:
-        """The columns for people, and their cells by row."""
-        columns = [column for column in self.columns if column.head]
-        plain = self.frame.astype(object).where(self.frame.notna(), None)
-        values = {name: plain[name].tolist() for name in plain}
-        rows = [
-            [self._cell(column, values, place) for column in columns]
-            for place in range(len(self.frame))
-        ]
-        return columns, rows
+    def __post_init__(self) -> None:
+        self.title, self.subtitle = visible(self.title), visible(self.subtitle)
+        self.sections = self.sections or [False] * len(self.columns[0].values)
+        self.legend = [*map(visible, self.legend)]
+        self.notes = [f"note: {visible(note)}" for note in self.notes]
 
-    def _cell(self, column: Column, values: Mapping[str, list[Any]], place: int) -> Cell:
-        value = values[column.name][place]
-        text = column.instead.get(place, NONE) if value is None else column.show(value)
-        if column.second and (second := values[column.second][place]) is not None:
-            text = f"{text}{column.joint}{column.show(second)}"
-        return Cell(visible(text), place in column.best)
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """Cells by row."""
+        return [*zip(*(column.cells() for column in self.columns), strict=True)]
 
 
-def make_table(
-    title: str,
-    columns: Sequence[Drawn],
-    *,
-    subtitle: str = "",
-    sections: Sequence[bool] = (),
-    legend: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    number: int = 1,
-) -> Table:
-    """A table of columns with their values; pairs make two columns of the frame."""
-    import pandas
-
-    data: dict[str, list[Any]] = {}
-    for column, values in columns:
-        if column.second:
-            pairs = [(None, None) if value is None else value for value in values]
-            data[column.name] = [first for first, _ in pairs]
-            data[column.second] = [second for _, second in pairs]
-        else:
-            data[column.name] = list(values)
-    frame = pandas.DataFrame(data, dtype=object)
-    return Table(
-        title=visible(title),
-        subtitle=visible(subtitle),
-        frame=frame,
-        columns=tuple(column for column, _ in columns),
-        sections=tuple(sections) or (False,) * len(frame),
-        legend=tuple(map(visible, legend)),
-        notes=tuple(f"note: {visible(note)}" for note in notes),
-        number=number,
-    )
+def _names(head: str, values: Sequence[Any], name: str = "") -> Column:
+    return Column(head, values, name=name, right=False)
 
 
-def score_column(name: str, head: str, best: frozenset[int] = frozenset()) -> Column:
-    """A column of scores in percent with their standard deviation over seeds."""
-    return Column(name, head, percent, second=f"{name}_sd", best=best)
+def _scores(
+    head: str, scores: Sequence[Statistic | None], name: str, best: Collection[int] = ()
+) -> Column:
+    """Scores in percent with their standard deviation over seeds."""
+    pairs = [score and (score.mean, score.sd) for score in scores]
+    return Column(head, pairs, percent, name, f"{name}_sd", best=best)
 
 
-def _pair(score: Statistic | None) -> tuple[float | None, float | None]:
-    return (None, None) if score is None else (score.mean, score.sd)
-
-
-def _names(
-    name: str, values: Sequence[Any], head: str | None = None
-) -> tuple[Column, Sequence[Any]]:
-    return Column(name, name if head is None else head, right=False), values
-
-
-def _sections(rows: Sequence[Row]) -> tuple[bool, ...]:
-    return tuple(i > 0 and rows[i - 1].tuning != row.tuning for i, row in enumerate(rows))
+def _sections(rows: Sequence[Row]) -> list[bool]:
+    return [i > 0 and rows[i - 1].tuning != row.tuning for i, row in enumerate(rows)]
 
 
 # A comparison -------------------------------------------------------------------------------------
 
 
 def comparison_tables(
-    comparison: Comparison, before: str = "", number: int = 1, *, show: Sequence[str] = ()
+    comparison: Comparison, *, show: Sequence[str] = ()
 ) -> dict[str, list[Table]]:
     """The tables of one comparison by their subject; `scores` has one, others may have none.
 
     Args:
-        before: what comes before titles, such as "1 of 2 · ".
-        number: of the comparison.
         show: keys of scores that people see besides the task's measure.
     """
     check_show(show, comparison.task)
-    how = (before, number)
     return {
-        "scores": [scores_table(comparison, *how, show)],
-        "trust": [significance_table(comparison, *how)] if comparison.differences else [],
-        "scorers": [scorers_table(comparison, *how)] if comparison.scorers else [],
-        "cost": [cost_table(comparison, *how)] if comparison.costs else [],
-        "where": [breakdown_table(comparison, one, *how) for one in comparison.breakdowns],
-        "published": [published_table(one, *how) for one in comparison.published],
+        "scores": [scores_table(comparison, show)],
+        "trust": [significance_table(comparison)] if comparison.differences else [],
+        "scorers": [scorers_table(comparison)] if comparison.scorers else [],
+        "cost": [cost_table(comparison)] if comparison.costs else [],
+        "where": [breakdown_table(comparison, one) for one in comparison.breakdowns],
+        "published": [published_table(one) for one in comparison.published],
     }
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
-    found: list[Table] = []
-    for number, comparison in enumerate(comparisons, 1):
-        before = f"{number} of {len(comparisons)} · " if len(comparisons) > 1 else ""
-        for part in comparison_tables(comparison, before, number, show=show).values():
-            found += part
-    return found
+    parts = [comparison_tables(one, show=show).values() for one in comparisons]
+    return _numbered([[*itertools.chain(*part)] for part in parts])
+
+
+def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
+    for number, group in enumerate(groups, 1):
+        for table in group:
+            table.number = number
+            if len(groups) > 1:
+                table.title = f"{number} of {len(groups)} · {table.title}"
+    return [*itertools.chain(*groups)]
 
 
 def check_show(show: Sequence[str], task: Task) -> None:
@@ -215,40 +192,38 @@ _COSTS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-def scores_table(
-    comparison: Comparison, before: str = "", number: int = 1, show: Sequence[str] = ()
-) -> Table:
+def scores_table(comparison: Comparison, show: Sequence[str] = ()) -> Table:
     """Scores, differences to the baseline, and costs: people see a part of the whole frame."""
-    rows, task = comparison.rows, comparison.task
-    columns = [Column("label", "row", right=False)]
-    columns += [Column(name, name, right=False) for name in comparison.varied]
-    columns.append(Column("seeds", "seeds"))
+    rows, task, frame = comparison.rows, comparison.task, comparison.frame()
+    costs = frame.astype(object).where(frame.notna(), None)
+    columns = [
+        _names("row", [row.label for row in rows]),
+        *(_names(name, [*costs[name]]) for name in comparison.varied),
+        Column("seeds", [*costs["seeds"]]),
+    ]
     for key in dict.fromkeys([task.measure.key, *show]):
         for split in comparison.splits:
-            best = frozenset(best_of(rows, split, key))
-            head = f"{split} {task.columns[key]}"
-            name = f"{split}_{key}"
-            columns.append(Column(f"{name}_mean", head, percent, second=f"{name}_sd", best=best))
-        if key == task.measure.key:
-            for split in comparison.splits:
-                name = f"{split}_{key}_difference"
-                bases = [i for i, row in enumerate(rows) if row.is_baseline and split in row.splits]
-                instead = dict.fromkeys(bases, "baseline")
-                columns.append(Column(name, f"Δ {split}", points, instead=instead))
-    columns += [Column(name, head, shown) for name, head, shown in _COSTS]
+            found = [row.score(split, key) for row in rows]
+            best = best_of(rows, split, key)
+            columns.append(_scores(f"{split} {task.columns[key]}", found, f"{split}_{key}", best))
+        for split in comparison.splits if key == task.measure.key else ():
+            found = [(row.difference or {}).get(split) for row in rows]
+            bases = [i for i, row in enumerate(rows) if row.is_baseline and split in row.splits]
+            missing = dict.fromkeys(bases, "baseline")
+            columns.append(Column(f"Δ {split}", found, points, missing=missing))
+    columns += [Column(head, [*costs[name]], shown) for name, head, shown in _COSTS]
     sizes = [
         f"{split} {examples:,} sentences, {words:,} words"
         for split, (examples, words) in comparison.sizes.items()
     ]
     return Table(
-        title=visible(f"{before}{comparison.title}"),
-        subtitle=visible(" · ".join([*sizes, f"scorer: {comparison.scorer}"])),
-        frame=comparison.frame(),
-        columns=tuple(columns),
-        sections=_sections(rows),
-        legend=tuple(map(visible, _legend(comparison, show))),
-        notes=tuple(f"note: {visible(note)}" for note in comparison.notes),
-        number=number,
+        comparison.title,
+        columns,
+        " · ".join([*sizes, f"scorer: {comparison.scorer}"]),
+        _sections(rows),
+        [*_legend(comparison, show)],
+        comparison.notes,
+        frame=frame,
     )
 
 
@@ -262,8 +237,8 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):
         several = sum(row.is_baseline for row in rows) > 1
-        which = "its baseline, which learned and was scored on the same text" if several else ""
-        yield f"Δ: mean less that of {which or 'the baseline'}, in points"
+        its = "its baseline, which learned and was scored on the same text"
+        yield f"Δ: mean less that of {its if several else 'the baseline'}, in points"
     yield "trained: parameters that training changed; training: mean wall time of a seed"
     if any(row.cost.extraction_seconds is not None for row in rows):
         yield "extraction, store: wall time and disk, paid once for all rows and seeds"
@@ -278,52 +253,47 @@ def p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _interval(name: str, head: str) -> Column:
-    return Column(f"{name}_low", head, points, second=f"{name}_high", joint=" to ")
+def _interval(head: str, found: Sequence[Any], name: str) -> Column:
+    ends = [one and (one.low, one.high) for one in found]
+    return Column(head, ends, points, f"{name}_low", f"{name}_high", " to ")
 
 
-def significance_table(comparison: Comparison, before: str = "", number: int = 1) -> Table:
+def significance_table(comparison: Comparison) -> Table:
     """Each row against its baseline: difference, intervals and p-values by split."""
     found = {(d.row, d.split): d for d in comparison.differences}
-    rows = [
-        row for row in comparison.rows if any((row.name, s) in found for s in comparison.splits)
-    ]
-    baselines = list(dict.fromkeys(d.baseline for d in comparison.differences))
+    against = {d.row: d.baseline for d in comparison.differences}
+    baselines = {*against.values()}
+    rows = [row for row in comparison.rows if row.name in against]
     columns = [_names("row", [row.name for row in rows])]
     if len(baselines) > 1:
-        against = {d.row: d.baseline for d in comparison.differences}
-        columns.append(_names("baseline", [against[row.name] for row in rows], "against"))
+        columns.append(_names("against", [against[row.name] for row in rows], "baseline"))
     for split in comparison.splits:
         here = [found.get((row.name, split)) for row in rows]
         if not any(here):
             continue
-        clear = frozenset(i for i, d in enumerate(here) if d is not None and d.adjusted < CLEAR)
-        parts: list[tuple[Column, Callable[[Any], Any]]] = [
-            (Column(f"{split}_difference", f"Δ {split}", points), lambda d: d.pooled.difference),
-            (
-                _interval(f"{split}_over_text", "over text"),
-                lambda d: (d.pooled.low, d.pooled.high),
-            ),
-            (
-                _interval(f"{split}_over_seeds", "over seeds"),
-                lambda d: None if d.over_seeds is None else (d.over_seeds.low, d.over_seeds.high),
-            ),
-            (Column(f"{split}_p", "p", p_value), lambda d: d.pooled.p_value),
-            (
-                Column(f"{split}_p_adjusted", "p (Holm)", p_value, best=clear),
-                lambda d: d.adjusted,
-            ),
+        pooled = [d and d.pooled for d in here]
+        adjusted = [d and d.adjusted for d in here]
+        clear = [i for i, p in enumerate(adjusted) if p is not None and p < CLEAR]
+        over_seeds = [d and d.over_seeds for d in here]
+        difference = [p and p.difference for p in pooled]
+        columns += [
+            Column(f"Δ {split}", difference, points, f"{split}_difference"),
+            _interval("over text", pooled, f"{split}_over_text"),
+            _interval("over seeds", over_seeds, f"{split}_over_seeds"),
+            Column("p", [p and p.p_value for p in pooled], p_value, f"{split}_p"),
+            Column("p (Holm)", adjusted, p_value, f"{split}_p_adjusted", best=clear),
         ]
-        columns += [(column, [d and of(d) for d in here]) for column, of in parts]
-    base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
-    return make_table(
-        f"{before}Differences of {comparison.task.measure.name} to the baseline",
+    base = [f"baseline: {name}" for name in baselines] if len(baselines) == 1 else []
+    few = [len(d.seeds) for d in comparison.differences if d.over_seeds is None]
+    says = counted(max(few, default=0), "seed says", "seeds say")
+    few_note = f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
+    return Table(
+        f"Differences of {comparison.task.measure.name} to the baseline",
         columns,
-        subtitle=" · ".join([comparison.corpus, *base]),
-        sections=_sections(rows),
-        legend=[*_trust_legend(comparison)],
-        notes=[*_trust_notes(comparison)],
-        number=number,
+        " · ".join([comparison.corpus, *base]),
+        _sections(rows),
+        [*_trust_legend(comparison)],
+        [few_note] if few else [],
     )
 
 
@@ -341,46 +311,38 @@ def _trust_legend(comparison: Comparison) -> Iterator[str]:
     yield f"p: two-sided, approximate randomisation, {how}; Holm: adjusted for the rows of a split"
 
 
-def _trust_notes(comparison: Comparison) -> Iterator[str]:
-    from featbert.analysis.resampling import FEWEST
-
-    few = [len(d.seeds) for d in comparison.differences if d.over_seeds is None]
-    if few:
-        says = counted(max(few), "seed says", "seeds say")
-        yield f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
-
-
-def scorers_table(comparison: Comparison, before: str = "", number: int = 1) -> Table:
+def scorers_table(comparison: Comparison) -> Table:
     """Every row's score, and its difference to the baseline, by each scorer."""
     found = {(s.row, s.split): s for s in comparison.scorers}
-    rows, names = comparison.rows, comparison.task.scorers
+    rows = comparison.rows
     columns = [_names("row", [row.name for row in rows])]
     for split in comparison.splits:
         here = [found.get((row.name, split)) for row in rows]
-        for key, name in names.items():
-            best = frozenset(i for i, s in enumerate(here) if s and s.figures[key].best)
-            column = score_column(f"{split}_{key}", f"{split} {name}", best)
-            columns.append((column, [_pair(s.figures[key].score if s else None) for s in here]))
-            column = Column(f"{split}_{key}_difference", "Δ", points)
-            columns.append((column, [s and s.figures[key].difference for s in here]))
+        for key, name in comparison.task.scorers.items():
+            figures = [s.figures[key] if s else None for s in here]
+            best = [i for i, one in enumerate(figures) if one and one.best]
+            scores = [one.score if one else None for one in figures]
+            columns.append(_scores(f"{split} {name}", scores, f"{split}_{key}", best))
+            differences = [one and one.difference for one in figures]
+            columns.append(Column("Δ", differences, points, f"{split}_{key}_difference"))
         words = {True: "same", False: "differs", None: None}
-        agree = [None if s is None else words[s.agree] for s in here]
-        columns.append((Column(f"{split}_winner", "winner"), agree))
-    return make_table(
-        f"{before}Scores by scorer",
+        columns.append(
+            Column("winner", [s and words[s.agree] for s in here], name=f"{split}_winner")
+        )
+    return Table(
+        "Scores by scorer",
         columns,
-        subtitle=f"{comparison.corpus} · {comparison.scorer}",
-        sections=_sections(rows),
-        legend=[
+        f"{comparison.corpus} · {comparison.scorer}",
+        _sections(rows),
+        [
             "in percent; Δ: mean less that of the baseline by the same scorer, in points",
             "winner: whether the scorers agree in who is ahead, by however little",
         ],
-        notes=scorer_notes(comparison),
-        number=number,
+        scorer_notes(comparison),
     )
 
 
-def cost_table(comparison: Comparison, before: str = "", number: int = 1) -> Table:
+def cost_table(comparison: Comparison) -> Table:
     """Seconds and operations of every row, and from which run on features are cheaper."""
     rows = comparison.costs
     columns = [_names("row", [row.row for row in rows])]
@@ -389,26 +351,26 @@ def cost_table(comparison: Comparison, before: str = "", number: int = 1) -> Tab
         ("flops", "operations", units.operations),
     ):
         prices = [getattr(row, name) for row in rows]
-        once = Column(f"{name}_once", f"{head} once", show)
-        columns.append((once, [price.once or None for price in prices]))
-        columns.append((Column(f"{name}_run", "a run", show), [price.run for price in prices]))
         cheaper = [
-            None if row.against is None else price.cheaper_from or "never"
+            row.against and (price.cheaper_from or "never")
             for row, price in zip(rows, prices, strict=True)
         ]
-        columns.append((Column(f"{name}_cheaper_from", "cheaper from", _from_run), cheaper))
-    return make_table(
-        f"{before}Cost",
+        columns += [
+            Column(f"{head} once", [price.once or None for price in prices], show, f"{name}_once"),
+            Column("a run", [price.run for price in prices], show, f"{name}_run"),
+            Column("cheaper from", cheaper, _from_run, f"{name}_cheaper_from"),
+        ]
+    return Table(
+        "Cost",
         columns,
-        subtitle=" · ".join([comparison.corpus, *machines_of(comparison)]),
-        sections=_sections(comparison.rows),
-        legend=[
+        " · ".join([comparison.corpus, *machines_of(comparison)]),
+        _sections(comparison.rows),
+        [
             "once: extraction, for all runs on its vectors; a run: training, with dev scored",
             "cheaper from: the number of runs from which features, extraction included, cost less "
             "than as many tuned runs; it hardly depends on the size of the text",
             "operations: estimated from shapes, a multiply-add counts as two",
         ],
-        number=number,
     )
 
 
@@ -416,57 +378,49 @@ def _from_run(value: int | str) -> str:
     return value if isinstance(value, str) else f"run {value:,}"
 
 
-def breakdown_table(
-    comparison: Comparison, breakdown: Breakdown, before: str = "", number: int = 1
-) -> Table:
+def breakdown_table(comparison: Comparison, breakdown: Breakdown) -> Table:
     """A column for each bucket of a facet; the best of each is marked."""
-    labels, measure = list(breakdown.rows), comparison.task.measure
-    columns = [_names("row", labels)]
+    measure = comparison.task.measure
+    columns = [_names("row", [*breakdown.rows])]
     for bucket in breakdown.gold:
-        found = [breakdown.rows[label][bucket] for label in labels]
+        found = [row[bucket] for row in breakdown.rows.values()]
         highest = max(one.mean for one in found)
-        best = frozenset(i for i, s in enumerate(found) if s.mean == highest and len(found) > 1)
+        best = [i for i, one in enumerate(found) if one.mean == highest and len(found) > 1]
         name = f"{breakdown.split}_{measure.key}_{breakdown.facet}_{bucket}"
-        columns.append((score_column(name, visible(bucket), best), [_pair(s) for s in found]))
+        columns.append(_scores(visible(bucket), found, name, best))
     sizes = ", ".join(f"{name} {n:,}" for name, n in breakdown.gold.items())
-    return make_table(
-        f"{before}{breakdown.split} {measure.name} by {breakdown.meaning}",
+    return Table(
+        f"{breakdown.split} {measure.name} by {breakdown.meaning}",
         columns,
-        subtitle=f"{comparison.corpus} · in the gold data: {sizes}",
+        f"{comparison.corpus} · in the gold data: {sizes}",
         legend=["in percent; a prediction counts where it belongs itself"],
-        number=number,
     )
 
 
-def published_table(found: PublishedFigures, before: str = "", number: int = 1) -> Table:
+def published_table(found: PublishedFigures) -> Table:
     """Published figures, and those of the comparison's rows next to them."""
     table = found.table
     columns = [
         _names("published", [line.label for line in found.lines]),
-        _names("row", [line.row.name if line.row else None for line in found.lines]),
+        _names("row", [line.row and line.row.name for line in found.lines]),
     ]
     for split in found.splits:
         figures = [line.figures[split] for line in found.lines]
+        pairs = [(one.published, one.published_sd) for one in figures]
+        name = f"{split}_published"
         columns += [
-            (
-                score_column(f"{split}_published", f"{split} published"),
-                [(f.published, f.published_sd) for f in figures],
-            ),
-            (
-                score_column(f"{split}_here", f"{split} here"),
-                [_pair(f.reproduced) for f in figures],
-            ),
+            Column(f"{split} published", pairs, percent, name, f"{name}_sd"),
+            _scores(f"{split} here", [one.reproduced for one in figures], f"{split}_here"),
         ]
-        if any(f.difference is not None for f in figures):
-            column = Column(f"{split}_difference", "Δ", points)
-            columns.append((column, [f.difference for f in figures]))
-    return make_table(
-        f"{before}Published: {table.title}",
+        differences = [one.difference for one in figures]
+        if any(one is not None for one in differences):
+            columns.append(Column("Δ", differences, points, f"{split}_difference"))
+    return Table(
+        f"Published: {table.title}",
         columns,
-        subtitle=f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
+        f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
         legend=["in percent; a difference only where corpus and encoder are the published ones"],
         notes=[note for note in (table.protocol, table.note) if note],
-        number=number,
     )
 
 
@@ -477,64 +431,54 @@ def transfer_tables(
     matrices: Sequence[TransferMatrix], published: Sequence[PublishedMatrix] = ()
 ) -> list[Table]:
     """A table for each matrix, then each published one, with the first matrix's order."""
-    several = len(matrices) > 1
+    order = matrices[0].evaluated_on if matrices else ()
     return [
-        *(
-            _transfer_table(matrix, f"{n} of {len(matrices)} · " if several else "", n)
-            for n, matrix in enumerate(matrices, 1)
-        ),
-        *(_published_matrix(one, matrices) for one in published),
+        *_numbered([[_transfer_table(matrix)] for matrix in matrices]),
+        *(_published_matrix(one, order) for one in published),
     ]
 
 
-def _transfer_table(matrix: TransferMatrix, before: str, number: int) -> Table:
+def _transfer_table(matrix: TransferMatrix) -> Table:
     columns = [
-        _names("trained_on", matrix.trained_on, "trained on"),
-        (Column("seeds", "seeds"), [len(row.trained.runs) for row in matrix.rows]),
+        _names("trained on", matrix.trained_on, "trained_on"),
+        Column("seeds", [len(row.trained.runs) for row in matrix.rows]),
     ]
     for place, data in enumerate(matrix.columns):
         cells = [row.cells[place] for row in matrix.rows]
-        pairs = [_pair(cell.score if cell else None) for cell in cells]
-        columns.append((score_column(data.label, visible(data.label)), pairs))
+        found = [cell.score if cell else None for cell in cells]
+        columns.append(_scores(visible(data.label), found, data.label))
     averages = [(row.average, row.average_sd) for row in matrix.rows]
-    columns.append((score_column(AVERAGE, AVERAGE), averages))
+    columns.append(Column(AVERAGE, averages, percent, second=f"{AVERAGE}_sd"))
     sizes = "; ".join(
         f"{d.label}: {d.corpus}, {d.sentences:,} sentences, {d.words:,} words"
         for d in matrix.columns
     )
-    return make_table(
-        f"{before}{matrix.label} · {matrix.encoding}",
+    return Table(
+        f"{matrix.label} · {matrix.encoding}",
         columns,
-        subtitle=f"transfer to the {matrix.split} split of each language · scorer: {matrix.scorer}",
+        f"transfer to the {matrix.split} split of each language · scorer: {matrix.scorer}",
         legend=[
             f"{matrix.task.measure.name} in percent; columns, evaluated on: {sizes}",
             f"{AVERAGE}: mean of a row's cells on other data than it was trained on",
         ],
         notes=matrix.notes,
-        number=number,
     )
 
 
-def _published_matrix(one: PublishedMatrix, matrices: Sequence[TransferMatrix]) -> Table:
-    order = [*(matrices[0].evaluated_on if matrices else ()), *one.evaluated_on]
-    languages = [name for name in dict.fromkeys(order) if name in one.evaluated_on]
-    columns = [_names("trained_on", one.trained_on, "trained on")]
-    for language in languages:
+def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
+    languages = [name for name in order if name in one.evaluated_on]
+    show = functools.partial(percent, digits=max(row.digits for row in one.rows))
+    columns = [_names("trained on", one.trained_on, "trained_on")]
+    for language in dict.fromkeys([*languages, *one.evaluated_on]):
         scores = [row.scores.get(language) for row in one.rows]
-        digits = max(row.digits for row in one.rows)
-        show = dataclasses.replace(Column(language, visible(language)), show=_shown(digits))
-        columns.append((show, scores))
-    return make_table(
+        columns.append(Column(visible(language), scores, show, language))
+    return Table(
         f"published · {one.title}",
         columns,
-        subtitle=f"{one.source} · {one.corpus} · verified: {one.verified}",
+        f"{one.source} · {one.corpus} · verified: {one.verified}",
         legend=["in percent, as published"],
         notes=[one.note] if one.note else [],
     )
-
-
-def _shown(digits: int) -> Callable[[float], str]:
-    return lambda share: percent(share, digits)
 
 
 # Runs ---------------------------------------------------------------------------------------------
@@ -550,39 +494,39 @@ def _what(tuning: str, layers: str | None, settings: Mapping[str, Any]) -> str:
 def runs_table(found: FoundRuns) -> Table:
     """A row for each run, by name: finished, unfinished or damaged."""
     splits = list(dict.fromkeys(split for run in found for split in run.record.scores)) or ["dev"]
-    lines: list[dict[str, Any]] = []
+    lines: dict[str, dict[str, Any]] = {}
     for run in found:
         r = run.record
-        lines.append(
-            {
-                "run": run.name,
-                "state": "finished",
-                "what": _what(r.tuning, r.layers, r.settings),
-                "seed": r.seed,
-                **{split: r.score(split) for split in splits},
-                "training": r.cost.training_seconds,
-            }
-        )
+        lines[run.name] = {
+            "state": "finished",
+            "what": _what(r.tuning, r.layers, r.settings),
+            "seed": r.seed,
+            "training": r.cost.training_seconds,
+            **{split: r.score(split) for split in splits},
+        }
     for folder in found.unfinished:
         one = unfinished_run(folder)
-        what = None if one.tuning is None else _what(one.tuning, one.layers, {})
-        state = f"epoch {one.epochs_done} of {NONE if one.epochs is None else one.epochs}"
-        line = {"run": folder.name, "state": state, "what": what, "seed": one.seed}
-        lines.append(line | {"dev": one.dev_score, "training": one.seconds})
-    lines += [{"run": p.folder.name, "state": "damaged"} for p in found.problems]
-    lines.sort(key=lambda line: str(line["run"]))
-    tasks = {run.task.measure.name for run in found}
-    columns = [
-        *(Column(name, name, right=False) for name in ("run", "state", "what")),
-        Column("seed", "seed"),
-        *(Column(split, split, percent) for split in splits),
-        Column("training", "training", units.duration),
-    ]
-    return make_table(
+        lines[folder.name] = {
+            "state": f"epoch {one.epochs_done} of {NONE if one.epochs is None else one.epochs}",
+            "what": None if one.tuning is None else _what(one.tuning, one.layers, {}),
+            "seed": one.seed,
+            "training": one.seconds,
+            "dev": one.dev_score,
+        }
+    lines |= {problem.folder.name: {"state": "damaged"} for problem in found.problems}
+    names = sorted(lines)
+    shown: dict[str, Callable[[Any], str]] = {"state": str, "what": str, "seed": str}
+    shown |= {**dict.fromkeys(splits, percent), "training": units.duration}
+    columns = [_names("run", names)]
+    for name, show in shown.items():
+        values = [lines[run].get(name) for run in names]
+        columns.append(Column(name, values, show, right=name not in ("state", "what")))
+    tasks = ", ".join({run.task.measure.name for run in found})
+    return Table(
         "",
-        [(column, [line.get(column.name) for line in lines]) for column in columns],
-        legend=[f"{', '.join(tasks) or 'scores'} in percent; of an unfinished run the best so far"],
-        notes=[f"{p.folder.name}: {p.reason}" for p in found.problems],
+        columns,
+        legend=[f"{tasks or 'scores'} in percent; of an unfinished run the best so far"],
+        notes=[f"{problem.folder.name}: {problem.reason}" for problem in found.problems],
     )
 
 
@@ -621,39 +565,39 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
 
 def run_scores_table(run: Run) -> Table:
     """Each split's scores: all of them, then by class."""
-    task, lines = run.task, []
+    task = run.task
+    lines: dict[str, Mapping[str, float]] = {}
     for split, found in run.record.scores.items():
-        lines.append({"scores": f"{split} all", **found.values})
-        lines += [{"scores": f"{split} {name}", **one} for name, one in found.by_class.items()]
-    counts = [name for name in ("gold", "predicted") if any(name in line for line in lines)]
-    columns = [
-        *(Column(key, name, percent) for key, name in task.columns.items()),
-        *(Column(name, name, lambda n: f"{n:,.0f}") for name in counts),
-    ]
-    return make_table(
+        lines[f"{split} all"] = found.values
+        lines |= {f"{split} {name}": one for name, one in found.by_class.items()}
+    counts = [name for name in ("gold", "predicted") if any(name in one for one in lines.values())]
+    heads = {key: (name, percent) for key, name in task.columns.items()}
+    heads |= {name: (name, "{:,.0f}".format) for name in counts}
+    return Table(
         f"Scores of {task.title} in percent",
         [
-            _names("scores", [line["scores"] for line in lines]),
-            *((column, [line.get(column.name) for line in lines]) for column in columns),
+            _names("scores", [*lines]),
+            *(
+                Column(head, [one.get(key) for one in lines.values()], show)
+                for key, (head, show) in heads.items()
+            ),
         ],
-        sections=[str(line["scores"]).endswith(" all") and i > 0 for i, line in enumerate(lines)],
+        sections=[name.endswith(" all") and i > 0 for i, name in enumerate(lines)],
     )
 
 
 def epochs_table(run: Run) -> Table:
     """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
     history, best = run.record.history, run.record.best_epoch
-    marked = frozenset(i for i, epoch in enumerate(history) if epoch.epoch == best)
+    marked = [i for i, epoch in enumerate(history) if epoch.epoch == best]
     numbers = [f"{e.epoch} best" if e.epoch == best else str(e.epoch) for e in history]
-    return make_table(
-        "",
-        [
-            (Column("epoch", "epoch"), numbers),
-            (Column("loss", "train loss", "{:.4f}".format), [e.train_loss for e in history]),
-            (Column("dev", "dev", percent, best=marked), [e.dev_score for e in history]),
-            (Column("seconds", "time", units.duration), [e.seconds for e in history]),
-        ],
-    )
+    columns = [
+        Column("epoch", numbers),
+        Column("train loss", [e.train_loss for e in history], "{:.4f}".format),
+        Column("dev", [e.dev_score for e in history], percent, best=marked),
+        Column("time", [e.seconds for e in history], units.duration),
+    ]
+    return Table("", columns)
 
 
 def search_line(search: SearchRecord) -> str:
@@ -684,7 +628,7 @@ def run_html(run: Run) -> str:
     from featbert.report.rendering import as_html
 
     names, values = zip(*run_facts(run), strict=True)
-    facts = make_table(run.name, [_names("", names, " "), _names("value", values, " ")])
+    facts = Table(run.name, [_names(" ", names), _names(" ", values)])
     return "".join(map(as_html, (run_scores_table(run), facts, epochs_table(run))))
 
 

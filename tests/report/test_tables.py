@@ -42,9 +42,8 @@ def full(runs=None):
 
 def grid(table) -> dict[str, dict[str, str]]:
     """Texts by the first cell of the row and the column's head."""
-    columns, rows = table.select()
-    heads = [column.head for column in columns]
-    return {r[0].text: dict(zip(heads, (c.text for c in r), strict=True)) for r in rows}
+    heads = [column.head for column in table.columns]
+    return {r[0].text: dict(zip(heads, (c.text for c in r), strict=True)) for r in table.rows()}
 
 
 def test_cells_are_the_numbers_of_the_rows() -> None:
@@ -62,16 +61,15 @@ def test_cells_are_the_numbers_of_the_rows() -> None:
             less = "baseline" if row.is_baseline else f"{100 * row.difference[split]:+.2f}"
             assert cells[f"Δ {split}"] == less
     assert shown["fine-tuning"]["extraction"] == "–"
-    assert table.sections == (False, False, False, True)
+    assert table.sections == [False, False, False, True]
 
 
 def test_the_best_of_each_column_is_marked_among_rivals() -> None:
     (comparison,) = compare(usual_runs())
-    columns, rows = scores_table(comparison).select()
-    place = [column.head for column in columns].index("dev entity F1")
-    assert [row[place].best for row in rows] == [False, False, False, True]
+    (dev,) = [c for c in scores_table(comparison).columns if c.head == "dev entity F1"]
+    assert [cell.best for cell in dev.cells()] == [False, False, False, True]
     (alone,) = compare([make_run("a")])
-    assert not any(cell.best for row in scores_table(alone).select()[1] for cell in row)
+    assert not any(cell.best for row in scores_table(alone).rows() for cell in row)
 
 
 def test_further_scores_are_columns_where_they_are_asked_for() -> None:
@@ -215,11 +213,10 @@ def test_one_run_shows_its_scores_epochs_and_facts() -> None:
     scores = grid(run_scores_table(run))
     assert scores["dev all"]["entity F1"] == "60.00"
     assert scores["test PER"]["gold"] == "10,000"
-    columns, rows = epochs_table(run).select()
-    assert [row[0].text for row in rows] == ["1", "2 best", "3"]
-    place = [column.head for column in columns].index("dev")
-    assert [row[place].text for row in rows] == ["30.00", "60.00", "–"]
-    assert [row[place].best for row in rows] == [False, True, False]
+    epoch, _, dev, _ = epochs_table(run).columns
+    assert epoch.values == ["1", "2 best", "3"]
+    assert [cell.text for cell in dev.cells()] == ["30.00", "60.00", "–"]
+    assert [cell.best for cell in dev.cells()] == [False, True, False]
     facts = dict(run_facts(run))
     assert (facts["what"], facts["seed"]) == ("concat_last4", "1")
     assert as_html(epochs_table(run)).count("<tr>") == 4
