@@ -207,10 +207,10 @@ def scores_table(comparison: Comparison, show: Sequence[str] = ()) -> Table:
             best = best_of(rows, split, key)
             columns.append(_scores(f"{split} {task.columns[key]}", found, f"{split}_{key}", best))
         for split in comparison.splits if key == task.measure.key else ():
-            found = [(row.difference or {}).get(split) for row in rows]
+            less = [(row.difference or {}).get(split) for row in rows]
             bases = [i for i, row in enumerate(rows) if row.is_baseline and split in row.splits]
             missing = dict.fromkeys(bases, "baseline")
-            columns.append(Column(f"Δ {split}", found, points, missing=missing))
+            columns.append(Column(f"Δ {split}", less, points, missing=missing))
     columns += [Column(head, [*costs[name]], shown) for name, head, shown in _COSTS]
     sizes = [
         f"{split} {examples:,} sentences, {words:,} words"
@@ -272,7 +272,7 @@ def significance_table(comparison: Comparison) -> Table:
         if not any(here):
             continue
         pooled = [d and d.pooled for d in here]
-        adjusted = [d and d.adjusted for d in here]
+        adjusted = [d.adjusted if d else None for d in here]
         clear = [i for i, p in enumerate(adjusted) if p is not None and p < CLEAR]
         over_seeds = [d and d.over_seeds for d in here]
         difference = [p and p.difference for p in pooled]

@@ -5,7 +5,7 @@ Every function gives `NONE` for None, the mark of a number that is no part of a 
 
 from __future__ import annotations
 
-import unicodedata
+from featbert.text import printable
 
 NONE = "–"
 
@@ -74,22 +74,13 @@ def rate(per_second: float | None) -> str:
     return f"{round(per_second, 3 - digits):,.0f}"
 
 
-def visible(text: str) -> str:
-    r"""`text` on one line, whatever would control a terminal written out: `\x1b`, `\u202e`.
+def visible(text: str, keep: str = "") -> str:
+    r"""`text` on one line, what would control a terminal written out: `\x1b`, `\u202e`.
 
-    Control and format characters (escape, bidirectional overrides, zero-width), line and
-    paragraph separators, lone surrogates and private use are replaced.
+    Args:
+        keep: control characters that stay, besides the spaces of scripts.
     """
-    return "".join(_visible(char) for char in text)
-
-
-def _visible(char: str) -> str:
-    if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
-        return char
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return printable(text, f"{keep}\xa0\u2009\u202f\u3000")
 
 
 def _scaled(number: float | None, units: tuple[str, ...]) -> str:

@@ -423,8 +423,7 @@ def test_shares_of_texts_of_several_sizes_are_on_a_round_axis():
                 )
             )
     figure = compare_runs(runs, vary=["corpus"]).plot("learning")
-    ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
-    assert ticks == ["50", "100", "200", "500", "1,000", "2,000", "5,000", "10,000"]
+    assert {"100", "200", "500", "1,000", "2,000", "5,000"} <= {text for text, _ in texts(figure)}
 
 
 def test_bars_are_the_mean_weights_of_layers():
@@ -443,7 +442,7 @@ def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
     assert len(scores.lines) == len(losses.lines) == 3
     assert list(scores.lines[0].get_ydata()) == pytest.approx([30, float("nan"), 60], nan_ok=True)
     assert list(losses.lines[0].get_ydata()) == pytest.approx([0.8, 0.2, float("nan")], nan_ok=True)
-    assert dots(scores) == [[3.0]] * 3
+    assert [line.get_markevery() for line in scores.lines] == [[2]] * 3
     assert len({axes.get_ylim() for axes in figure.axes[:4]}) == 1
     learned = {"dev": None, "trained_on": ["train", "dev"], "settings": {"dev": 1}}
     learned["history"] = [make_epoch(1, 0.5, None)]

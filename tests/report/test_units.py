@@ -59,7 +59,8 @@ def test_no_number(function):
     [
         ("concat_last4 ± Ünï 日本", "concat_last4 ± Ünï 日本"),
         ("\x1b[31mred\x07", r"\x1b[31mred\x07"),
-        ("a\nb\tc\x9b", r"a\nb\tc\x9b".replace(r"\n", r"\x0a").replace(r"\t", r"\x09")),
+        ("a\nb\tc\x9b", r"a\nb\tc\x9b"),
+        ("10\xa0000\u3000", "10\xa0000\u3000"),
         ("\u202eabc\u2028\ud800\U000e0001", r"\u202eabc\u2028\ud800\U000e0001"),
     ],
 )

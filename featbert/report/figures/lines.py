@@ -12,14 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from featbert.analysis.rows import Statistic
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    Look,
-    key,
-    new_figure,
-    percent_limits,
-    wrapped,
-)
+from featbert.report.figures import style
 from featbert.report.figures.values import line_looks
 
 _HEIGHT = 2.35  # inches
@@ -30,7 +23,7 @@ class Line:
     """A line's name, its look, and its points from left to right."""
 
     name: str
-    look: Look
+    look: style.Look
     points: tuple[tuple[float, Statistic], ...]
 
 
@@ -56,7 +49,7 @@ def line_figure(
         label: of the score.
         levels: scores in [0, 1] that the axes must show too.
     """
-    figure = new_figure(width or COLUMN_WIDTH, _HEIGHT)
+    figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
     shown = list(levels)
     for line in lines:
@@ -82,7 +75,7 @@ def line_figure(
         place = axes.transData + beside
         axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=place, zorder=3)
         shown += [*means, *(y / 100 for y in (*ys, *low, *high) if not math.isnan(y))]
-    axes.set(ylim=percent_limits(shown), ylabel=f"{label} (%)")
+    axes.set(ylim=style.percent_limits(shown), ylabel=f"{label} (%)")
     axes.grid(axis="y")
     return figure, axes
 
@@ -91,9 +84,10 @@ def line_keys(lines: Sequence[Line]) -> list[Line2D]:
     """A legend of several lines."""
     if len(lines) < 2:
         return []
+    names = [style.wrapped(line.name, style.COLUMN_WIDTH - 0.4) for line in lines]
     return [
-        key(wrapped(line.name, COLUMN_WIDTH - 0.4), line.look, linestyle="-", linewidth=1.3)
-        for line in lines
+        style.key(name, line.look, linestyle="-", linewidth=1.3)
+        for name, line in zip(names, lines, strict=True)
     ]
 
 

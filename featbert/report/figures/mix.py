@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, Statistic
+from featbert.report.figures import style
 from featbert.report.figures.lines import layer_ticks
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import (
-    COLORS,
-    COLUMN_WIDTH,
-    DASHED,
-    FAINT,
-    FULL_WIDTH,
-    INK,
-    header,
-    panels,
-    wrapped,
-)
 from featbert.report.figures.values import about
 from featbert.runs.record import Mix
 
@@ -41,16 +32,16 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
     mixes = [(row, found) for row in comparison.rows if (found := _mixes(row))]
     if not mixes:
         return None
-    width = width or (COLUMN_WIDTH if len(mixes) == 1 else FULL_WIDTH)
-    drawn, panes = panels(len(mixes), width, _NARROWEST, _HEIGHT)
+    width = width or (style.COLUMN_WIDTH if len(mixes) == 1 else style.FULL_WIDTH)
+    drawn, panes = style.panels(len(mixes), width, _NARROWEST, _HEIGHT)
     for axes, (row, found) in zip(panes, mixes, strict=True):
         _panel(axes, found)
         scale = Statistic.of([one.scale for one in found])
         told = f"{scale.mean:.2f}" + (f" ± {scale.sd:.2f}" if scale.sd is not None else "")
-        axes.set_title(wrapped(f"{row.name} · scale {told}", _NARROWEST - 0.5))
+        axes.set_title(style.wrapped(f"{row.name} · scale {told}", _NARROWEST - 0.5))
     seeds = "dots: seeds, line: ± 1 sd" if any(len(found) > 1 for _, found in mixes) else ""
     note = about(comparison, seeds, "dashed: equal weights, where training begins")
-    return header(drawn, "Learned weights of the scalar mix by layer", note)
+    return style.header(drawn, "Learned weights of the scalar mix by layer", note)
 
 
 def _mixes(row: Row) -> list[Mix]:
@@ -60,16 +51,16 @@ def _mixes(row: Row) -> list[Mix]:
 
 
 def _panel(axes: Axes, mixes: list[Mix]) -> None:
-    layers = list(mixes[0].layers)
+    layers, color = list(mixes[0].layers), style.COLORS[0]
     weights = [Statistic.of(own) for own in zip(*(one.weights for one in mixes), strict=True)]
-    axes.bar(layers, [one.mean for one in weights], width=0.72, color=COLORS[0], alpha=0.45)
+    axes.bar(layers, [one.mean for one in weights], width=0.72, color=color, alpha=0.45)
     for layer, one in zip(layers, weights, strict=True):
         if one.sd is not None:
             ends = one.mean - one.sd, one.mean + one.sd
-            axes.vlines(layer, *ends, color=INK, linewidth=0.9, zorder=3)
-            axes.scatter(
-                [layer + 0.16] * one.n, one.values, s=7, color=COLORS[0], linewidth=0, zorder=3
-            )
-    axes.axhline(1 / len(layers), color=FAINT, linewidth=0.8, linestyle=DASHED, zorder=1)
+            axes.vlines(layer, *ends, color=style.INK, linewidth=0.9, zorder=3)
+            beside = [layer + 0.16] * one.n
+            axes.scatter(beside, one.values, s=7, color=color, linewidth=0, zorder=3)
+    equal: dict[str, Any] = {"color": style.FAINT, "linewidth": 0.8, "linestyle": style.DASHED}
+    axes.axhline(1 / len(layers), zorder=1, **equal)
     axes.set(xlabel="layer", ylabel="weight", xlim=(layers[0] - 0.6, layers[-1] + 0.6))
     layer_ticks(axes, layers)

@@ -14,20 +14,8 @@ from matplotlib.transforms import Bbox
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import ParetoFront, pareto_points
+from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    FAINT,
-    FULL_WIDTH,
-    INK,
-    ROUND,
-    SMALL,
-    header,
-    key,
-    panels,
-    percent_limits,
-    wrapped,
-)
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 from featbert.report.units import operations, visible
 
@@ -63,13 +51,13 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
     points = [point for front in fronts for point in front.points]
     longest = max(len(point.name) for point in points)
     short = len(fronts) == 1 and longest <= 18
-    width = width or (COLUMN_WIDTH if short else FULL_WIDTH)
-    drawn, panes = panels(len(fronts), width, _NARROWEST, _HEIGHT)
+    width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
+    drawn, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
     for axes, front in zip(panes, fronts, strict=True):
         _draw(axes, front)
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
     keys = tuning_keys(point.tuning for point in points)
-    keys.append(key("Pareto front", linestyle="-", linewidth=0.9))
+    keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
     several = any(point.score.sd is not None for point in points)
     unknown = [name for front in fronts for name in front.left_out]
     remarks = about(
@@ -89,9 +77,9 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
             note.remove()
         for axes, front in zip(panes, fronts, strict=True):
             _label(axes, front, [str(point.number) for point in front.points])
-        names = (wrapped(f"{point.number}  {point.name}", 0.8 * width) for point in points)
-        keys += [key(name) for name in names]
-    return header(drawn, f"{score_name(comparison, split)} against cost", remarks, keys)
+        names = (style.wrapped(f"{point.number}  {point.name}", 0.8 * width) for point in points)
+        keys += [style.key(name) for name in names]
+    return style.header(drawn, f"{score_name(comparison, split)} against cost", remarks, keys)
 
 
 def _draw(axes: Axes, front: ParetoFront) -> None:
@@ -108,15 +96,15 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
     axes.set_xticks(shown, [_time(tick) if timed else operations(tick) for tick in shown])
     axes.set_xlabel(f"{'time' if timed else 'operations'} of one run, extraction included")
     if front.label:
-        axes.set_title(wrapped(front.label, _NARROWEST))
+        axes.set_title(style.wrapped(front.label, _NARROWEST))
     axes.grid()
     ends = [
         (p.score.mean - (p.score.sd or 0), p.score.mean + (p.score.sd or 0)) for p in front.points
     ]
-    axes.set_ylim(*percent_limits(end for both in ends for end in both))
+    axes.set_ylim(*style.percent_limits(end for both in ends for end in both))
     corners = _steps(front, axes.get_xlim()[1])
-    axes.plot(*zip(*corners, strict=True), color=FAINT, linewidth=0.9, zorder=2)
-    axes.locator_params(axis="y", nbins=8, steps=ROUND)
+    axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
+    axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
     for point, (low, high) in zip(front.points, ends, strict=True):
         color, marker = tuning_look(point.tuning)
         alpha = 1.0 if point.on_front else _PALE
@@ -151,10 +139,10 @@ def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[A
             textcoords="offset points",
             ha="center",
             va="center",
-            size=SMALL,
-            color=INK if point.on_front else FAINT,
+            size=style.SMALL,
+            color=style.INK if point.on_front else style.FAINT,
             # Begins at the mark's edge: next to it there is no room for a line.
-            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5, "shrinkB": 5},
+            arrowprops={"arrowstyle": "-", "color": style.FAINT, "linewidth": 0.5, "shrinkB": 5},
             zorder=5,
         )
         box = note.get_window_extent().padded(1)

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    FAINT,
-    FULL_WIDTH,
-    ROUND,
-    new_figure,
-    percent_limits,
-    wrapped,
-)
+from featbert.report.figures import style
 
 _SHARE = 0.42  # of the width, for names at most
 _TALL = 4.5  # inches of axes whose numbers are above them too
@@ -39,14 +31,14 @@ def row_plot(
         label: of the axis.
         width: None: one column of a page where names are short, else both.
     """
-    width = width or (COLUMN_WIDTH if max(map(len, names)) <= 18 else FULL_WIDTH)
-    texts = [wrapped(name, _SHARE * width) for name in names]
+    width = width or (style.COLUMN_WIDTH if max(map(len, names)) <= 18 else style.FULL_WIDTH)
+    texts = [style.wrapped(name, _SHARE * width) for name in names]
     heights = [max(0.2, 0.08 + 0.125 * (text.count("\n") + 1)) for text in texts]
     edges = [0.0, *itertools.accumulate(heights)]
     places = [(edge + height / 2, height) for edge, height in zip(edges, heights, strict=False)]
-    figure = new_figure(width, edges[-1] + 0.45)
+    figure = style.new_figure(width, edges[-1] + 0.45)
     axes = figure.subplots()
-    axes.set(xlim=percent_limits(shown), ylim=(edges[-1], 0), xlabel=label)
+    axes.set(xlim=style.percent_limits(shown), ylim=(edges[-1], 0), xlabel=label)
     axes.set_yticks([middle for middle, _ in places], texts, linespacing=1.15)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labeltop=edges[-1] > _TALL, top=edges[-1] > _TALL)
@@ -54,8 +46,8 @@ def row_plot(
     axes.grid(axis="x")
     # Leads the eye from a name to its marks.
     axes.grid(axis="y", linestyle=(0, (1, 2)))
-    axes.locator_params(axis="x", nbins=max(2, int((1 - _SHARE) * width / 0.3)), steps=ROUND)
+    axes.locator_params(axis="x", nbins=max(2, int((1 - _SHARE) * width / 0.3)), steps=style.ROUND)
     for edge, (group, below) in zip(edges[1:], itertools.pairwise(groups), strict=False):
         if group != below:
-            axes.axhline(edge, color=FAINT, linewidth=0.5)
+            axes.axhline(edge, color=style.FAINT, linewidth=0.5)
     return figure, axes, places

@@ -11,16 +11,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row
+from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    FAINT,
-    FULL_WIDTH,
-    ROUND,
-    header,
-    new_figure,
-    wrapped,
-)
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 from featbert.runs.run import Run
 
@@ -40,12 +32,12 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     rows = [row for row in comparison.rows if any(len(run.record.history) for run in row.runs)]
     if all(len(run.record.history) < 2 for row in rows for run in row.runs):
         return None
-    width = width or (COLUMN_WIDTH if len(rows) <= 2 else FULL_WIDTH)
+    width = width or (style.COLUMN_WIDTH if len(rows) <= 2 else style.FULL_WIDTH)
     lines = math.ceil(len(rows) / max(1, int(width / _NARROWEST)))
     columns = math.ceil(len(rows) / lines)
-    heads = [wrapped(row.name, width / columns - 0.3) for row in rows]
+    heads = [style.wrapped(row.name, width / columns - 0.3) for row in rows]
     above = 0.14 * max(head.count("\n") + 1 for head in heads)
-    drawn = new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
+    drawn = style.new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
     grid = drawn.subplots(2 * lines, columns, squeeze=False, height_ratios=[_SCORE, _LOSS] * lines)
     score, loss = grid[0, 0], grid[1, 0]
     for n, (row, head) in enumerate(zip(rows, heads, strict=True)):
@@ -78,7 +70,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
         "mark: the epoch whose weights were kept",
         "loss: of training, logarithmic",
     )
-    return header(drawn, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
+    return style.header(drawn, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
 
 
 def _dev_scores(row: Row, run: Run) -> list[float]:
@@ -118,9 +110,9 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
             ],
         )
     if mark and all(math.isnan(y) for ys in values for y in ys):
-        axes.annotate("no dev score", (0.04, 0.5), xycoords="axes fraction", color=FAINT)
+        axes.annotate("no dev score", (0.04, 0.5), xycoords="axes fraction", color=style.FAINT)
     axes.grid(axis="y")
     axes.margins(y=0.06)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=ROUND))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=style.ROUND))
     room = 0.06 * max(last - 1, 1)
     axes.set_xlim(1 - room, last + room)

@@ -11,15 +11,9 @@ from matplotlib.figure import Figure
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import Breakdown
+from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    FULL_WIDTH,
-    header,
-    new_figure,
-    wrapped,
-)
 from featbert.report.figures.values import about, score_name
 from featbert.report.units import visible
 
@@ -56,8 +50,8 @@ def types(comparison: Comparison, split: str, width: float | None) -> dict[str, 
 
 def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> Figure:
     buckets, rows = list(breakdown.gold), list(breakdown.rows)
-    width = width or (COLUMN_WIDTH if len(buckets) <= 4 else FULL_WIDTH)
-    names = [wrapped(name, _SHARE * width) for name in rows]
+    width = width or (style.COLUMN_WIDTH if len(buckets) <= 4 else style.FULL_WIDTH)
+    names = [style.wrapped(name, _SHARE * width) for name in rows]
     column = 0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.3
     blocks = math.ceil(len(buckets) / max(1, int((width - column) / _NARROWEST)))
     each = math.ceil(len(buckets) / blocks)
@@ -66,13 +60,13 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
     height = max(CELL, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
     upright = max(len(word) for b in buckets for word in b.split()) > _UPRIGHT
     head = 0.055 * max(map(len, buckets)) + 0.2 if upright else 0.45
-    drawn = new_figure(width, blocks * (len(rows) * height + head))
+    drawn = style.new_figure(width, blocks * (len(rows) * height + head))
     for n, axes in enumerate(drawn.subplots(blocks, 1, squeeze=False).flat):
         part = slice(n * each, (n + 1) * each)
         draw_cells(axes, cells[:, part], scale_of(cells), bold=best[:, part])
         axes.set_xlim(0, each)
         heads = [
-            f"{visible(b) if upright else wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
+            f"{visible(b) if upright else style.wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
             for b in buckets[part]
         ]
         name_cells(axes, heads, names, upright=upright)
@@ -85,4 +79,4 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
         "in percent, below a name: gold entities",
         "bold: the best of a column" if len(rows) > 1 else "",
     )
-    return header(drawn, title, note)
+    return style.header(drawn, title, note)

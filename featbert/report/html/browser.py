@@ -9,9 +9,10 @@ the gold entities, and its own entities where it does not.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from featbert.analysis.breakdown import JudgedText, Span
@@ -29,11 +30,10 @@ def browser_json(texts: Sequence[JudgedText], best: str | None, baseline: str | 
         best, baseline: names of the rows that are compared at first.
     """
     types = _types(texts)
-    places = {kind: place for place, kind in enumerate(types)}
     several = len({text.corpus for text in texts}) > 1
     data = {
         "types": [visible(kind) for kind in types],
-        "texts": [_text(text, places, best, baseline, several=several) for text in texts],
+        "texts": [_text(text, types, best, baseline, several=several) for text in texts],
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
@@ -41,14 +41,21 @@ def browser_json(texts: Sequence[JudgedText], best: str | None, baseline: str | 
     return written
 
 
+def _types(texts: Sequence[JudgedText]) -> list[str]:
+    """Types, the most frequent in gold first."""
+    counts: Counter[str] = Counter()
+    for sentence in itertools.chain(*(text.sentences for text in texts)):
+        counts.update(kind for _, _, kind in sentence.gold)
+        counts.update({kind: 0 for found in sentence.found for _, _, kind in found or ()})
+    return sorted(counts, key=lambda kind: (-counts[kind], kind))
+
+
 def _text(
-    text: JudgedText,
-    places: Mapping[str, int],
-    best: str | None,
-    baseline: str | None,
-    *,
-    several: bool,
+    text: JudgedText, types: list[str], best: str | None, baseline: str | None, *, several: bool
 ) -> dict[str, Any]:
+    def spans(found: Sequence[Span]) -> list[list[int]]:
+        return [[first, stop, types.index(kind)] for first, stop, kind in found]
+
     names = [answer.row for answer in text.answers]
     return {
         "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
@@ -61,31 +68,13 @@ def _text(
         "sentences": [
             [
                 sentence.number,
-                [shown_word(word) for word in sentence.words],
-                _spans(sentence.gold, places),
-                [0 if one is None else _spans(one, places) for one in sentence.found],
+                [visible(word, _JOINERS) for word in sentence.words],
+                spans(sentence.gold),
+                [0 if one is None else spans(one) for one in sentence.found],
             ]
             for sentence in text.sentences
         ],
     }
-
-
-def shown_word(word: str) -> str:
-    """A word with what would control the page written out; joiners stay."""
-    return "".join(c if c in _JOINERS else visible(c) for c in word)
-
-
-def _types(texts: Sequence[JudgedText]) -> list[str]:
-    """Types, the most frequent in gold first."""
-    sentences = [sentence for text in texts for sentence in text.sentences]
-    counts = Counter(kind for sentence in sentences for _, _, kind in sentence.gold)
-    for sentence in sentences:
-        counts.update({kind: 0 for found in sentence.found for _, _, kind in found or ()})
-    return sorted(counts, key=lambda kind: (-counts[kind], kind))
-
-
-def _spans(spans: Sequence[Span], places: Mapping[str, int]) -> list[list[int]]:
-    return [[first, stop, places[kind]] for first, stop, kind in spans]
 
 
 def _about(text: JudgedText) -> str:

@@ -12,44 +12,34 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 from featbert import __version__
-from featbert.analysis.breakdown import judged_texts
+from featbert.analysis.breakdown import JudgedText, judged_texts
+from featbert.analysis.compare import Comparison
+from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.rows import baseline_of, best_by_dev
+from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, InputError
 from featbert.io import cannot_write, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
-from featbert.report.summary import Finding, findings
+from featbert.report.summary import findings
 from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
+from featbert.runs.record import RunRecord
 from featbert.tasks.base import get_task
 from featbert.versions import library_versions
 
-try:
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup, escape
-except ModuleNotFoundError as error:
-    if error.name not in ("jinja2", "markupsafe"):
-        raise
-    raise MissingError(
-        "Jinja2 is not installed, which writes reports; install it with: pip install jinja2"
-    ) from None
-
-from matplotlib.figure import Figure
-
-from featbert.analysis.breakdown import JudgedText
-from featbert.analysis.compare import Comparison
-from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.transfer import TransferMatrix
-from featbert.report.tables import Table
-from featbert.runs.record import RunRecord
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
 _PATH = re.compile(r'\bd="[^"]*"')
@@ -58,46 +48,6 @@ _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
 _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 # A page is read from further away than paper: text of 7 points becomes as large as its own.
 _SCALE = 1.4
-
-
-class Drawn(NamedTuple):
-    """A figure on the page; a narrow one shrinks to the page, a wide one is scrolled.
-
-    The first of several of one kind has the caption.
-    """
-
-    title: str
-    caption: str
-    svg: Markup
-    narrow: bool
-
-
-class RunFacts(NamedTuple):
-    """A run: its name, one line about it, and the facts that not all runs share."""
-
-    name: str
-    line: str
-    facts: Mapping[str, str]
-
-
-@dataclass
-class Section:
-    """One comparison on the page; tables and figures by the part of the page that has them."""
-
-    number: int
-    title: str
-    subtitle: str
-    findings: list[Finding]
-    tables: Mapping[str, list[Table]]
-    figures: Mapping[str, list[Drawn]]
-    browser: Markup | None
-    shared: Mapping[str, str]
-    runs: list[RunFacts]
-    notes: list[str]
-
-    def has(self, part: str) -> bool:
-        """Whether a part of the page has anything to show."""
-        return bool(self.tables.get(part) or self.figures.get(part))
 
 
 def html_report(
@@ -174,34 +124,55 @@ def _title(comparisons: Sequence[Comparison], name: str) -> str:
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
-def _section(comparison: Comparison, number: int) -> Section:
+def _section(comparison: Comparison, number: int) -> dict[str, Any]:
+    """One comparison on the page; tables and figures by the part of the page that has them."""
     texts, missing = judged_texts(comparison)
-    shared, runs = _run_facts(comparison)
     tables = comparison_tables(comparison)
-    return Section(
-        number=number,
-        title=tables["scores"][0].title,
-        subtitle=tables["scores"][0].subtitle,
-        findings=findings(comparison),
-        tables=tables,
-        figures=_figures(comparison_figures(comparison), f"f{number}"),
-        browser=_browser(comparison, texts),
-        shared=shared,
-        runs=runs,
-        notes=[visible(note) for note in missing],
-    )
+    facts = {run.name: _facts(run.record) for row in comparison.rows for run in row.runs}
+    first, *others = facts.values()
+    alike = {n: v for n, v in first.items() if all(one.get(n) == v for one in others)}
+    shared = alike if others else {}
+    runs = [
+        {
+            "name": visible(run.name),
+            "line": visible(f"{row.name}, seed {run.record.seed}: {_scores(run.record)}"),
+            "facts": {n: v for n, v in facts[run.name].items() if n not in shared},
+        }
+        for row in comparison.rows
+        for run in row.runs
+    ]
+    return {
+        "number": number,
+        "title": tables["scores"][0].title,
+        "subtitle": tables["scores"][0].subtitle,
+        "findings": findings(comparison),
+        "tables": tables,
+        "figures": _figures(comparison_figures(comparison), f"f{number}"),
+        "browser": _browser(comparison, texts),
+        "shared": shared,
+        "runs": runs,
+        "notes": [visible(note) for note in missing],
+    }
 
 
-def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[str, list[Drawn]]:
-    """Figures by the part of the page that shows them."""
-    found: dict[str, list[Drawn]] = {}
+def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[str, list[Any]]:
+    """Figures by the part of the page that shows them; the first of a kind has its caption.
+
+    A narrow one shrinks to the page, a wide one is scrolled.
+    """
+    found: dict[str, list[Any]] = {}
+    captioned = set()
     for kind, name, figure in figures:
         title = str(figure.get_label())
-        svg = Markup(_inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title))))
-        narrow = figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2
-        drawn = found.setdefault(kind.section, [])
-        told = any(one.caption == kind.caption for one in drawn)
-        drawn.append(Drawn(title, "" if told else kind.caption, svg, narrow))
+        svg = _inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title)))
+        drawn = {
+            "title": title,
+            "caption": "" if kind.name in captioned else kind.caption,
+            "svg": Markup(svg),
+            "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
+        }
+        captioned.add(kind.name)
+        found.setdefault(kind.section, []).append(drawn)
     return found
 
 
@@ -231,22 +202,6 @@ def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | No
     return Markup(browser_json(texts, *names))
 
 
-def _run_facts(comparison: Comparison) -> tuple[dict[str, str], list[RunFacts]]:
-    """Configuration and signature: what all runs share, and each run with the others."""
-    runs = [(row.name, run) for row in comparison.rows for run in row.runs]
-    facts = [_facts(run.record) for _, run in runs]
-    shared = dict(set(facts[0].items()).intersection(*(one.items() for one in facts[1:])))
-    shared = {name: value for name, value in facts[0].items() if name in shared and len(runs) > 1}
-    return shared, [
-        RunFacts(
-            visible(run.name),
-            visible(f"{row}, seed {run.record.seed}: {_scores(run.record)}"),
-            {name: value for name, value in own.items() if name not in shared},
-        )
-        for (row, run), own in zip(runs, facts, strict=True)
-    ]
-
-
 def _scores(record: RunRecord) -> str:
     measure = get_task(record.task).measure
     scores = [
@@ -258,9 +213,8 @@ def _scores(record: RunRecord) -> str:
 
 def _facts(record: RunRecord) -> dict[str, str]:
     """By names with dots, in the record's order, without what the page shows as curves."""
-    data = dataclasses.asdict(record)
-    for name in ("name", "scores", "history", "labels"):
-        data.pop(name)
+    without = ("name", "scores", "history", "labels")
+    data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
     return {visible(name): visible(_shown(value)) for name, value in _parts(data)}
 
 
