@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.curves import learning_curves
+from featbert.analysis.curves import learning_points
 from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, header
@@ -28,17 +28,18 @@ _ROOM = 0.42  # inches that a tick's label takes
 def learning(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line for each way of training, on a logarithmic axis of sentences over seeds."""
     every = learning_points(comparison.rows)
-    points = [(p, score) for p in every if (score := p.row.score(split)) is not None]
-    if not points or len({p.row.train_share for p in every}) < 2:
+    found = [(point, score) for point in every if (score := point.row.score(split))]
+    if not found or len({point.row.train_share for point in every}) < 2:
         return None
-    lines = lines_of((p.series, p.row.tuning, p.sentences.mean, score) for p, score in points)
+    sizes = [(point.row.train_share, point.sentences.mean) for point, _ in found]
+    lines = lines_of((p.series, p.row.tuning, p.sentences.mean, score) for p, score in found)
     label = score_name(comparison, split)
     drawn, axes = line_figure(lines, label, width)
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.set_xlabel("sentences trained on")
-    places = {point.share: point.sentences.mean for point in points}
-    if all(0.9 < point.sentences.mean / places[point.share] < 1.1 for point in points):
+    places = dict(sizes)
+    if all(0.9 < size / places[share] < 1.1 for share, size in sizes):
         shares = _shown(places, (width or COLUMN_WIDTH) - 0.7)
         labels = [f"{places[share]:,.0f}\n{in_percent(share)}" for share in shares]
         axes.set_xticks([places[share] for share in shares], labels)

@@ -13,7 +13,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import ParetoFront, pareto_points
+from featbert.analysis.cost import ParetoFront, pareto_fronts
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
