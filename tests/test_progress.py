@@ -120,13 +120,12 @@ def test_stages_of_a_process_that_died_end() -> None:
     assert ear.ended == ["inner", "outer"]
 
 
-@pytest.mark.parametrize("items", [0, 1, 99, 100, 1234])
+@pytest.mark.parametrize("items", [0, 1, 99, 1234])
 def test_tracked_items_pass_through_and_are_counted(items: int) -> None:
     ear = Ear()
     with heard_by(ear):
         assert list(track(range(items), "passing", "items")) == list(range(items))
-    assert ear.stages["passing"] == ("items", items)
-    assert ear.done["passing"] == items
+    assert (ear.stages["passing"], ear.done["passing"]) == (("items", items), items)
     assert ear.calls["passing"] <= 200
 
 

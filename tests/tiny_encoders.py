@@ -23,7 +23,15 @@ TEXT = [
     "Jordan Smith of Chelsea beat Washington 3 - 1 on Sunday , said the Herald .",
     "EU rejects German call to boycott British lamb ; unaffordable internationalisation .",
 ]
-FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta", "electra", "modernbert")
+# Names of families, and of their classes in transformers.
+FAMILIES = {
+    "bert": "Bert",
+    "distilbert": "DistilBert",
+    "roberta": "Roberta",
+    "xlm-roberta": "XLMRoberta",
+    "electra": "Electra",
+    "modernbert": "ModernBert",
+}
 
 
 def write_encoder(
@@ -40,72 +48,37 @@ def write_encoder(
     import transformers as t
 
     t.utils.logging.disable_progress_bar()
-    byte_level = family in ("roberta", "modernbert")
-    tokenizer = (
-        _byte_level(family)
-        if byte_level
-        else _unigram()
-        if family == "xlm-roberta"
-        else _bert(cased)
-    )
-    vocab = tokenizer.get_vocab_size()
+    wordpieces = family in ("bert", "distilbert", "electra")
+    tokenizer = _bert(cased) if wordpieces else _unigram() if "xlm" in family else _byte_level()
+    padded = {"pad_token_id": 1, "max_position_embeddings": positions + 2}
+    own: dict[str, int] = {
+        "bert": {"pad_token_id": 0},
+        "distilbert": {"dim": hidden, "n_layers": layers, "n_heads": 2, "hidden_dim": 2 * hidden},
+        "roberta": padded,
+        "xlm-roberta": padded,
+        "electra": {"embedding_size": hidden // 2},
+        "modernbert": {"pad_token_id": 1, "local_attention": 8, "global_attn_every_n_layers": 2},
+    }[family]
     sizes = {
-        "vocab_size": vocab,
         "hidden_size": hidden,
         "num_hidden_layers": layers,
         "num_attention_heads": 2,
         "intermediate_size": 2 * hidden,
     }
     torch.manual_seed(seed)
-    if family == "bert":
-        config = t.BertConfig(**sizes, max_position_embeddings=positions, pad_token_id=0)
-        model = t.BertModel(config)
-    elif family == "distilbert":
-        config = t.DistilBertConfig(
-            vocab_size=vocab,
-            dim=hidden,
-            n_layers=layers,
-            n_heads=2,
-            hidden_dim=2 * hidden,
-            max_position_embeddings=positions,
-        )
-        model = t.DistilBertModel(config)
-    elif family == "roberta":
-        config = t.RobertaConfig(**sizes, max_position_embeddings=positions + 2, pad_token_id=1)
-        model = t.RobertaModel(config)
-    elif family == "xlm-roberta":
-        config = t.XLMRobertaConfig(**sizes, max_position_embeddings=positions + 2, pad_token_id=1)
-        model = t.XLMRobertaModel(config)
-    elif family == "electra":
-        config = t.ElectraConfig(
-            **sizes, embedding_size=hidden // 2, max_position_embeddings=positions
-        )
-        model = t.ElectraModel(config)
-    else:
-        config = t.ModernBertConfig(
-            **sizes,
-            max_position_embeddings=positions,
-            pad_token_id=1,
-            local_attention=8,
-            global_attn_every_n_layers=2,
-        )
-        model = t.ModernBertModel(config)
+    common = {"vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": positions}
+    given = common | ({} if family == "distilbert" else sizes) | own
+    name = FAMILIES[family]
+    model = getattr(t, f"{name}Model")(getattr(t, f"{name}Config")(**given))
     for parameter in model.parameters():  # layers that differ, so that mixing them up shows
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.25)
     model.save_pretrained(folder)
-    names = (
-        {"unk_token": "<unk>", "pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>"}
-        if byte_level or family == "xlm-roberta"
-        else {
-            "unk_token": "[UNK]",
-            "pad_token": "[PAD]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-        }
-    )
-    mask = {"mask_token": "<mask>" if "<unk>" in names.values() else "[MASK]"}
-    t.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names, **mask).save_pretrained(folder)
+    words = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
+    words = words if wordpieces else ("<unk>", "<pad>", "<s>", "</s>", "<mask>")
+    kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
+    names = dict(zip(kinds, words, strict=True))
+    t.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
     return folder
 
 
@@ -132,7 +105,7 @@ def _bert(cased: bool) -> Tokenizer:
 _ANGLE = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
-def _byte_level(family: str) -> Tokenizer:
+def _byte_level() -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

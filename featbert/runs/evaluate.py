@@ -2,20 +2,12 @@
 
 The words are read as the run's own were: casing, encoder, context, precision and layers. Frozen
 vectors come from a store: one of the whole corpus in the cache, if there is one, else the split
-alone is extracted into
+alone (as it is truecased) is extracted into <cache>/evaluations/, away from the stores that
+`featbert train` chooses from.
 
-    <cache>/evaluations/
-
-next to the stores that `featbert train` chooses from. Truecased words are another text than the
-file's, and so have a store of their own.
-
-Classes may have other names in the data (`--map`):
-
-    PERSON=PER   the data's PERSON is the run's PER
-    MISC=O       no such class: ignored in gold and predicted answers
-
-A mapping holds for gold and predicted answers alike, each name once and all at the same time
-(`A=B`, `B=A` exchanges them).
+Classes may have other names in the data: with PERSON=PER the data's PERSON is the run's PER, with
+MISC=O there is no such class. A mapping holds for gold and predicted answers alike, all names at
+the same time (`A=B`, `B=A` exchanges them).
 """
 
 from __future__ import annotations
@@ -55,7 +47,6 @@ class PlannedEvaluation:
 
     Attributes:
         identity: of the split, before any mapping of classes.
-        mapping: new names of classes.
         path: where the record is, or will be.
     """
 
@@ -73,11 +64,7 @@ class PlannedEvaluation:
 
     @property
     def finished(self) -> EvaluationRecord | None:
-        """The record of this evaluation, if it is done by the current scorer.
-
-        Raises:
-            InputError: it cannot be read, or is another run's.
-        """
+        """The record of this evaluation, if it is done by the current scorer."""
         if not (self.path.is_file() and self.predictions.is_file()):
             return None
         try:
@@ -100,11 +87,7 @@ class PlannedEvaluation:
 
 
 def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
-    """The named splits, each once; test by default, or dev where there is no test.
-
-    Raises:
-        InputError: a split that the corpus lacks.
-    """
+    """The named splits, each once; test by default, or dev where there is no test."""
     where, has = corpus.source or corpus.name, ", ".join(corpus.splits)
     for name in names:
         if name not in corpus:
@@ -146,11 +129,7 @@ def plan_evaluation(
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
-    """The mapping that texts such as "PERSON=PER" describe.
-
-    Raises:
-        InputError: a text without "=", a name left out, or one class mapped to two.
-    """
+    """The mapping that texts such as "PERSON=PER" describe."""
     mapping: dict[str, str] = {}
     for text in texts:
         old, equals, new = (part.strip() for part in text.partition("="))
@@ -165,10 +144,6 @@ def check_mapping(mapping: Mapping[str, str], *, data: Iterable[str], run: Itera
     """Raises InputError for names that neither the data nor the run has.
 
     A new name is unknown unless classes of both get it, as in `LOC=ENT`, `PER=ENT`.
-
-    Args:
-        data: classes of the corpus.
-        run: classes that the run was taught.
     """
     sides = (set(data), set(run))
     known = sorted(sides[0] | sides[1])

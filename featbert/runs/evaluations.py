@@ -75,12 +75,7 @@ def evaluation_path(
 
 
 def read_evaluation(path: Path) -> EvaluationRecord:
-    """The record in a file.
-
-    Raises:
-        MissingError: no such file.
-        InputError: it cannot be read.
-    """
+    """The record in a file; raises MissingError where there is none."""
     try:
         return read_json(path, EvaluationRecord)
     except (FileNotFoundError, NotADirectoryError):

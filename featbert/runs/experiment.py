@@ -64,8 +64,7 @@ class Job:
     """One run of an experiment.
 
     Attributes:
-        configuration: says where its text is; with the model that the run is planned with.
-        run: as it will be, or is.
+        configuration: with the model that the run is planned with.
         extraction: the store that it reads; None where the encoder is tuned.
     """
 

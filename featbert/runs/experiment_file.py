@@ -257,11 +257,7 @@ def _change(data: dict[str, Any], change: str) -> None:
 
 
 def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
-    """The experiment that a table describes; `where` names it in messages.
-
-    Raises:
-        InputError: all mistakes together.
-    """
+    """The experiment that a table describes; `where` names it in messages."""
     if any(isinstance(v, int) and v.bit_length() > MOST_BITS for v in _ends(data)):
         raise InputError(f"a mistake in {where}: a number has more than {MOST_BITS} bits")
     reader = _Reader(data)
@@ -320,12 +316,11 @@ class _Reader:
                 configurations.append(configuration)
         for table in TABLES:
             with_rows = [c for c in configurations if getattr(c, table) is not None]
+            if table in grid and not with_rows:
+                self.note([f"[grid.{table}] without a [{table}] table"])
             if with_rows and not self.wrong:
                 idle = set.intersection(*(c.idle(table) for c in with_rows))
                 self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
-        for table in TABLES:
-            if table in grid and all(getattr(c, table) is None for c in configurations):
-                self.note([f"[grid.{table}] without a [{table}] table"])
         if not configurations:
             return None
         ends = [dict(flattened(o)) for o in overlays]

@@ -1,7 +1,5 @@
 """What an experiment file asked for and which runs came of it: the list behind its table.
 
-    <runs directory>/<experiment>.experiment.json
-
 A run may serve several experiments, so what belongs to one of them (which runs are its rows, what
 it varies, what its searches tried) is kept here and not in the runs.
 """
@@ -85,7 +83,6 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
 
     Raises:
         MissingError: there is none; names the nearest.
-        InputError: it cannot be read.
     """
     path = experiment_path(runs_dir, name)
     try:

@@ -29,8 +29,11 @@ _KEPT = (CHECKPOINT, "evaluations")
 
 def working_folder(folder: Path) -> Path:
     """Folder to write to: the run's own, or a hidden one while a finished run is replaced."""
-    finished = (folder / RECORD_NAME).is_file()
-    return _aside(folder) if finished else folder
+    return _aside(folder) if (folder / RECORD_NAME).is_file() else folder
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}")
 
 
 def move_into_place(written: Path, folder: Path) -> None:
@@ -49,9 +52,6 @@ def clean_run_folder(folder: Path) -> None:
     """Makes the folder, or removes what an earlier attempt left, the record first.
 
     A checkpoint stays: the run resumes from it.
-
-    Raises:
-        FeatbertError: the folder cannot be written to.
     """
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,11 +85,7 @@ def settle_owned(folder: Path) -> None:
 
 
 def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
-    """Writes the parameters with these names as safetensors, whole or not at all.
-
-    Raises:
-        FeatbertError: they cannot be written.
-    """
+    """Writes the parameters with these names as safetensors, whole or not at all."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -102,10 +98,6 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
             shutil.copymode(path.with_name("config.json"), temporary)
     except SafetensorError as error:
         raise FeatbertError(cannot_write(path, OSError(str(error)))) from None
-
-
-def _aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}")
 
 
 def _before(folder: Path) -> Path:

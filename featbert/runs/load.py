@@ -80,7 +80,6 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
 
     Raises:
         MissingError: no such folder (with the nearest name), or the run is not finished.
-        InputError: its record cannot be read.
     """
     runs_dir = Path(runs_dir)
     for folder in (runs_dir / name, Path(name).expanduser()):
@@ -318,9 +317,7 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
         model: where its encoder is now, if not where the record says.
 
     Raises:
-        MissingError: weights, encoder or training text (for truecasing) are gone.
-        InputError: one of them differs from what it was, the weights are damaged, or the device
-            lacks the run's precision.
+        FeatbertError: see `check_usable`; or the device lacks the run's precision.
     """
     from featbert.encoders.device import find_device
     from featbert.encoders.encoder import load_encoder

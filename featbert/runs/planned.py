@@ -59,7 +59,6 @@ class PlannedRun:
     """A run before it is trained.
 
     Attributes:
-        folder: where it will be, or already is.
         combination: layers it reads from a store; None where the encoder is tuned.
         settings: those of its options that play a part, flat.
         model_source: folder or name that finds the encoder again.
@@ -102,11 +101,7 @@ class PlannedRun:
 
     @property
     def finished(self) -> Run | None:
-        """The run, if it is finished.
-
-        Raises:
-            InputError: the folder of this name holds another run.
-        """
+        """The run, if it is finished; raises InputError where the folder holds another one."""
         if not (self.folder / RECORD_NAME).is_file():
             return None
         try:

@@ -47,11 +47,8 @@ class Run:
         return get_task(self.record.task)
 
     def predictions_path(self, split: str) -> Path:
-        """Where the predictions of `split` are.
-
-        Raises:
-            InputError: no name of a split (a record of others may have one like ../../x).
-        """
+        """Where the predictions of `split` are."""
+        # A record of others may name a split like ../../x.
         if not re.fullmatch(r"\w+", split):
             raise InputError(f"{split[:60]!r} is no name of a split")
         return self.folder / self.task.predictions_name(split)
@@ -95,7 +92,6 @@ class FoundRuns:
     """What a runs directory holds; iterating gives the finished runs.
 
     Attributes:
-        runs: finished runs, by name.
         problems: folders with a record that cannot be read.
         unfinished: folders without a record: interrupted, or still running.
     """

@@ -223,7 +223,6 @@ class _Training:
             )
 
     def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
-        """The task's answers for a split."""
         mine, offsets = inputs[split.name], self.task.items(split)
         budget = TokenBudget(prediction_budget(mine, self.settings, self.device))
         numbers = predict(model, mine, offsets, self.compute, budget)

@@ -68,7 +68,7 @@ def test_each_file_of_a_run(
     assert left == set(FILES) - {"checkpoint.safetensors"}
 
 
-def test_the_record_of_an_experiment(workspace: Workspace, monkeypatch) -> None:
+def test_an_experiment(workspace: Workspace, monkeypatch) -> None:
     file = workspace.folder / "trial.toml"
     text = f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\nseeds = [1]\n"
     file.write_text(f"{text}[finetune]\nepochs = 1\n", "utf-8")
@@ -79,22 +79,12 @@ def test_the_record_of_an_experiment(workspace: Workspace, monkeypatch) -> None:
     assert "trial.experiment.json" in told
     assert os.strerror(errno.ENOSPC) in told
     assert [p.name for p in workspace.runs.iterdir()] == []
-    done = workspace.call(*words)
-    assert done.exit_code == 0, done.output
-
-
-def test_a_run_of_an_experiment_that_finds_no_room_is_told_with_its_reason(
-    workspace: Workspace, monkeypatch
-) -> None:
-    file = workspace.folder / "trial.toml"
-    text = f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\nseeds = [1, 2]\n"
-    file.write_text(f"{text}[finetune]\nepochs = 1\n", "utf-8")
-    words = ("run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs, "--quiet")
+    # A run that finds no room is named with its reason.
     with monkeypatch.context() as patched:
         refuse_to_name(patched, "weights.safetensors", errno.ENOSPC)
-        told = workspace.call(*words)
-    assert told.exit_code == 1
-    assert "weights.safetensors" in told.stderr
-    assert os.strerror(errno.ENOSPC) in told.stderr
-    assert "Traceback" not in told.stderr
+        failed = workspace.call(*words)
+    assert failed.exit_code == 1
+    assert "weights.safetensors" in failed.stderr
+    assert os.strerror(errno.ENOSPC) in failed.stderr
+    assert "Traceback" not in failed.stderr
     assert workspace.call(*words).exit_code == 0

@@ -39,6 +39,10 @@ def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path: Path) -
     assert configuration.settings("features") == defaults("none").but(epochs=3, learning_rate=1.0)
     assert configuration.features is not None
     assert configuration.features.layers == ["embeddings", "layer:2"]
+    path = written(tmp_path, '[features]\nlayers = ["each", "layer:2"]\n')
+    features = read_experiment(path).configurations[0].features
+    assert features is not None
+    assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
 def test_set_overrides_one_key(tmp_path: Path) -> None:
@@ -222,13 +226,6 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path: Path) -> None:
     assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
     assert [c.settings("features").epochs for c in steps.grids[0, "features"]] == [50, 60]
     assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
-
-
-def test_each_single_layer(tmp_path: Path) -> None:
-    experiment = read_experiment(written(tmp_path, '[features]\nlayers = ["each", "layer:2"]\n'))
-    features = experiment.configurations[0].features
-    assert features is not None
-    assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
 def test_the_papers_values_are_in_the_papers_file() -> None:

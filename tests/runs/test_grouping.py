@@ -74,16 +74,6 @@ def test_what_is_declared_is_free(vary, part):
     assert part in check_comparable(plain, vary=[vary])
 
 
-def test_a_declaration_frees_nothing_else():
-    runs = [
-        make_run("a", vary=["context"]),
-        make_run("b", vary=["context"], signature=OTHERS["encoder_weights"]),
-    ]
-    assert len(group_comparable(runs)) == 2
-    with pytest.raises(InputError, match="encoder_weights"):
-        check_comparable(runs)
-
-
 def test_runs_without_a_declaration_stay_apart_from_runs_with_one():
     runs = [make_run("a"), make_run("b", vary=["context"]), make_run("c", vary=["epochs"])]
     assert sorted(names(group_comparable(runs))) == [["a", "c"], ["b"]]
@@ -100,35 +90,18 @@ def test_runs_without_test_are_a_group_of_their_own():
     assert check_comparable([runs[1], other]) == frozenset()
 
 
-def test_the_advice_names_what_to_declare():
-    text_and_tags = {"splits": splits(dev=SplitIdentity("x", "y", 1, 1))}
-    with pytest.raises(InputError, match=r'vary = \["corpus", "model"\]$') as caught:
-        check_comparable(
-            [
-                make_run("a"),
-                make_run("b", signature={**text_and_tags, **OTHERS["encoder_weights"]}),
-            ]
-        )
-    assert "\n" not in str(caught.value)
-
-
-def test_groups_and_runs_come_in_natural_order():
-    runs = [
-        make_run("r10", signature={"corpus": "b", **OTHERS["context"]}),
-        make_run("r9", signature={"corpus": "b", **OTHERS["context"]}),
-        make_run("z", signature={"corpus": "a"}),
-    ]
-    assert names(group_comparable(runs)) == [["z"], ["r9", "r10"]]
-
-
 def test_vary_is_checked_with_the_nearest_name():
     check_vary(["context", "learning_rate", "pooling", "layers"], ["learning_rate"])
     with pytest.raises(InputError, match=r"'contxt'.*'context'.*'rate'"):
         check_vary(["contxt", "rate"], ["learning_rate"])
 
 
-def test_runs_of_two_tasks_never_share_a_table():
-    runs = [make_run("a"), make_run("b", task="another")]
+def test_a_declaration_frees_nothing_else():
+    other = make_run("b", vary=["context"], signature=OTHERS["encoder_weights"])
+    runs = [make_run("a", vary=["context"]), other]
     assert len(group_comparable(runs)) == 2
+    with pytest.raises(InputError, match=r'encoder_weights.*vary = \["model"\]'):
+        check_comparable(runs)
+    runs = [make_run("a"), make_run("b", task="another")]
     with pytest.raises(InputError, match="task"):
         check_comparable(runs, vary=["corpus", "scorer", "tags"])

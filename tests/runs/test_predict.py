@@ -190,11 +190,6 @@ def test_whole_documents(tmp_path: Path, small_bert: Path, tuning: str) -> None:
     assert [t.piece.document for t in unmarked] == [None, None]
 
 
-def test_nothing_in_nothing_out(loaded: LoadedRun) -> None:
-    assert list(predict_stream(loaded, [])) == []
-    assert [t.tags for t in predict_stream(loaded, read("\n\n", "text"))] == [(), ()]
-
-
 def test_entities_of_a_line() -> None:
     """Places in words and in characters; the probability is the product over the words."""
     line = "  Jordan Smith's in Paris"

@@ -26,7 +26,7 @@ from featbert.io import owning
 from featbert.runs import train as training
 from featbert.runs.api import finetune, train
 from featbert.runs.load import load_run
-from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
 from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.entities import TASK
@@ -35,7 +35,7 @@ from featbert.training.sampler import epoch_batches
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace, write_corpus
+from tests.workspace import Workspace, write_corpus, write_splits
 
 TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n. O\n"
 
@@ -153,19 +153,14 @@ def test_train_and_dev_takes_the_epochs_of_the_run_on_train(
 
 # Learning from a share of train ------------------------------------------------------------------
 
-SHARED = defaults("none").but(
-    epochs=1, batch_size=4, learning_rate=1e-3, dropout=0.0, lstm_size=4, train_share=0.4
-)
-SHARED_TUNED = defaults("full").but(
-    epochs=1, batch_size=4, learning_rate=1e-3, dropout=0.0, train_share=0.4
-)
+SHARE = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-3, "dropout": 0.0, "train_share": 0.4}
+SHARED, SHARED_TUNED = defaults("none").but(lstm_size=4, **SHARE), defaults("full").but(**SHARE)
 
 
 @dataclass
 class Prepared:
     """What a run would train on."""
 
-    plan: PlannedRun
     states: StoredStates | TunedStates
     train: Split
     inputs: dict[str, Inputs]
@@ -210,7 +205,7 @@ def prepared(
     for plan, material in zip(plans, (store, source), strict=True):
         run = training._Training(plan, material, corpus, None)
         run.states.model(run.classes, run.settings)
-        found.append(Prepared(plan, run.states, run.train, run._inputs()))
+        found.append(Prepared(run.states, run.train, run._inputs()))
     return found
 
 
@@ -264,13 +259,8 @@ def test_the_record_says_what_was_learned_from(
     assert record.settings["train_share"] == 0.4
     # The signature identifies the whole text, of which the part can be drawn again.
     assert record.signature.splits["train"].text == corpus["train"].text_fingerprint
-    folder = tmp_path / "rare"
-    folder.mkdir()
-    documents = ["Jordan B-PER\nis O\n", "no O\nentity O\n", "none O\nhere O\n"]
-    text = "".join(f"-DOCSTART- O\n\n{d}\n" for d in documents)
-    for name in ("train", "dev", "test"):
-        (folder / f"{name}.conll").write_text(text, "utf-8")
-    rare = load_corpus(str(folder))
+    rows = [("Jordan is", "B-PER O"), ("no entity", "O O"), ("none here", "O O")]
+    rare = load_corpus(write_splits(tmp_path / "rare", rows, rows, rows, in_document=1))
     parts = (drawn_part(rare["train"], 0.3, seed=s).sentences[0] for s in range(20))
     seed = next(s for s, first in enumerate(parts) if first.words[0] != "Jordan")
     settings = SHARED_TUNED.but(train_share=0.3)
@@ -283,10 +273,8 @@ def test_the_record_says_what_was_learned_from(
 
 
 def test_one_document_cannot_be_parted(small_bert: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "one"
-    folder.mkdir()
-    for name in ("train", "dev"):
-        (folder / f"{name}.conll").write_text("-DOCSTART- O\n\na O\n\nb O\n", "utf-8")
+    rows = [("a", "O"), ("b", "O")]
+    folder = write_splits(tmp_path / "one", rows, rows, rows, in_document=2)
     with pytest.raises(InputError, match=r"train\.conll"):
         finetune(
             str(folder), str(small_bert), settings=SHARED_TUNED, runs_dir=tmp_path, device="cpu"
