@@ -267,11 +267,8 @@ class JudgedSentence:
 class JudgedText:
     """One evaluated split with all rows that were scored on it.
 
-    Attributes:
-        answers: the rows, in the comparison's order.
-        sentences: those with a mistake, in the file's order, the first `MOST`.
-        with_mistakes: how many there are in all.
-        size: sentences of the split.
+    `sentences` are those with a mistake, in the file's order, the first `MOST` of the
+    `with_mistakes` among all `size` sentences of the split.
     """
 
     corpus: str

@@ -137,10 +137,9 @@ class Comparisons(list[Comparison]):
 
 
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
-    """A comparison for each group of comparable runs.
+    """A comparison for each group of comparable runs, such as those of `find_runs(directory)`.
 
     Args:
-        runs: finished runs, such as `find_runs(directory)`.
         baseline: name of a run whose row is its group's baseline, in place of the best fully
             tuned row.
 
@@ -160,7 +159,6 @@ def compare_runs(
     """One comparison of runs that were named one by one.
 
     Args:
-        runs: at least one run.
         vary: what may differ besides what the runs' own experiments declare, as in `VARYABLE`.
         baseline: as in `compare`.
 

@@ -25,7 +25,6 @@ from typing import Literal
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
-from featbert.runs.record import RunRecord
 
 Currency = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
@@ -61,23 +60,18 @@ def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
 def _prices(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:
     """(once, a run) in seconds and in operations."""
     cost, read = row.cost, _read(row)
-    return (
-        (read * (cost.extraction_seconds or 0.0), cost.training_seconds.mean),
-        (read * (cost.extraction_flops or 0.0), cost.training_flops),
-    )
+    seconds = read * (cost.extraction_seconds or 0.0), cost.training_seconds.mean
+    return seconds, (read * (cost.extraction_flops or 0.0), cost.training_flops)
 
 
 def _read(row: Row) -> float:
     """Part of the words in its store that a row read, the mean of its runs; 1 without a store."""
-    return statistics.fmean(_read_of(run.record) for run in row.runs)
-
-
-def _read_of(record: RunRecord) -> float:
-    words, splits = record.cost.extraction_words, record.signature.splits
-    if not words:
-        return 1.0
-    learned = sum(splits[name].words for name in record.trained_on if name in splits)
-    return 1 - (learned - record.train_words) / words
+    parts = []
+    for record in (run.record for run in row.runs):
+        words, splits = record.cost.extraction_words, record.signature.splits
+        learned = sum(splits[name].words for name in record.trained_on if name in splits)
+        parts.append(1 - (learned - record.train_words) / words if words else 1.0)
+    return statistics.fmean(parts)
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
@@ -93,14 +87,9 @@ def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """A row's quality and cost.
+    """A row's quality and cost: its number in the comparison, and its cost of one run, above 0.
 
-    Attributes:
-        number: of the row in its comparison, from 1.
-        name: of the row, less what the label of its front says.
-        score: the task's measure in [0, 1] over seeds.
-        cost: of one run, in the front's currency; above 0.
-        on_front: whether no row of the same front is both cheaper and better.
+    `on_front`: whether no row of the same front is both cheaper and better.
     """
 
     number: int
@@ -118,7 +107,6 @@ class ParetoFront:
     Attributes:
         label: what distinguishes its text from that of the comparison's other fronts, or "".
         machine: where seconds were measured, "" for operations.
-        points: in the comparison's order.
         left_out: names of rows with a score whose cost is not known.
     """
 

@@ -18,12 +18,7 @@ SHARE = "train_share"
 
 
 class LearningPoint(NamedTuple):
-    """A row that learned from a share of a training text.
-
-    Attributes:
-        series: name of its line: the row's base name, and what distinguishes it from other lines.
-        sentences: that its runs learned from, over seeds.
-    """
+    """A row that learned from a share of a training text: its line, and sentences over seeds."""
 
     series: str
     row: Row
@@ -31,10 +26,7 @@ class LearningPoint(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """A line of frozen features against a tuned one: names, and mean differences by share.
-
-    Differences are features less tuning, of the shares that both have.
-    """
+    """A line of features against a tuned one: mean differences by the shares that both have."""
 
     features: str
     tuned: str

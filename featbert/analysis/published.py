@@ -2,8 +2,7 @@
 
 A published row is set next to the comparison rows that are called like it (`concat_last4`,
 `fine-tuning`), unless what distinguishes their labels says otherwise. A difference is computed only
-where corpus and encoder are the published ones: figures on other corpora or of other encoders are
-not a mark to reach.
+where corpus and encoder are the published ones.
 """
 
 from __future__ import annotations

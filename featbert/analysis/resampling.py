@@ -6,8 +6,7 @@ belong together; what is drawn is which system a unit's counts are counted for (
 randomisation), or which units the text consists of (bootstrap). The measure is any function of
 summed counts.
 
-A bootstrap over three seeds would be too narrow, since it cannot draw what it has not seen; hence
-an interval by Student's t.
+A bootstrap over three seeds would be too narrow, since it cannot draw what it has not seen.
 
 Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, COLING
 (randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
@@ -44,10 +43,9 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A difference between two systems on one text.
+    """A difference between two systems on one text: the value of the second less that of the first.
 
     Attributes:
-        difference: value of the second less that of the first, in [-1, 1].
         low, high: percentile bootstrap interval of the difference at `level`.
         p_value: two-sided, by approximate randomisation.
         units: number of documents or sentences that were drawn.
@@ -115,7 +113,7 @@ def randomisation(
     # Units in which the systems agree swap without effect.
     change = change[change.any(axis=1)]
     exact = 2 ** min(len(change), 62) <= resamples
-    swaps = _all_swaps(len(change)) if exact else _random_swaps(len(change), resamples, seed)
+    swaps = [_all_swaps(len(change))] if exact else _random_swaps(len(change), resamples, seed)
     as_far = drawn = 0
     for swap in swaps:
         moved = swap @ change
@@ -161,14 +159,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _all_swaps(units: int) -> Iterator[Floats]:
-    """(2^U, U) every way to swap, in blocks."""
-    bits = np.arange(units)
-    start = 0
-    for rows in _blocks(max(1, units), 1 << units):
-        numbers = np.arange(start, start + rows)[:, None]
-        yield (numbers >> bits & 1).astype(np.float64)
-        start += rows
+def _all_swaps(units: int) -> Floats:
+    """(2^U, U) every way to swap."""
+    return (np.arange(1 << units)[:, None] >> np.arange(units) & 1).astype(np.float64)
 
 
 def _random_swaps(units: int, resamples: int, seed: int) -> Iterator[Floats]:
@@ -216,8 +209,5 @@ def t_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | N
 def paired_interval(
     first: Sequence[float], second: Sequence[float], *, level: float = LEVEL
 ) -> Interval | None:
-    """The interval of the mean difference, second less first, of numbers that belong together.
-
-    For runs of the same seeds, which see the same batches.
-    """
+    """The interval of the mean difference, second less first, of runs with the same seeds."""
     return t_interval([b - a for a, b in zip(first, second, strict=True)], level=level)

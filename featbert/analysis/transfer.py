@@ -151,11 +151,7 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
     """A matrix for each way of training that has two columns or more.
 
     In the order of a comparison: encoders and contexts by name, then by tuning and layer
-    combination. Reads every evaluation of every run.
-
-    Args:
-        runs: finished runs, such as `find_runs(directory)`.
-        split: any split that runs were evaluated on.
+    combination. Reads every evaluation of every run, on any split.
 
     Raises:
         InputError: an evaluation is another run's.
@@ -225,7 +221,7 @@ def _shared_key(run: Run) -> dict[str, str]:
     return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
 
 
-def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
+def _matrices(runs: Sequence[Run], split: str) -> list[TransferMatrix]:
     """The matrices of runs that agree in encoder, context and scorer."""
     scored = [_read(run, split) for run in runs]
     data = _all_data(scored)
@@ -234,17 +230,16 @@ def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
     ways = grouped((row_key(_without_corpus(one.run), frozenset()), one) for one in scored).values()
     examples = [[_without_corpus(group[0].run)] for group in ways]
 
-    def place(pair: tuple[Sequence[_Scored], Naming]) -> tuple[object, ...]:
-        record, naming = pair[0][0].run.record, pair[1]
-        settings = [by_value(value) for value in naming.differing.values()]
-        return *way_order(record.tuning, record.layers), settings, natural(naming.label)
+    namings = name_rows(examples, frozenset())
+    matrices = [_matrix(*way, data, split) for way in zip(ways, namings, strict=True)]
 
-    for group, naming in sorted(
-        zip(ways, name_rows(examples, frozenset()), strict=True), key=place
-    ):
-        matrix = _matrix(group, naming, data, split)
-        if len(matrix.columns) > 1:
-            yield matrix
+    def place(pair: tuple[TransferMatrix, Naming]) -> tuple[object, ...]:
+        matrix, naming = pair
+        settings = [by_value(value) for value in naming.differing.values()]
+        return *way_order(matrix.tuning, matrix.layers), settings, natural(naming.label)
+
+    ordered = sorted(zip(matrices, namings, strict=True), key=place)
+    return [matrix for matrix, _ in ordered if len(matrix.columns) > 1]
 
 
 def _without_corpus(run: Run) -> Run:
@@ -258,7 +253,11 @@ def _matrix(
     members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
     labels = _distinct([_row_names(group[0], data) for group in members])
     named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
-    columns = _columns([group for _, group in named], data)
+    # What the rows own, in their order, then what else they were scored on, by label.
+    own = [one.own_key for _, group in named for one in group if one.own_key is not None]
+    others = {_key(e.identity) for one in scored for e in one.evaluations} - {*own}
+    by_label = sorted(others, key=lambda key: natural(data[key].label))
+    columns = tuple(data[key] for key in dict.fromkeys([*own, *by_label]))
     first = scored[0].run
     rows = tuple(_row(label, group, columns, split) for label, group in named)
     return TransferMatrix(
@@ -288,16 +287,6 @@ def _row_names(one: _Scored, data: Mapping[DataKey, Data]) -> tuple[str, str, st
         return base, base, one.run.name
     sized = f"{base} ({train.sentences} sentences)"
     return base, sized, f"{sized} {train.text[:8]}/{train.tags[:8]}"
-
-
-def _columns(
-    members: Sequence[Sequence[_Scored]], data: Mapping[DataKey, Data]
-) -> tuple[Data, ...]:
-    """What the rows own, in their order, then what else they were scored on, by label."""
-    own = [one.own_key for group in members for one in group if one.own_key is not None]
-    others = {_key(e.identity) for group in members for one in group for e in one.evaluations}
-    ordered = sorted(others - {*own}, key=lambda key: natural(data[key].label))
-    return tuple(data[key] for key in dict.fromkeys([*own, *ordered]))
 
 
 def _row(label: str, group: Sequence[_Scored], columns: Sequence[Data], split: str) -> TransferRow:

@@ -8,28 +8,27 @@ import pytest
 
 from featbert.analysis.compare import Comparison, compare, compare_runs
 from featbert.analysis.curves import lead_lines, leads, learning_points
-from tests.analysis.records import make_run, make_seeds
+from tests.analysis.records import make_run
 
 SHARES = (0.1, 0.25, 1.0)
 # Features win with little text, fine-tuning with more.
 FEATURES, TUNED = (0.40, 0.50, 0.60), (0.20, 0.49, 0.70)
 
 
-def learned(name, f1, share, *, sentences=None, settings=None, **changes):
+def learned(name, f1, share, *, settings=None, **changes):
     """Runs on a share; seed n learned from n sentences more than the share has."""
-    runs = make_seeds(
-        name, f1, settings={"epochs": 4, "train_share": share, **(settings or {})}, **changes
-    )
+    own = {"epochs": 4, "train_share": share, **(settings or {})}
     return [
-        dataclasses.replace(
-            run,
-            record=dataclasses.replace(
-                run.record,
-                train_sentences=sentences or round(600 * share) + run.record.seed,
-                train_words=round(12_000 * share),
-            ),
+        make_run(
+            f"{name}-{seed}",
+            seed=seed,
+            dev=dev,
+            test=dev - 0.05,
+            settings=own,
+            train_sentences=round(600 * share) + seed,
+            **changes,
         )
-        for run in runs
+        for seed, dev in enumerate(f1, 1)
     ]
 
 
@@ -96,42 +95,24 @@ def test_beside_a_grid_what_else_differs_parts_lines():
 
 
 def test_what_varies_by_declaration_parts_lines():
-    runs = [
-        run
-        for context in ("sentence", "document")
-        for run in crossing(vary=["context"], signature={"context": context})
-    ]
-    for number, run in enumerate(runs):
-        runs[number] = dataclasses.replace(run, folder=run.folder.with_name(f"{number}"))
+    contexts = ("document", "sentence")
+    runs = []
+    for context in contexts:
+        for run in crossing(vary=["context"], signature={"context": context}):
+            runs.append(dataclasses.replace(run, folder=run.folder / context))
     points = learning_points(one(runs).rows)
     assert {p.series for p in points} == {
-        f"{way} · {context}"
-        for way in ("concat_last4", "fine-tuning")
-        for context in ("sentence", "document")
+        f"{way} · {context}" for way in ("concat_last4", "fine-tuning") for context in contexts
     }
     # Features are set against fine-tuning in the same context alone.
     assert [(lead.features, lead.tuned) for lead in leads(points)] == [
-        (f"concat_last4 · {context}", f"fine-tuning · {context}")
-        for context in ("document", "sentence")
+        (f"concat_last4 · {context}", f"fine-tuning · {context}") for context in contexts
     ]
-
-
-def test_linear_probes_are_called_so():
-    runs = [
-        run
-        for body, f1 in (("bilstm", 0.5), ("linear", 0.3))
-        for share in (0.1, 1.0)
-        for run in learned(f"{body}-{share}", [f1], share, settings={"body": body})
-    ]
-    assert {name for name, _ in places(runs)} == {
-        "concat_last4 (BiLSTM)",
-        "concat_last4 (linear probe)",
-    }
 
 
 def test_runs_that_learned_from_dev_too_are_no_part_of_it():
-    both = make_run("both", trained_on=["train", "dev"], settings={"train_on": "train+dev"})
-    del both.record.scores["dev"]
+    settings = {"train_on": "train+dev"}
+    both = make_run("both", dev=None, trained_on=["train", "dev"], settings=settings)
     points = learning_points(compare_runs([*crossing(), both]).rows)
     assert "both" not in {run.name for point in points for run in point.row.runs}
 
@@ -147,17 +128,9 @@ def test_who_is_ahead_with_how_much():
     always = [run for run in crossing() if run.record.layers]
     always += [r for share in SHARES for r in learned(f"t{share}", [0.1, 0.1], share, layers=None)]
     assert lead_lines(one(always).rows) == [f"{told}concat_last4 with 10%, 25% and 100%"]
-
-
-def test_a_lead_needs_two_shares_that_both_have():
-    runs = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
-    assert leads(learning_points(one(runs).rows)) == []
-
-
-def test_rows_stand_in_the_order_of_their_shares():
-    runs = [run for share in (1.0, 0.5, 0.05, 0.25) for run in learned(f"{share}", [share], share)]
-    labels = [row.label for row in one(runs).rows]
-    assert labels == [f"concat_last4 (train_share={share})" for share in ("0.05", "0.25", "0.5", 1)]
+    # A lead needs two shares that both have.
+    few = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
+    assert lead_lines(one(few).rows) == []
 
 
 def test_the_baseline_learned_from_as_much():

@@ -135,15 +135,6 @@ def test_what_was_not_evaluated_is_empty_and_said(tmp_path):
     ]
 
 
-def test_languages_that_nobody_was_trained_on_come_last(tmp_path):
-    run = language_run(tmp_path, "en", seed=1)
-    for language in ("zh", "de", "ar"):
-        evaluate(run, language)
-    (matrix,) = transfer_matrices([run])
-    assert matrix.trained_on == ("en",)
-    assert matrix.evaluated_on == ("en", "ar", "de", "zh")
-
-
 def test_without_other_data_there_is_no_matrix(tmp_path):
     assert transfer_matrices([]) == []
     assert transfer_matrices([make_run("a"), make_run("b", layers=None)]) == []
@@ -158,10 +149,11 @@ def test_dev_is_another_matrix(tmp_path):
     run = language_run(tmp_path, "en", dev=0.91, test=0.89)
     evaluate(run, "de", 0.5)
     evaluate(run, "de", 0.6, split="dev", identity=identity("de", "dev"))
-    (dev,) = transfer_matrices([run], split="dev")
-    (test,) = transfer_matrices([run])
-    assert (dev.means, dev.split) == (((0.91, 0.6),), "dev")
-    assert (test.means, test.split) == (((0.89, 0.5),), "test")
+    found = [m for split in ("dev", "test") for m in transfer_matrices([run], split=split)]
+    assert [(m.split, m.means) for m in found] == [
+        ("dev", ((0.91, 0.6),)),
+        ("test", ((0.89, 0.5),)),
+    ]
     assert transfer_matrices([run], split="other") == []
 
 
