@@ -15,7 +15,6 @@ import shutil
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -93,17 +92,14 @@ def batches_of(encoder: Encoder, alignment: Alignment, manifest: Manifest) -> It
             yield encoder.batch(alignment, windows[rows])
 
 
-@dataclass
 class Contest:
     """One text and encoder, and what each round gave by precision."""
 
-    corpus: Corpus
-    model: str
-    folder: Path
-    device: Device
-    manifests: dict[str, Manifest] = field(default_factory=dict)
-    forwards: dict[str, list[Forward]] = field(default_factory=dict)
-    kept_words: int = 0
+    def __init__(self, corpus: Corpus, model: str, folder: Path, device: Device) -> None:
+        self.corpus, self.model, self.folder, self.device = corpus, model, folder, device
+        self.manifests: dict[str, Manifest] = {}
+        self.forwards: dict[str, list[Forward]] = {}
+        self.kept_words = 0
 
     def works(self) -> dict[str, Work]:
         """All contestants; the first round of the forward pass comes after an extraction."""
@@ -117,9 +113,7 @@ class Contest:
         path = self.folder / "plain.h5"
         started = time.perf_counter()
         self.kept_words = extract_plainly(self.corpus, find_encoder(self.model).folder, path)
-        seconds = time.perf_counter() - started
-        path.unlink()
-        return seconds
+        return time.perf_counter() - started
 
     def _extraction(self, precision: str, _: int) -> float:
         done = extract(self.corpus, self.model, self.folder, device="cpu", precision=precision)

@@ -62,19 +62,13 @@ class Bench:
 def measure(options: Options) -> Record:
     """Every part in turn, as long as there is time."""
     deadline = time.perf_counter() + 60 * options.minutes - CLOSING
-    parts = {
-        "disk": disk,
-        "extraction": extraction,
-        "bilstm": bilstm,
-        "finetuning": finetuning,
-        "table7": table7,
-    }
     with work_folder(options) as folder:
         data = write_corpus(folder / "conll", options.scale)
         corpus = load_corpus(data)
         model = write_random_bert(folder / "random-bert", corpus, SHAPES[options.shape])
         bench = Bench(options, corpus, data, model, folder, deadline)
-        measured = {name: attempt(name, part, bench) for name, part in parts.items()}
+        parts = (disk, extraction, bilstm, finetuning, table7)
+        measured = {part.__name__: attempt(part, bench) for part in parts}
     return Record(
         "gpu",
         options.command,
@@ -98,7 +92,7 @@ def write_corpus(folder: Path, scale: float) -> Path:
     return folder
 
 
-def attempt(name: str, part: Callable[[Bench], dict[str, Any]], bench: Bench) -> dict[str, Any]:
+def attempt(part: Callable[[Bench], dict[str, Any]], bench: Bench) -> dict[str, Any]:
     """A part's figures, or why there are none."""
     if bench.left <= 0:
         return {"failed": "no time was left"}
@@ -107,7 +101,8 @@ def attempt(name: str, part: Callable[[Bench], dict[str, Any]], bench: Bench) ->
         found = part(bench)
     except Exception as error:
         found = {"failed": f"{type(error).__name__}: {error}"}
-    print(f"{name}: {time.perf_counter() - started:.1f} s, {found}", file=sys.stderr, flush=True)
+    seconds = time.perf_counter() - started
+    print(f"{part.__name__}: {seconds:.1f} s, {found}", file=sys.stderr, flush=True)
     return found
 
 

@@ -59,10 +59,10 @@ class Model(nn.Module):
     """
 
     states: CombineLayers | Encoder
-    body: Any
-    output: Any
+    body: Body
+    output: Output
 
-    def __init__(self, states: CombineLayers | Encoder, body: nn.Module, output: nn.Module) -> None:
+    def __init__(self, states: CombineLayers | Encoder, body: Body, output: Output) -> None:
         super().__init__()
         self.states = states
         self.body = body
@@ -74,25 +74,19 @@ class Model(nn.Module):
 
     def vectors(self, batch: Any, lengths: Ints) -> Tensor:
         """(W, width) what the output reads."""
-        vectors: Tensor = self.body(self.states(batch), lengths)
-        return vectors
+        return self.body(self.states(batch), lengths)
 
     def loss(self, batch: Any, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the losses of the batch's items."""
-        loss: Tensor = self.output.loss(self.vectors(batch, lengths), lengths, targets)
-        return loss
+        return self.output.loss(self.vectors(batch, lengths), lengths, targets)
 
     def decode(self, batch: Any, lengths: Ints) -> Tensor:
         """The answers, as numbers."""
-        answers: Tensor = self.output.decode(self.vectors(batch, lengths), lengths)
-        return answers
+        return self.output.decode(self.vectors(batch, lengths), lengths)
 
     def probabilities(self, batch: Any, lengths: Ints) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item."""
-        found: tuple[Tensor, Tensor] = self.output.probabilities(
-            self.vectors(batch, lengths), lengths
-        )
-        return found
+        return self.output.probabilities(self.vectors(batch, lengths), lengths)
 
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers, L + 1 the head.
