@@ -12,7 +12,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.text import grid
+from featbert.cli.showing import grid
 from featbert.errors import FeatbertError, InputError
 from featbert.progress import stage
 from featbert.report.units import duration, size

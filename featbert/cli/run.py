@@ -12,8 +12,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, published_of
-from featbert.cli.text import run_line
+from featbert.cli.showing import Outputs, published_of, run_line
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size

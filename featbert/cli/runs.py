@@ -12,7 +12,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.text import grid
+from featbert.cli.showing import grid
 from featbert.errors import InputError, MissingError, nearest
 from featbert.report.units import size
 from featbert.text import counted, json_text, printable

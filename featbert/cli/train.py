@@ -14,7 +14,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.text import run_line
+from featbert.cli.showing import run_line
 from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
 from featbert.errors import InputError
 from featbert.progress import report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 
@@ -138,20 +137,6 @@ def test_a_damaged_record_is_refused_and_trained_again(workspace: Workspace) -> 
     assert "--overwrite" in error_of(workspace.train("--layers", "last", "--quiet"))
     assert workspace.train("--layers", "last", "--overwrite").exit_code == 0
     assert [r.record.scores for r in find_runs(workspace.runs)] == [run.record.scores]
-
-
-def test_another_tokenizer_makes_another_store_and_run(workspace: Workspace) -> None:
-    model = shutil.copytree(workspace.model, workspace.folder / "tiny-bert")
-    space = Workspace(workspace.folder, workspace.corpus, model)
-    assert space.extract().exit_code == 0
-    config = json.loads((model / "config.json").read_text("utf-8"))
-    (model / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.1}), "utf-8")
-    assert space.extract().exit_code == 0
-    stores = sorted(space.cache.glob("*.h5"))
-    for store in stores:
-        assert space.train("--features", store, "--layers", "last").exit_code == 0
-    rows = json.loads(space.compare("--format", "json").stdout)["rows"]
-    assert (len(stores), [row["group"] for row in rows]) == (2, [1, 2])
 
 
 @pytest.mark.parametrize("cased", [True, False])
