@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -36,32 +35,12 @@ def both(*writes: Write) -> Write:
     return lambda folder: [write(folder) for write in writes]
 
 
-def rows(*lines: Any) -> Write:
-    return file("train.jsonl", "\n".join(map(json.dumps, lines)))
-
-
-WELL = {"tokens": ["a", "b"], "tags": ["O", "B-X"]}
 # What is written, and what the message names apart from the folder.
 REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
-    "empty file": (file("train.conll", ""), ("train.conll",)),
     "NUL bytes": (file("train.conll", "Rome B-LOC\n\0 O\n"), ("line 2 of", "NUL")),
-    "NUL in JSONL": (rows(WELL, {"tokens": ["a\0"], "tags": ["O"]}), ("line 2 of", "NUL")),
     "surrogate bytes": (file("train.conll", b"a O\n\xed\xa0\x80 O\n"), ("line 2 of", "0xed")),
-    "surrogate in JSONL": (
-        file("train.jsonl", '{"tokens": ["\\ud800"], "tags": ["O"]}'),
-        ("line 1 of",),
-    ),
-    "invalid UTF-8": (
-        file("train.conll", b"a O\nM\xfcller B-PER\n"),
-        ("line 2 of", "0xfc", "--encoding"),
-    ),
-    "UTF-16": (file("train.conll", GOOD.encode("utf-16")), ("line 1 of", "utf-16")),
     "a picture": (file("train.conll", b"\x89PNG\r\n\x1a\n\0\0\0\r"), ("line 1 of", "0x89")),
     "a type that is missing": (file("train.conll", "a O\nb B-\n"), ("line 2 of", "'B-'")),
-    "two files for a split": (
-        both(file("dev.conll", GOOD), file("valid.conll", GOOD)),
-        ("dev.conll, valid.conll",),
-    ),
     "a folder named like a file": (lambda f: (f / "train.conll").mkdir(), ("train.conll/",)),
     "a link to nothing": (
         both(file("dev.conll", GOOD), link("train.conll", "gone.conll")),
