@@ -90,8 +90,8 @@ def carry_out(
         log_dir: folder that the epochs of all runs are logged to (`log_folder`).
     """
     resources = resources or Resources()
-    failures: dict[str, str] = {}
-    elsewhere = _Elsewhere()
+    work = _Work(resources)
+    failures = work.failures
     kept = experiment_path(Path(runs_dir), experiment.name)
     while True:
         plan = plan_experiment(
@@ -104,21 +104,21 @@ def carry_out(
         write_json(kept, plan.record(failures))
         adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
         for adaptation in adapt:
-            _adapt(adaptation, resources, failures, elsewhere)
+            work.adapt(adaptation)
         ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
         if not ready and not adapt:
             break
-        ours = [job for job in ready if job.name not in elsewhere]
-        if not ours and all(a.plan.folder.name in elsewhere for a in adapt):
-            elsewhere.wait()
+        ours = [job for job in ready if job.name not in work.locks]
+        if not ours and all(a.plan.folder.name in work.locks for a in adapt):
+            work.wait()
             continue
-        _extract_missing(ours, resources, failures, elsewhere)
-        ours = [job for job in ours if job.name not in failures and job.name not in elsewhere]
+        work.extract(ours)
+        ours = [job for job in ours if job.name not in failures and job.name not in work.locks]
         with stage(experiment.name, "runs", len(ours)) as advance:
             for ended in run_jobs(ours, jobs, resources, log_dir):
                 advance(1)
                 if ended.busy:
-                    elsewhere.add(ended.job.name, lock_beside(ended.job.run.folder))
+                    work.leave(ended.job.name, ended.job.run.folder)
                 elif ended.reason is not None:
                     failures[ended.job.name] = ended.reason
                     report(f"failed: {ended.job.name}: {ended.reason}")
@@ -269,72 +269,61 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class _Elsewhere:
-    """Runs, stores and encoders that another process makes, by name, and their locks."""
+@dataclass
+class _Work:
+    """What is known while an experiment is carried out.
 
-    def __init__(self) -> None:
-        self._locks: dict[str, Path] = {}
+    Attributes:
+        failures: reasons by the name of the run or encoder that failed.
+        locks: of runs and encoders that wait for another process, by name.
+    """
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._locks
+    resources: Resources
+    failures: dict[str, str] = field(default_factory=dict)
+    locks: dict[str, Path] = field(default_factory=dict)
 
-    def add(self, name: str, lock: Path) -> None:
-        self._locks[name] = lock
+    def leave(self, name: str, path: Path) -> None:
+        """Leaves what is called so to the process that makes `path`."""
+        self.locks[name] = lock_beside(path)
         notice(f"{name} is made by another process")
 
     def wait(self) -> None:
         """Until one of the locks is free; those that are free are forgotten."""
         with stage("waiting for another process", ""):
-            while all(map(is_locked, self._locks.values())):
+            while all(map(is_locked, self.locks.values())):
                 time.sleep(LOOK_EVERY)
-        self._locks = {n: lock for n, lock in self._locks.items() if is_locked(lock)}
+        self.locks = {n: lock for n, lock in self.locks.items() if is_locked(lock)}
 
+    @contextmanager
+    def making(self, names: Iterable[str], path: Path) -> Iterator[None]:
+        """The block makes `path` for these names, unless it fails or another process makes it."""
+        try:
+            yield
+        except BusyError:
+            for name in names:
+                self.leave(name, path)
+        except Exception as error:
+            self.failures |= dict.fromkeys(names, failure_of(error))
 
-def _adapt(
-    adaptation: Adaptation,
-    resources: Resources,
-    failures: dict[str, str],
-    elsewhere: _Elsewhere,
-) -> None:
-    """Trains one encoder as a language model, unless another process does."""
-    configuration, plan = adaptation.configuration, adaptation.plan
-    if plan.folder.name in elsewhere:
-        return
-    with _attempting([plan.folder.name], plan.folder, failures, elsewhere):
-        corpus = resources.corpus(configuration)
-        run_adaptation(plan, corpus, resources.encoder(configuration.model))
+    def adapt(self, adaptation: Adaptation) -> None:
+        """Trains one encoder as a language model, unless another process does."""
+        configuration, plan = adaptation.configuration, adaptation.plan
+        if plan.folder.name not in self.locks:
+            with self.making([plan.folder.name], plan.folder):
+                corpus = self.resources.corpus(configuration)
+                run_adaptation(plan, corpus, self.resources.encoder(configuration.model))
 
-
-@contextmanager
-def _attempting(
-    names: Iterable[str], path: Path, failures: dict[str, str], elsewhere: _Elsewhere
-) -> Iterator[None]:
-    """The block makes `path` for what is called so, unless it fails or another process makes it."""
-    try:
-        yield
-    except BusyError:
-        for name in names:
-            elsewhere.add(name, lock_beside(path))
-    except Exception as error:
-        failures |= dict.fromkeys(names, failure_of(error))
-
-
-def _extract_missing(
-    ready: Sequence[Job],
-    resources: Resources,
-    failures: dict[str, str],
-    elsewhere: _Elsewhere,
-) -> None:
-    """Each store that is read by one of the jobs, once."""
-    extractions = {j.extraction.path: j for j in reversed(ready) if j.extraction is not None}
-    for path, job in reversed(extractions.items()):
-        extraction, configuration = job.extraction, job.configuration
-        if extraction is None or extraction.hit is not None:
-            continue
-        readers = [j.name for j in ready if j.extraction and j.extraction.path == path]
-        with _attempting(readers, path, failures, elsewhere):
-            corpus = resources.corpus(configuration)
-            run_extraction(extraction, corpus, resources.encoder(configuration.model))
+    def extract(self, ready: Sequence[Job]) -> None:
+        """Makes each store that is read by one of the jobs, once."""
+        extractions = {j.extraction.path: j for j in reversed(ready) if j.extraction is not None}
+        for path, job in reversed(extractions.items()):
+            extraction, configuration = job.extraction, job.configuration
+            if extraction is None or extraction.hit is not None:
+                continue
+            readers = [j.name for j in ready if j.extraction and j.extraction.path == path]
+            with self.making(readers, path):
+                corpus = self.resources.corpus(configuration)
+                run_extraction(extraction, corpus, self.resources.encoder(configuration.model))
 
 
 def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
