@@ -284,16 +284,16 @@ def significance_table(comparison: Comparison) -> Table:
             Column("p (Holm)", adjusted, p_value, f"{split}_p_adjusted", best=clear),
         ]
     base = [f"baseline: {name}" for name in baselines] if len(baselines) == 1 else []
-    few = [len(d.seeds) for d in comparison.differences if d.over_seeds is None]
-    says = counted(max(few, default=0), "seed says", "seeds say")
-    few_note = f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
+    few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
+    says = counted(few, "seed says", "seeds say")
+    note = f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
     return Table(
         f"Differences of {comparison.task.measure.name} to the baseline",
         columns,
         " · ".join([comparison.corpus, *base]),
         _sections(rows),
         [*_trust_legend(comparison)],
-        [few_note] if few else [],
+        [note] if few else [],
     )
 
 

@@ -49,11 +49,6 @@ def test_digits_after_the_point():
     assert points(0.2, 0) == "+20"
 
 
-@pytest.mark.parametrize("function", [percent, points, duration, size, parameters, rate])
-def test_no_number(function):
-    assert function(None) == "–"
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

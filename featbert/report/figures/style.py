@@ -148,10 +148,7 @@ def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -
     width, body = (float(inches) for inches in figure.get_size_inches())
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
-    texts = [
-        (wrapped(title, width, TITLE), TITLE, INK),
-        (wrapped(note, width, SMALL), SMALL, FAINT),
-    ]
+    texts = [(wrapped(title, width, TITLE), TITLE, INK), (wrapped(note, width), SMALL, FAINT)]
     texts = [text for text in texts if text[0]]
     labels = [str(one.get_label()).split("\n") for one in keys]
     taken = [max(map(len, lines)) + 7 for lines in labels]

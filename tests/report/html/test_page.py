@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from featbert.analysis.breakdown import judged_texts, with_breakdowns
-from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
 from featbert.errors import FeatbertError, InputError
 from featbert.report.figures.registry import kind_of
-from featbert.report.html.browser import browser_json
 from featbert.report.html.page import html_report, write_report
 from featbert.report.tables import tables
 from tests.analysis.records import make_record, make_seeds, usual_runs
@@ -149,30 +148,14 @@ def test_figures_have_names_and_each_kind_a_caption(page) -> None:
     assert {*captions} >= {kind_of(name).caption for name in ("seeds", "pareto", "mix", "types")}
 
 
-def test_a_comparison_without_predictions_has_a_page_that_says_so() -> None:
-    read = Read(html_report(compare(usual_runs())))
-    assert not [a for a in read.all("section") if a.get("class") == "browser"]
-    assert "dev.conll" in "".join(read.text["p"])
-
-
-def test_several_comparisons_stand_one_after_the_other() -> None:
+def test_several_comparisons_and_those_without_predictions_have_a_page() -> None:
     runs = [*usual_runs(), *make_seeds("other", [0.5], signature={"context": "document"})]
     read = Read(html_report(compare(runs)))
     assert [a["id"] for a in read.all("article")] == ["comparison-1", "comparison-2"]
     names = Counter(attrs["id"] for _, attrs in read.elements if attrs.get("id"))
     assert max(names.values()) == 1
-
-
-def test_texts_of_several_corpora_are_named_apart(tmp_path) -> None:
-    runs = [
-        *usual(tmp_path / "a", seeds=[1]),
-        *usual(tmp_path / "b", seeds=[1], signature={"corpus": "other", "splits": _other()}),
-    ]
-    texts, _ = judged_texts(compare_runs(runs, vary=["corpus"]))
-    data = json.loads(browser_json(texts, None, None))
-    assert sorted(t["name"] for t in data["texts"]) == [
-        f"{c} {s}" for c in ("other", "wikigold") for s in ("dev", "test")
-    ]
+    assert not [a for a in read.all("section") if a.get("class") == "browser"]
+    assert "dev.conll" in "".join(read.text["p"])
 
 
 def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_path) -> None:
@@ -189,13 +172,6 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
     for text in data["texts"]:
         chosen = [text["rows"][text[side]]["name"] for side in "ab"]
         assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]
-
-
-def _other():
-    from tests.analysis.records import make_signature
-
-    splits = make_signature().splits
-    return {n: type(s)("f" * 64, "9" * 64, s.sentences, s.words) for n, s in splits.items()}
 
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch) -> None:
