@@ -48,6 +48,9 @@ def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path: Path) -> None:
         assert is_locked(tmp_path / "runs" / ".one.lock")
     assert list(tmp_path.iterdir()) == []
     assert not is_locked(tmp_path / "runs" / ".one.lock")
+    (tmp_path / "file").touch()
+    with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
+        pass
 
 
 @pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])
@@ -62,12 +65,6 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works) -> No
     ):
         pass
     assert not is_locked(tmp_path / ".one.lock")
-
-
-def test_a_lock_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
-        pass
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

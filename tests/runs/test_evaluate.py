@@ -232,23 +232,11 @@ def test_mappings_are_parsed() -> None:
             parse_mapping(texts)
 
 
-@pytest.mark.parametrize(
-    ("mapping", "unknown"),
-    [
-        ({"person": "PER"}, None),
-        ({"PER": "person"}, None),
-        ({"LOC": "O"}, None),
-        ({"person": "HUMAN", "PER": "HUMAN"}, None),
-        ({}, None),
-        ({"persn": "PER"}, "persn"),
-        ({"person": "PRE"}, "PRE"),
-        ({"person": "HUMAN"}, "HUMAN"),
-    ],
-)
-def test_names_of_a_mapping_are_known(mapping: dict[str, str], unknown: str | None) -> None:
+def test_names_of_a_mapping_are_known() -> None:
     sides = {"data": ["LOC", "person"], "run": ["LOC", "PER"]}
-    if unknown is None:
+    known = ({"person": "PER"}, {"PER": "person"}, {"LOC": "O"}, {"person": "X", "PER": "X"}, {})
+    for mapping in known:
         check_mapping(mapping, **sides)
-        return
-    with pytest.raises(InputError, match=repr(unknown)):
-        check_mapping(mapping, **sides)
+    for mapping in ({"X": "PER"}, {"person": "X"}):
+        with pytest.raises(InputError, match="'X'"):
+            check_mapping(mapping, **sides)

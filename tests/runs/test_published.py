@@ -22,11 +22,3 @@ def test_a_table_is_found_by_its_id():
     assert (row.tuning, row.dev, row.test) == ("none", 96.1, None)
     with pytest.raises(MissingError, match=r"did you mean 'pires2019-table1'"):
         published_table("pires2019-table")
-
-
-def test_ids_are_unique_and_say_how_they_were_checked():
-    tables = published_tables()
-    assert len({table.id for table in tables}) == len(tables)
-    assert {table.verified for table in tables} <= {
-        *("transcription", "seed document", "repository pages"),
-    }
