@@ -128,7 +128,7 @@ def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[A
     places = [(point.cost, 100 * point.score.mean) for point in front.points]
     taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in axes.transData.transform(places)]
     steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
-    line = [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
+    taken += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
     inside = axes.get_window_extent()
     notes, free = [], True
     for place, point, text in zip(places, front.points, texts, strict=True):
@@ -141,8 +141,7 @@ def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[A
             va="center",
             size=style.SMALL,
             color=style.INK if point.on_front else style.FAINT,
-            # Begins at the mark's edge: next to it there is no room for a line.
-            arrowprops={"arrowstyle": "-", "color": style.FAINT, "linewidth": 0.5, "shrinkB": 5},
+            arrowprops={"arrowstyle": "-", "color": style.FAINT, "linewidth": 0.5, "shrinkB": 3},
             zorder=5,
         )
         box = note.get_window_extent().padded(1)
@@ -152,9 +151,10 @@ def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[A
             y = along * (reach + box.height / pixels / 2)
             there = box.translated(x * pixels, y * pixels)
             outside = not (inside.contains(*there.min) and inside.contains(*there.max))
-            hidden = there.count_overlaps(taken) + outside
-            found.append((hidden + 0.5 * there.count_overlaps(line), hidden, (x, y), there))
-        _, hidden, note.xyann, there = min(found, key=lambda one: one[0])
+            found.append((there.count_overlaps(taken) + outside, reach, (x, y), there))
+        hidden, reach, note.xyann, there = min(found, key=lambda one: one[0])
+        if note.arrow_patch and reach == _AROUND[0][0]:
+            note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
         taken.append(there)
         notes.append(note)
         free = free and not hidden
