@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -191,7 +192,9 @@ class _Process:
         self.child: BaseProcess = context.Process(
             target=_child, args=(theirs, job, threads, log_dir), daemon=True
         )
-        # The child never sees Ctrl-C: this process ends it.
+        # The child never sees Ctrl-C: this process ends it. The resource tracker, which the first
+        # child would start, unblocks the signal again.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.child.start()
