@@ -1,9 +1,7 @@
 """A finished run scored on other data: another language, another domain, another split.
 
 The words are read as the run's own were: casing, encoder, context, precision and layers. Frozen
-vectors come from a store: one of the whole corpus in the cache, if there is one, else the split
-alone (as it is truecased) is extracted into <cache>/evaluations/, away from the stores that
-`featbert train` chooses from.
+vectors come from a store (`FrozenRun.split_inputs`).
 
 Classes may have other names in the data: with PERSON=PER the data's PERSON is the run's PER, with
 MISC=O there is no such class. A mapping holds for gold and predicted answers alike, all names at
@@ -18,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, nearest
@@ -32,13 +29,6 @@ from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
 from featbert.runs.record import SplitIdentity, write_json
 from featbert.runs.run import Run
 from featbert.versions import library_versions
-
-if TYPE_CHECKING:
-    from featbert.encoders.encoding import Casing, Context, Pooling
-    from featbert.features.plan import ExtractionPlan
-    from featbert.features.store import FeatureStore
-
-FOLDER = "evaluations"
 
 
 @dataclass(frozen=True)
@@ -188,12 +178,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     """Predicts, scores and records; the record is written last."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     corpus, split, task = plan.corpus, plan.split, plan.usable.task
-    extraction_seconds = None
-    if plan.usable.combination is None:
-        inputs = run.inputs(split.sentences)
-    else:
-        store, extraction_seconds = _vectors(plan, run, cache_dir)
-        inputs = run.stored(store, split.name)
+    inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock = time.perf_counter()
     predicted = run.answers(inputs, task.items(split))
     prediction_seconds = time.perf_counter() - clock
@@ -233,48 +218,3 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     task.write_predictions(plan.predictions, sentences, predicted)
     write_json(plan.path, record)
     return record
-
-
-def _vectors(
-    plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path
-) -> tuple[FeatureStore, float | None]:
-    """A store that holds the split's vectors, and its seconds if it is new."""
-    from featbert.encoders.encoding import Encoding
-    from featbert.features.extraction import run_extraction
-    from featbert.features.plan import plan_extraction
-
-    combination, signature = plan.usable.combination, plan.usable.record.signature
-    assert combination is not None
-    corpus, name = plan.corpus, plan.split.name
-
-    def extraction(of: Corpus, casing: str, folder: Path) -> ExtractionPlan:
-        encoding = Encoding(
-            layers=combination.indices,
-            context=cast("Context", signature.context),
-            casing=cast("Casing", casing),
-            pooling=cast("Pooling", signature.pooling),
-            precision=signature.encoder_precision,
-            dtype=signature.store_dtype or "float16",
-            device=run.device.kind,
-        )
-        return plan_extraction(of, plan.usable.source, encoding, cache_dir=folder)
-
-    marked = all(s.has_documents for s in corpus.splits.values())
-    own_train = "train" in corpus and (
-        corpus["train"].text_fingerprint == signature.splits["train"].text
-    )
-    # A store of the whole corpus counts casing in the corpus's own training split.
-    if (signature.context == "sentence" or marked) and (
-        signature.casing == "original" or own_train
-    ):
-        whole = extraction(corpus, signature.casing, cache_dir)
-        if whole.hit is not None:
-            return whole.hit, None
-    sentences = tuple(run.reading(plan.split.sentences))
-    part = dataclasses.replace(plan.split, sentences=sentences)
-    alone = Corpus(corpus.name, {name: part}, corpus.language, corpus.source)
-    planned = extraction(alone, "original", cache_dir / FOLDER)
-    if planned.hit is not None:
-        return planned.hit, None
-    store = run_extraction(planned, alone, plan.usable.source)
-    return store, store.manifest.seconds

@@ -7,6 +7,7 @@ On the text and the machine that it was trained with, it gives the answers that 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,12 +37,15 @@ if TYPE_CHECKING:
     from featbert.encoders.batching import TokenBudget
     from featbert.encoders.device import Device, Precision
     from featbert.encoders.encoder import Encoder
-    from featbert.encoders.encoding import Context, Pooling, Reading
+    from featbert.encoders.encoding import Casing, Context, Pooling, Reading
+    from featbert.features.plan import ExtractionPlan
     from featbert.features.store import FeatureStore
     from featbert.models.model import Model
     from featbert.training.inputs import Inputs
     from featbert.training.step import Compute
 
+# Folder in the cache of stores that serve an evaluation alone.
+EVALUATIONS = "evaluations"
 # Reading options that say which words a file has; the others say how its tags are read.
 _WORD_OPTIONS = ("language", "encoding", "token_column")
 
@@ -51,13 +55,11 @@ class UsableRun:
     """A finished run with what is needed to use it, all of it checked.
 
     Attributes:
-        combination: layers it reads from a store; None where the encoder was tuned.
         counted: a corpus whose train split gives the casing of words, where the run truecases.
     """
 
     run: Run
     source: EncoderSource
-    combination: LayerCombination | None
     settings: Settings
     counted: Corpus | None
 
@@ -110,11 +112,8 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     reading = {name: getattr(signature, name) for name in ("context", "casing", "pooling")}
     validated(Encoding, reading, where)
     validated(Computing, {"precision": signature.training_precision}, where)
-    combination = None
-    if record.layers is not None:
-        combination = parse_layers(record.layers, record.signature.encoder_layers)
     settings = defaults(record.tuning).but(**record.settings)
-    return UsableRun(run, _encoder(run, model), combination, settings, _counted_corpus(record))
+    return UsableRun(run, _encoder(run, model), settings, _counted_corpus(record))
 
 
 def _encoder(run: Run, model: str | None) -> EncoderSource:
@@ -170,29 +169,11 @@ class LoadedRun:
     def device(self) -> Device:
         return self.compute.device
 
-    @cached_property
+    @property
     def encoder(self) -> Encoder:
-        """The tuned encoder, or the frozen one, which is loaded when it is first needed."""
-        from featbert.encoders.device import torch_dtype
-        from featbert.encoders.encoder import load_encoder
-
-        if self.model.encoder is not None:
-            return self.model.encoder
-        signature = self.usable.record.signature
-        encoder = load_encoder(
-            self.usable.source,
-            dtype=torch_dtype(signature.encoder_precision),
-            pooling=cast("Pooling", signature.pooling),
-        )
-        return encoder.to(self.device.torch)
-
-    @cached_property
-    def encoding_budget(self) -> TokenBudget:
-        """Of a batch that the frozen encoder reads."""
-        from featbert.encoders.batching import TokenBudget
-        from featbert.features.plan import TOKEN_BUDGET
-
-        return TokenBudget(TOKEN_BUDGET[self.device.kind])
+        """The tuned encoder."""
+        assert self.model.encoder is not None
+        return self.model.encoder
 
     @cached_property
     def reading(self) -> Reading:
@@ -210,7 +191,6 @@ class LoadedRun:
                 not finite.
         """
         from featbert.encoders.alignment import align
-        from featbert.training.inputs import FeatureInputs, PieceInputs
 
         alignment = align(
             self.reading(sentences),
@@ -218,26 +198,18 @@ class LoadedRun:
             positions=self.encoder.positions,
             context=cast("Context", self.usable.record.signature.context),
         )
-        if self.usable.combination is None:
-            return PieceInputs(alignment, self.encoder, self.device.torch)
-        states = self._states(alignment, self.usable.combination)
-        finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
-        if not finite.all():
-            word = int((~finite).nonzero()[0])
-            at = int(np.searchsorted(alignment.sentences, word, side="right")) - 1
-            raise InputError(
-                f"{self.usable.source.name} gives hidden states that are not finite in "
-                f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
-                f"{self.usable.record.signature.store_dtype}"
-            )
-        return FeatureInputs(states, alignment.sentences)
+        return self._inputs(alignment, sentences)
 
-    def stored(self, store: FeatureStore, split: str) -> Inputs:
-        """The model's inputs for a split whose vectors are in a store."""
-        from featbert.training.inputs import FeatureInputs
+    def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
+        from featbert.training.inputs import PieceInputs
 
-        assert self.usable.combination is not None
-        return FeatureInputs.of_store(store, split, self.usable.combination, self.device.torch)
+        return PieceInputs(alignment, self.encoder, self.device.torch)
+
+    def split_inputs(
+        self, corpus: Corpus, split: Split, cache_dir: Path
+    ) -> tuple[Inputs, float | None]:
+        """The model's inputs for a split of a corpus, and the seconds of extracting them."""
+        return self.inputs(split.sentences), None
 
     def answers(self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None) -> Any:
         """The task's answers: what the run would have recorded for these inputs.
@@ -283,25 +255,118 @@ class LoadedRun:
         scheme = record.signature.tag_scheme
         return self.usable.task.answers(numbers, tuple(record.labels), offsets, scheme)
 
-    def _states(self, alignment: Alignment, combination: LayerCombination) -> torch.Tensor:
+
+class FrozenRun(LoadedRun):
+    """A run on frozen features: from a store, or computed as a store would hold them."""
+
+    @cached_property
+    def combination(self) -> LayerCombination:
+        """The layers that it reads."""
+        record = self.usable.record
+        return parse_layers(record.layers or "", record.signature.encoder_layers)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The frozen encoder, loaded when it is first needed."""
+        from featbert.encoders.device import torch_dtype
+        from featbert.encoders.encoder import load_encoder
+
+        signature = self.usable.record.signature
+        encoder = load_encoder(
+            self.usable.source,
+            dtype=torch_dtype(signature.encoder_precision),
+            pooling=cast("Pooling", signature.pooling),
+        )
+        return encoder.to(self.device.torch)
+
+    def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
+        from featbert.training.inputs import FeatureInputs
+
+        states = self._states(alignment)
+        finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
+        if not finite.all():
+            word = int((~finite).nonzero()[0])
+            at = int(np.searchsorted(alignment.sentences, word, side="right")) - 1
+            raise InputError(
+                f"{self.usable.source.name} gives hidden states that are not finite in "
+                f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
+                f"{self.usable.record.signature.store_dtype}"
+            )
+        return FeatureInputs(states, alignment.sentences)
+
+    def stored(self, store: FeatureStore, split: str) -> Inputs:
+        """The model's inputs for a split whose vectors are in a store."""
+        from featbert.training.inputs import FeatureInputs
+
+        return FeatureInputs.of_store(store, split, self.combination, self.device.torch)
+
+    def split_inputs(
+        self, corpus: Corpus, split: Split, cache_dir: Path
+    ) -> tuple[Inputs, float | None]:
+        """The same from a store of the corpus in the cache, else from one of the split alone.
+
+        The split (as it is truecased) is extracted into <cache>/evaluations/, away from the stores
+        that `featbert train` chooses from.
+        """
+        from featbert.features.extraction import run_extraction
+
+        signature = self.usable.record.signature
+        marked = all(s.has_documents for s in corpus.splits.values())
+        own_train = "train" in corpus and (
+            corpus["train"].text_fingerprint == signature.splits["train"].text
+        )
+        # A store of the whole corpus counts casing in the corpus's own training split.
+        if (signature.context == "sentence" or marked) and (
+            signature.casing == "original" or own_train
+        ):
+            whole = self._extraction(corpus, signature.casing, cache_dir)
+            if whole.hit is not None:
+                return self.stored(whole.hit, split.name), None
+        part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
+        alone = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
+        planned = self._extraction(alone, "original", cache_dir / EVALUATIONS)
+        if planned.hit is not None:
+            return self.stored(planned.hit, split.name), None
+        store = run_extraction(planned, alone, self.usable.source)
+        return self.stored(store, split.name), store.manifest.seconds
+
+    def _extraction(self, corpus: Corpus, casing: str, folder: Path) -> ExtractionPlan:
+        from featbert.encoders.encoding import Encoding
+        from featbert.features.plan import plan_extraction
+
+        signature = self.usable.record.signature
+        encoding = Encoding(
+            layers=self.combination.indices,
+            context=cast("Context", signature.context),
+            casing=cast("Casing", casing),
+            pooling=cast("Pooling", signature.pooling),
+            precision=signature.encoder_precision,
+            dtype=signature.store_dtype or "float16",
+            device=self.device.kind,
+        )
+        return plan_extraction(corpus, self.usable.source, encoding, cache_dir=folder)
+
+    def _states(self, alignment: Alignment) -> torch.Tensor:
         """(k, N, H) on the device, as a store would hold them: the same batches and rounding."""
         import torch
 
+        from featbert.encoders.batching import TokenBudget
         from featbert.features.extraction import block_edges, block_states
-        from featbert.features.plan import block_words
+        from featbert.features.plan import TOKEN_BUDGET, block_words
 
         kept = self.usable.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
         edges, _ = block_edges(alignment, words)
+        budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
         with torch.inference_mode():
             parts = [
                 block_states(
                     self.encoder,
                     alignment,
                     np.arange(first, stop),
-                    combination.indices,
+                    self.combination.indices,
                     dtype=getattr(torch, kept),
-                    budget=self.encoding_budget,
+                    budget=budget,
                     device=self.device.torch,
                 )
                 for first, stop in pairwise(edges)
@@ -330,20 +395,22 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     signature = record.signature
     where = find_device(device)
     precision = cast("Precision", signature.training_precision)
-    if TUNINGS[record.tuning].frozen and where.kind == "cuda":
+    frozen = TUNINGS[record.tuning].frozen
+    if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
     encoder_precision = signature.encoder_precision.removesuffix("-autocast")
     if "fp16" in (precision, encoder_precision) and where.kind == "cpu":
         raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
-    if usable.combination is None:
+    if frozen:
+        layers = parse_layers(record.layers or "", signature.encoder_layers)
+        loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings)
+    else:
         encoder = load_encoder(usable.source, pooling=cast("Pooling", signature.pooling))
         loaded = tuned_model(encoder, classes, settings)
-    else:
-        width = signature.encoder_hidden_size
-        loaded = stored_model(usable.combination, width, classes, settings)
     _load_weights(loaded, usable)
-    return LoadedRun(usable, loaded.to(where.torch).eval(), Compute(where, precision))
+    kind = FrozenRun if frozen else LoadedRun
+    return kind(usable, loaded.to(where.torch).eval(), Compute(where, precision))
 
 
 def _load_weights(model: Model, usable: UsableRun) -> None:

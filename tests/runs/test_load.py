@@ -41,7 +41,7 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
             (path,) = (folder / "cache").glob("*.h5")
             store = FeatureStore(path)
             assert loaded.answers(loaded.stored(store, split)) == kept.predicted
-            expected = torch.from_numpy(store.read(split, loaded.usable.combination.indices))
+            expected = torch.from_numpy(store.read(split, loaded.combination.indices))
             assert inputs.states.dtype == expected.dtype
             assert torch.equal(inputs.states, expected)
 
