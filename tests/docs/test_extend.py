@@ -67,7 +67,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     classifier = 17 * len(tuned.record.labels)
     assert tuned.record.cost.trained_parameters == 9 * 2 * 16 + classifier
     table = workspace.compare().output
-    for title in ("smooth", "hidden", "LayerNorm"):
+    for title in ("smoothed softmax", "hidden layer", "LayerNorm"):
         assert title in table
     text = workspace.folder / "words.txt"
     text.write_text("Smith said so\n", "utf-8")
