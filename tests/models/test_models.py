@@ -26,6 +26,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.models import bilstm as body
 from featbert.models.model import Model, stored_model
 from featbert.models.recurrence import Packing, bilstm
+from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
 from tests.models.support import classes, logits_of, stored, tuned
 from tests.tiny_encoders import FAMILIES
@@ -89,7 +90,8 @@ def make_case(encoder_folder):
 
 
 KINDS = [
-    *("bilstm layer:3", "bilstm concat:0-3", "bilstm weighted:0-3", "linear weighted:0-3"),
+    *("bilstm layer:3", "bilstm concat:0-3"),
+    *(f"{body} weighted:0-3" for body in BODIES),
     *FAMILIES,
     "bert+bilstm",
 ]
