@@ -11,7 +11,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from featbert.encoders.source import DEFAULT_MODEL
@@ -38,19 +47,17 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, validate_default=True)
 
-    @model_validator(mode="before")
+    @field_validator("*")
     @classmethod
-    def _names_are_known(cls, data: Any) -> Any:
+    def _names_are_known(cls, value: Any, info: ValidationInfo) -> Any:
         """Raises ValueError for a name that its registry lacks."""
-        if isinstance(data, Mapping):
-            for field, known in CHOICES.items():
-                name = data.get(field)
-                if field in cls.model_fields and isinstance(name, str) and name not in known:
-                    raise ValueError(
-                        f"unknown {field} {name!r}{nearest(name, known)}; "
-                        f"choose from {', '.join(known)}"
-                    )
-        return data
+        field = info.field_name or ""
+        known = CHOICES.get(field, {})
+        if known and value is not None and value not in known:
+            raise ValueError(
+                f"unknown {field} {value!r}{nearest(value, known)}; choose from {', '.join(known)}"
+            )
+        return value
 
 
 class Data(Section):
@@ -366,6 +373,8 @@ def mistakes(
             lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
         elif wrong["type"] == "value_error":
             text = wrong["msg"].removeprefix("Value error, ")
+            if keys and keys[-1] in CHOICES:  # the message names its key
+                at = at.rpartition(".")[0]
             lines[f"{at}: {text}" if at else text] = []
         else:
             found = repr(wrong["input"])
