@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
-from featbert.models.registry import BODIES
+from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key, same_data
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
@@ -278,15 +278,20 @@ def base_name(tuning: str, layers: str | None) -> str:
     return layers if way.frozen and layers else way.title
 
 
-def body_of(settings: Mapping[str, Any]) -> str:
-    """The head's body, for people."""
-    body = str(settings.get("body", "linear"))
-    return BODIES[body].title if body in BODIES else body
+# Parts of the head, which labels name without their key; and what a record without one had.
+PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
+
+
+def part_of(settings: Mapping[str, Any], name: str) -> str:
+    """The head's body or output, for people."""
+    registry, without = PARTS[name]
+    part = str(settings.get(name, without))
+    return registry[part].title if part in registry else part
 
 
 def with_settings(base: str, differing: Mapping[str, str]) -> str:
-    """`fine-tuning (learning_rate=3e-05)`; a body is named without its key."""
-    inner = [v if name == "body" else f"{name}={v}" for name, v in differing.items()]
+    """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
+    inner = [v if name in PARTS else f"{name}={v}" for name, v in differing.items()]
     return f"{base} ({', '.join(inner)})" if inner else base
 
 
@@ -337,7 +342,7 @@ def _with_body(
     alike = differing_names([r.settings for r in namesakes if r.settings.get("body") == body])
     own = {n for n in differing if any(n not in r.settings for r in namesakes)} - {*alike}
     rest = {n: value for n, value in differing.items() if n != "body" and n not in own}
-    return {"body": body_of(record.settings), **rest}
+    return {"body": part_of(record.settings, "body"), **rest}
 
 
 def cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
@@ -381,6 +386,8 @@ def _training_text(value: str, among: Iterable[str]) -> str:
 
 
 def _setting(settings: Mapping[str, Any], name: str) -> str:
+    if name in PARTS:
+        return part_of(settings, name)
     if name not in settings:
         return "unset"
     value = settings[name]

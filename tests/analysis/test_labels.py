@@ -25,6 +25,19 @@ def test_rows_of_one_name_say_which_settings_differ():
     ]
 
 
+def test_a_body_and_an_output_have_the_names_that_people_read():
+    parts = [{"body": body, "output": "crf"} for body in ("linear", "hidden")]
+    rows = labels(
+        *(make_run(f"r{i}", settings=part) for i, part in enumerate(parts)),
+        make_run("r2", settings={"body": "linear", "output": "softmax"}),
+    )
+    assert set(rows) == {
+        "concat_last4 (linear probe, CRF)",
+        "concat_last4 (hidden, CRF)",
+        "concat_last4 (linear probe, softmax)",
+    }
+
+
 def test_rows_come_in_the_order_of_the_numbers_that_differ():
     rates = [0.01, 2e-5, 1e-4, 5e-3, 1e-5]
     assert labels(

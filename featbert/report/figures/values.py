@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from matplotlib.lines import Line2D
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, body_of
+from featbert.analysis.rows import PARTS, Row, part_of
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.style import Look, key, looks
 
@@ -60,7 +60,7 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
     return [
         " · ".join(
             [
-                ", ".join(v if n == "body" else f"{n}={v}" for n, v in own.items()) or base,
+                ", ".join(v if n in PARTS else f"{n}={v}" for n, v in own.items()) or base,
                 *row.varied.values(),
             ]
         )
@@ -70,8 +70,8 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
 
 def _shown(row: Row, name: str) -> str:
     """A setting as labels show it; rows without namesakes have none in their label."""
-    if name == "body":
-        return body_of(row.settings)
+    if name in PARTS:
+        return part_of(row.settings, name)
     if name in row.differing or name not in row.settings:
         return row.differing.get(name, "unset")
     value = row.settings[name]
