@@ -182,7 +182,12 @@ class _Reader:
 
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's scores by every scorer, by split and then by row."""
+    """The comparison with every row's scores by every scorer, by split and then by row.
+
+    A task with a single scorer has nothing to compare.
+    """
+    if not comparison.task.scorers:
+        return comparison
     found = [
         _scorer_row(place, comparison.rows, split)
         for split in comparison.splits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +25,7 @@ MOST_TYPES, MOST_LISTED = 40, 12
 
 
 @app.command(cls=Command, epilog="Example: featbert check corpora/conll2003")
-@o.options(Data, without=("data", "task", "tag_scheme"))
+@o.options(Data, without=("data", "tag_scheme"))
 def check(
     *,
     data: Annotated[
@@ -35,20 +35,16 @@ def check(
         ),
     ] = "sample",
     given: dict[str, Any],
-    targets: Annotated[
-        Literal["entities", "labels"],
-        typer.Option(
-            "--task", help="What the tags are: entities, or any label a word (parts of speech)."
-        ),
-    ] = "entities",
     format: o.TableFormat = "text",
     quiet: o.Quiet = False,
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
     from featbert.data.check import check_corpus
     from featbert.data.load import load_corpus
+    from featbert.tasks.base import get_task
 
-    corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
+    text = o.chosen(Data, given)
+    corpus = load_corpus(data, targets=get_task(text.task).targets, **text.reading)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_text(dataclasses.asdict(report)))

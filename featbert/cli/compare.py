@@ -11,6 +11,7 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.showing import Outputs, published_of
 from featbert.errors import InputError, MissingError
+from featbert.progress import notice
 from featbert.text import counted
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def compare(
     if cost:
         comparisons = [with_costs(comparison) for comparison in comparisons]
     if scorers:
+        for task in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
+            notice(f"{task.title} have one scorer, {task.scorer}: there is nothing to compare")
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from featbert.tasks.base import Task
 
 Completion = Callable[[str], list[Any]]
 RUNS_DIR, ENDING = "experiments/runs", ".experiment.json"
@@ -38,7 +41,6 @@ def explained(known: Mapping[str, str]) -> Completion:
 # Data and formats are read by these names alone; others are paths, which shells complete.
 layers = explained(_LAYERS)
 stored_layers = explained({"all": "every hidden state"} | _LAYERS)
-scores = among(("precision", "recall", "strict_f1", "word_f1", "word_accuracy"))
 splits = among(("train", "dev", "test"))
 schemes = among(("auto", "bio", "iob1", "io", "bioes"))
 encodings = among(("utf-8", "utf-16", "latin-1", "cp1252"))
@@ -103,9 +105,20 @@ def published(incomplete: str) -> list[str]:
 
 def facets(incomplete: str) -> list[str]:
     """What scores can be broken down by."""
-    from featbert.tasks.entities import TASK
+    known = {name: facet.title for task in _tasks() for name, facet in task.facets.items()}
+    return explained(known)(incomplete)
 
-    return explained({name: facet.title for name, facet in TASK.facets.items()})(incomplete)
+
+def scores(incomplete: str) -> list[str]:
+    """Scores besides the measures of the tasks."""
+    columns = (key for task in _tasks() for key in task.columns if key != task.measure.key)
+    return _starting(incomplete, dict.fromkeys(columns))
+
+
+def _tasks() -> list[Task]:
+    from featbert.tasks.base import TASKS, get_task
+
+    return [get_task(name) for name in TASKS]
 
 
 def varyable(incomplete: str) -> list[str]:

@@ -101,7 +101,8 @@ def predict(
         )
         _write(rows_of(_counted(predict_stream(loaded, pieces), tally), format), out)
     sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]
-    sizes.append(counted(tally["entities"], "entity", "entities"))
+    if usable.task.targets == "entities":
+        sizes.append(counted(tally["entities"], "entity", "entities"))
     report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
 
 

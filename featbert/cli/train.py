@@ -79,11 +79,11 @@ def train(
     for name in wanted:
         store.require(parse_layers(name, m.num_layers).indices)
     reading = m.reading | text.reading
-    targets = get_task(text.task).targets
-    corpus = load_corpus(given.get("data", m.source), targets=targets, **reading)
+    task = get_task(text.task)
+    corpus = load_corpus(given.get("data", m.source), targets=task.targets, **reading)
     check_trainable(corpus, settings)
     check_same_text(m, store.path, corpus)
-    report(f"{corpus.name}: {corpus.source}, {', '.join(corpus.entity_types)}")
+    report(f"{corpus.name}: {corpus.source}, {', '.join(task.classes_of(corpus))}")
     if m.uncased:
         report(f"{m.model} is uncased: words were lowercased before they were read")
     load_torch()

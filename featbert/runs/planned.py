@@ -180,6 +180,8 @@ def _named(
     model_source: str,
 ) -> PlannedRun:
     settings, task = options.settings, get_task(options.task)
+    if options.tag_scheme != "bio" and task.targets != "entities":
+        raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
     layers = None if combination is None else combination.name
     precision = find_precision(options.precision, options.device)
     if TUNINGS[settings.tuning].frozen and options.device.kind == "cuda":

@@ -11,7 +11,7 @@ from featbert.encoders.layers import NAMES
 from featbert.report.figures.registry import NAMES as FIGURES
 from featbert.runs.published import published_tables
 from featbert.runs.run import find_runs
-from featbert.tasks.entities import TASK
+from featbert.tasks.base import TASKS, get_task
 from tests.processes import HEAVY
 from tests.workspace import Workspace
 
@@ -72,9 +72,13 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
         "featbert compare --published devlin": [
             table.id for table in published_tables() if table.id.startswith("devlin")
         ],
-        "featbert compare --by ": list(TASK.facets),
+        "featbert compare --by ": list(
+            dict.fromkeys(f for task in map(get_task, TASKS) for f in task.facets)
+        ),
         "featbert compare --figure ": list(FIGURES),
-        "featbert compare --show ": [key for key in TASK.columns if key != TASK.measure.key],
+        "featbert compare --show ": [
+            key for task in map(get_task, TASKS) for key in task.columns if key != task.measure.key
+        ],
         "featbert compare --format ": ["text", "markdown", "latex", "csv", "json"],
         "featbert run ": ["experiments/mine.toml"],
         "featbert evaluate RUN --split ": ["train", "dev", "test"],

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from featbert import compare, defaults, extract, finetune, load_corpus, train
+from featbert import compare, defaults, extract, find_runs, finetune, load_corpus, train
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
+from tests.workspace import Workspace, error_of
 
 TASK = get_task("labels")
 labels = st.sampled_from(["NOUN", "VERB", "PUNCT", "O"])
@@ -81,4 +82,25 @@ def test_from_text_to_comparison_with_one_store_for_all_tasks(corpus, tiny_bert,
     # Entities of the same text read the same store.
     assert extract(corpus, str(tiny_bert), cache_dir=tmp_path / "cache", precision="fp32").path == (
         store.path
+    )
+
+
+def test_nothing_that_is_said_of_labels_is_of_entities(corpus, tiny_bert, tmp_path):
+    space = Workspace(tmp_path, Path(corpus), tiny_bert)
+    assert space.extract().exit_code == 0
+    trained = space.train("--task", "labels", "--layers", "last")
+    assert f"{tmp_path}, DET, NOUN, PART, PROPN, VERB\n" in trained.stderr
+    (run,) = find_runs(space.runs)
+    text = tmp_path / "text.txt"
+    text.write_text("Jordan said so\n", "utf-8")
+    said = space.call("predict", run.folder, text, "--runs-dir", space.runs).stderr
+    assert said.endswith("1 sentence, 3 words\n")
+    compared = space.compare("--scorers", "--report", tmp_path / "page.html")
+    assert "labels of words have one scorer, accuracy of words" in compared.stderr
+    assert "winner" not in compared.stdout
+    assert "Scores by scorer" not in (tmp_path / "page.html").read_text("utf-8")
+    assert "entities" not in space.call("check", corpus, "--task", "labels").stdout
+    finetuned = space.finetune("--task", "labels", "--tag-scheme", "iob1")
+    assert error_of(finetuned) == (
+        "error: tag_scheme is iob1, but labels of words have no tag scheme\n"
     )
