@@ -26,8 +26,8 @@ from pydantic.fields import FieldInfo
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError, nearest
-from featbert.models.registry import BODIES, OUTPUTS
-from featbert.tasks.base import TASKS
+from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
+from featbert.tasks.base import TASKS, get_task
 from featbert.text import printable
 
 LARGEST_SEED = 999_999_999
@@ -39,6 +39,7 @@ CHOICES: dict[str, Mapping[str, Any]] = {
     "tuning": TUNINGS,
     "body": BODIES,
     "output": OUTPUTS,
+    "sentence_pooling": POOLINGS,
 }
 
 
@@ -53,9 +54,11 @@ class Section(BaseModel):
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
         known = CHOICES.get(field, {})
-        if known and value is not None and value not in known:
+        # The measure of a task follows its name.
+        name = value.partition(":")[0] if field == "task" else value
+        if known and name is not None and name not in known:
             raise ValueError(
-                f"unknown {field} {value!r}{nearest(value, known)}; choose from {', '.join(known)}"
+                f"unknown {field} {name!r}{nearest(name, known)}; choose from {', '.join(known)}"
             )
         return value
 
@@ -80,6 +83,18 @@ class Data(Section):
     tag_column: int | str | None = Field(
         None, description="Column of the tags: a number from 1, or a name."
     )
+    text: int | str | None = Field(
+        None, description="Column of the texts of examples: a name, or a number from 1."
+    )
+    pair: int | str | None = Field(
+        None, description="Column of the second texts of pairs: a name, or a number from 1."
+    )
+    target: int | str | None = Field(
+        None, description="Column of the answers of examples: a name, or a number from 1."
+    )
+    dev_share: float | None = Field(
+        None, gt=0, lt=1, description="Part of train that becomes dev, where there is no dev."
+    )
     tag_scheme: Literal["bio", "iob1"] = Field(
         "bio", description="Scheme of the labels that are learned; scores are of the entities."
     )
@@ -88,6 +103,7 @@ class Data(Section):
     def reading(self) -> dict[str, Any]:
         """Options of `load_corpus` that differ from its defaults."""
         named = {"language", "encoding", "scheme", "token_column", "tag_column"}
+        named |= {"text", "pair", "target", "dev_share"}
         return dict(self.model_dump(include=named, exclude_defaults=True))
 
 
@@ -105,6 +121,14 @@ class Encoding(Section):
     )
     pooling: Literal["first", "last", "mean"] = Field(
         "first", description="Subword that represents a word, or the mean of all."
+    )
+    packing: Literal["joint", "apart"] = Field(
+        "joint", description="Texts of a pair: joint in one sequence, or each apart."
+    )
+    keep: Literal["words", "pooled"] = Field(
+        "words",
+        description="Vectors to store: of words, or pooled ones of each text alone, which linear "
+        "heads read.",
     )
     store_dtype: Literal["float16", "float32"] = Field(
         "float16", description="Number format of the feature store."
@@ -127,6 +151,9 @@ class Head(Section):
 
     body: str = Field("bilstm", description="Body between the word vectors and the output.")
     output: str = Field("softmax", description="Output: how vectors become answers.")
+    sentence_pooling: str = Field(
+        "none", description="One vector for each text, where a task has one answer for each."
+    )
     lstm_size: int = Field(768, ge=1, description="Units of the BiLSTM per direction.")
     lstm_layers: int = Field(2, ge=1, description="Layers of the BiLSTM.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of the head.")
@@ -227,6 +254,17 @@ class Settings(Training, Tuning, Head):
         """Splits that the head learns from."""
         return ("train", "dev") if self.train_on == "train+dev" else ("train",)
 
+    @property
+    def reads_words(self) -> bool:
+        """Whether the body reads words; if not, it reads a vector a text where those are pooled."""
+        return BODIES[self.body].words
+
+    @property
+    def reads(self) -> str:
+        """What of stored states the head reads: "words", or pooled vectors of texts."""
+        early = not self.reads_words and self.sentence_pooling in KEPT_POOLINGS
+        return self.sentence_pooling if early else "words"
+
     def used(self, *, weighted: bool = False) -> dict[str, Any]:
         """The settings that play a part, flat; the tuning itself is not one of them.
 
@@ -238,6 +276,8 @@ class Settings(Training, Tuning, Head):
         if weighted:
             played.add("mix_learning_rate")
         flat = self.model_dump(exclude={"tuning"})
+        if self.sentence_pooling == "none":
+            del flat["sentence_pooling"]
         return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
 
 
@@ -292,9 +332,12 @@ class Adapt(Section):
         return self
 
 
-def defaults(tuning: str) -> Settings:
-    """The settings of a way to tune, unless they are given."""
-    return Settings(tuning=tuning, **TUNINGS[tuning].defaults)
+def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
+    """The settings of a way to tune for a task, unless they are given."""
+    words = body is not None and BODIES[body].words
+    own = get_task(task).defaults(words, TUNINGS[tuning].frozen)
+    asked = {} if body is None else {"body": body}
+    return Settings(tuning=tuning, **{**TUNINGS[tuning].defaults, **own, **asked})
 
 
 def optional(name: str, *parents: type[Section], **own: Any) -> type[Section]:
@@ -324,8 +367,10 @@ class RowsTable(_Rows):  # type: ignore[misc, valid-type]
     unfreeze: _Group = Field(None, description=Tuning.model_fields["unfreeze"].description)
     freeze_to: _Depth = Field(None, description=Tuning.model_fields["freeze_to"].description)
 
-    def settings(self, tuning: str, num_layers: int, **common: Any) -> Settings:
-        """The tuning's defaults with what the table says instead.
+    def settings(
+        self, tuning: str, num_layers: int, task: str = "entities", **common: Any
+    ) -> Settings:
+        """The defaults of tuning and task, with what the table says instead.
 
         Args:
             num_layers: L of the encoder, for what is given as "all".
@@ -337,7 +382,10 @@ class RowsTable(_Rows):  # type: ignore[misc, valid-type]
             if given[name] == "none":
                 given[name] = None
         given = {n: v for n, v in given.items() if v is not None}
-        return defaults(given.pop("tuning", tuning)).but(**(common | given))
+        found = defaults(given.pop("tuning", tuning), task, given.get("body"))
+        settings = found.but(**(common | given))
+        get_task(task).check(settings)
+        return settings
 
 
 def validated(model: type[S], data: Mapping[str, Any], where: str = "") -> S:

@@ -137,7 +137,7 @@ class _Reader:
         kept = run.predictions(split)
         known = self._learned(run) if trained else set()
         facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
-        return self._task.break_down(facets, kept.words, kept.gold, kept.predicted, known=known)
+        return self._task.break_down(facets, kept, known=known)
 
     def _learned(self, run: Run) -> set[Any]:
         """What the run's training text taught it."""

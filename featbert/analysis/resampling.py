@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from featbert.errors import InputError
 
-Counts = NDArray[np.int64]
+Counts = NDArray[Any]
 Floats = NDArray[np.float64]
 # Values (...) of summed counts (..., K).
 Of = Callable[[NDArray[Any]], Floats]
@@ -66,7 +66,8 @@ class PairedTest:
 def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:
     """(S, K) counts of sentences -> (U, K) of their units, numbered from 0."""
     places = np.asarray(units, np.int64)
-    summed = np.zeros((int(places.max()) + 1 if len(places) else 0, counts.shape[1]), np.int64)
+    size = int(places.max()) + 1 if len(places) else 0
+    summed = np.zeros((size, counts.shape[1]), counts.dtype)
     np.add.at(summed, places, counts)
     return summed
 

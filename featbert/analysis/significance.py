@@ -126,7 +126,8 @@ class _Tests:
 def unit_counts(run: Run, split: str) -> Counts:
     """(U, K) counts of each document, or sentence without documents."""
     found = run.predictions(split)
-    counts = run.task.counts(found.gold, found.predicted)
+    classes = run.record.signature.entity_types
+    counts = run.task.counts(found.gold, found.predicted, classes)
     if not any(found.documents):
         return counts
     numbers = {document: place for place, document in enumerate(dict.fromkeys(found.documents))}

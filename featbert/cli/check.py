@@ -51,6 +51,11 @@ def check(
     else:
         typer.echo(_text(report), nl=False)
         first = next(iter(corpus.splits.values())).sentences[0]
+        if first.texts:
+            answer = shortened(first.tags[0]) if first.tags else "hidden"
+            texts = " | ".join(shortened(one) for one in first.texts)
+            typer.echo(printable(f"first example as read: {texts} -> {answer}"))
+            return
         pairs = zip(first.words[:12], first.tags or (), strict=False)
         shown = [f"{shortened(word)}/{shortened(tag)}" for word, tag in pairs]
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
@@ -70,28 +75,40 @@ def _text(report: CorpusReport) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
     entities = report.targets == "entities"
+    of_texts = report.targets in ("classes", "scores")
+    item = "example" if of_texts else "sentence"
 
     def counts(name: str, field: str) -> Row:
         return name, [f"{getattr(split, field):,}" for split in splits]
 
     documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
-    rows = [counts("sentences", "sentences"), ("documents", documents), counts("words", "words")]
+    rows = [counts(f"{item}s", "sentences"), ("documents", documents), counts("words", "words")]
+    if of_texts:
+        rows[1] = counts("with an answer", "answers")
     rows += _rows_by_type(report)
-    rows.append(counts("longest sentence, words", "longest_sentence"))
+    rows.append(counts(f"longest {item}, words", "longest_sentence"))
+    if of_texts:
+        rows.append(counts("same text, another answer", "contradictions"))
     if entities:
         rows.append(("tag scheme of the file", [s.scheme for s in splits]))
     rows.append(("encoding", [s.encoding for s in splits]))
     if entities:
         rows.append(counts("repaired tags", "repaired_tags"))
-    rows.append(counts("comment lines", "comment_lines"))
-    for name, field in (("ranges and empty nodes", "non_words"), ("empty rows", "empty_rows")):
+    if not of_texts:
+        rows.append(counts("comment lines", "comment_lines"))
+    unusual = {
+        "ranges and empty nodes": "non_words",
+        "empty rows": "empty_rows",
+        "with an empty text": "empty_texts",
+    }
+    for name, field in unusual.items():
         if any(getattr(split, field) for split in splits):
             rows.append(counts(name, field))
     if report.against_train:
         rows += _rows_against_train(report)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
-        rows.append(("sentences that are in test", cells))
+        rows.append((f"{item}s that are in test", cells))
     lines = [f"{report.name}  {report.source}"]
     if report.recognised:
         lines.append(f"recognised by its counts: {report.recognised}")
@@ -103,24 +120,30 @@ def _text(report: CorpusReport) -> str:
 def _rows_by_type(report: CorpusReport) -> list[Row]:
     """Entities by type, or words by label; the most frequent ones."""
     splits = list(report.splits.values())
-    labels = report.targets == "labels"
+    if report.targets == "scores":
+        ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
+        return [("scores", ranges)]
+    labels = report.targets != "entities"
     counts = [s.labels if labels else s.entities_by_type for s in splits]
     total = Counter[str]()
     for by_type in counts:
         total.update(by_type)
     kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
-    first: Row = ("labels", [f"{len(c):,}" for c in counts])
+    what = report.targets if report.targets == "classes" else "labels"
+    first: Row = (what or "", [f"{len(c):,}" for c in counts])
     if not labels:
         first = ("entities", [f"{s.entities:,}" for s in splits])
     rows = [first, *((f"  {shortened(k)}", [f"{c.get(k, 0):,}" for c in counts]) for k in kinds)]
     if more := len(total) - len(kinds):
-        what = "labels" if labels else "types"
+        what = what if labels else "types"
         rows.append((f"  {more:,} rarer {what}: see --format json", ["" for _ in splits]))
     return rows
 
 
 def _rows_against_train(report: CorpusReport) -> list[Row]:
-    labels = report.targets == "labels"
+    labels, item = report.targets != "entities", "sentence"
+    if report.targets in ("classes", "scores"):
+        item = "example"
     against = [report.against_train.get(name) for name in report.splits]
 
     def row(name: str, cell: Callable[[HeldOutReport], str]) -> Row:
@@ -129,11 +152,14 @@ def _rows_against_train(report: CorpusReport) -> list[Row]:
     unseen = row("entity forms unseen in train", lambda a: share(a.unseen_forms, a.unseen_share))
     if labels:
         unseen = row("words unseen in train", lambda a: share(a.unseen_words, a.unseen_word_share))
-    return [
-        row("sentences that are in train", lambda a: share(a.repeated_sentences, a.repeated_share)),
+    rows = [
+        row(f"{item}s that are in train", lambda a: share(a.repeated_sentences, a.repeated_share)),
         unseen,
-        row(f"{'labels' if labels else 'types'} that train lacks", lambda a: _listed(a.new_types)),
     ]
+    if report.targets != "scores":
+        kind = report.targets if labels else "types"
+        rows.append(row(f"{kind} that train lacks", lambda a: _listed(a.new_types)))
+    return rows
 
 
 def _listed(types: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def extract(
     source = find_encoder(encoding.model)
     held = _held(layers, source.num_layers)
     # The store holds words; its manifest keeps how training reads their tags.
-    words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column")}
+    words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column", "target")}
     corpus = load_corpus(text.data, targets=None, **words)
     o.check_encoding(encoding, source, corpus)
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
@@ -72,7 +72,7 @@ def extract(
             layers=held,
             dtype=encoding.store_dtype,
             token_budget=token_budget,
-            **encoding.model_dump(include={"context", "casing", "pooling"}),
+            **encoding.model_dump(include={"context", "casing", "pooling", "packing", "keep"}),
             **o.chosen(Compute, given).model_dump(),
         ),
         cache_dir=cache_dir,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -22,7 +22,8 @@ from featbert.progress import report, stage
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
-    from featbert.runs.predict import TaggedPiece
+    from featbert.data.streaming import Kind
+    from featbert.runs.predict import AnsweredText, TaggedPiece
 
 STDIN = "-"
 
@@ -30,21 +31,22 @@ STDIN = "-"
 @app.command(
     cls=Command, epilog="Example: featbert predict RUN notes.txt --format jsonl --out notes.jsonl"
 )
-@o.options(Data, Compute, only=("encoding", "token_column", "device"))
+@o.options(Data, Compute, only=("encoding", "token_column", "text", "pair", "device"))
 def predict(
     *,
     run: o.RunName,
     file: Annotated[str, o.argument("FILE", "What to tag; - is standard input.")] = STDIN,
     input: Annotated[
-        Literal["auto", "text", "conll", "jsonl"],
+        Literal["auto", "text", "conll", "jsonl", "tsv", "csv"],
         typer.Option(
-            help="What is read: raw text, a sentence a line, or tokenised text; auto goes by the "
-            "file's suffix and takes standard input as raw text."
+            help="What is read: raw text, a sentence a line, tokenised text, or columns of texts "
+            "(tsv, csv, jsonl); auto goes by the file's suffix and takes standard input as raw "
+            "text."
         ),
     ] = "auto",
     format: Annotated[
         Literal["conll", "jsonl"],
-        typer.Option(help="What is written; jsonl has offsets and probabilities."),
+        typer.Option(help="What is written: columns, or jsonl with offsets and probabilities."),
     ] = "conll",
     out: Annotated[
         Path | None,
@@ -58,29 +60,37 @@ def predict(
     """Tag text with a finished run, in one pass.
 
     Raw text has a sentence a line and is split into words. Blank lines stay; they separate
-    documents for a run that reads whole documents. Tokenised text keeps its words.
+    documents for a run that reads whole documents. Tokenised text keeps its words. A run that
+    answers whole texts has a line for each; a tab separates the texts of a pair.
     """
     _check_out(out, file)
+    from featbert.data.examples import Columns
     from featbert.data.files import codec_name
-    from featbert.data.streaming import kind_of, read_pieces
+    from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.runs.load import check_usable, find_run
 
     text = o.chosen(Data, given)
     codec_name(text.encoding)
     name = "standard input" if file == STDIN else file
-    kind = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
+    usable = check_usable(find_run(run, runs_dir), model=model)
+    of_texts = usable.task.of_texts
+    kind: str = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
+    if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
+        kind = suffix[1:]
+    if kind in (("conll",) if of_texts else ("tsv", "csv")):
+        wanted = "text, tsv, csv or jsonl" if of_texts else "text, conll or jsonl"
+        raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
     if text.token_column is not None and kind != "conll":
         raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
     if isinstance(text.token_column, str):
         raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
-    usable = check_usable(find_run(run, runs_dir), model=model)
     tally: Counter[str] = Counter()
     with ExitStack() as stack:
         stream = stack.enter_context(_input(file))
         load_torch()
 
         from featbert.runs.load import load_run
-        from featbert.runs.predict import predict_stream, rows_of
+        from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
 
         loaded = load_run(usable, device=o.chosen(Compute, given).device)
         report(f"tagging {name} with {usable.run.name}")
@@ -91,9 +101,23 @@ def predict(
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
             on_bytes = stack.enter_context(stage("reading", "bytes", size))
+        if of_texts:
+            sentences = read_texts(
+                stream,
+                name,
+                pairs=usable.record.signature.packing is not None,
+                kind=kind,
+                encoding=text.encoding,
+                columns=Columns(text.text, text.pair),
+                on_bytes=on_bytes,
+            )
+            answers = _tallied(predict_texts(loaded, sentences), tally)
+            _write(answer_rows(answers, format), out)
+            report(f"{counted(tally['texts'], 'text')}{f': {out}' if out else ''}")
+            return
         pieces = read_pieces(
             stream,
-            kind,
+            cast("Kind", kind),
             name=name,
             encoding=text.encoding,
             token_column=text.token_column,
@@ -104,6 +128,12 @@ def predict(
     if usable.task.targets == "entities":
         sizes.append(counted(tally["entities"], "entity", "entities"))
     report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
+
+
+def _tallied(answers: Iterable[AnsweredText], tally: Counter[str]) -> Iterator[AnsweredText]:
+    for one in answers:
+        tally.update(texts=1)
+        yield one
 
 
 def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:

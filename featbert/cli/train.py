@@ -72,8 +72,8 @@ def train(
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
     numbers = o.parse_seeds(seeds)
-    settings = o.chosen(RowsTable, given).settings("none", 0)
     text, compute = o.chosen(Data, given), o.chosen(Compute, given)
+    settings = o.chosen(RowsTable, given).settings("none", 0, text.task)
     store = o.choose_store(features, cache_dir)
     m = store.manifest
     for name in wanted:
@@ -113,7 +113,7 @@ def train(
     RowsTable,
     Compute,
     defaults=defaults("full").model_dump(),
-    without=("store_dtype",),
+    without=("store_dtype", "keep"),
 )
 def finetune(
     *,
@@ -140,7 +140,7 @@ def finetune(
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     source = find_encoder(encoding.model)
-    settings = rows.settings("full", source.num_layers or 0)
+    settings = rows.settings("full", source.num_layers or 0, text.task)
     if settings.tuning == "none":
         raise InputError("--tuning none reads stored features; use featbert train")
     check_layers(settings, source.num_layers or 0)
@@ -164,7 +164,7 @@ def finetune(
         runs_dir=runs_dir,
         overwrite=overwrite,
         log_dir=log_dir,
-        **encoding.model_dump(include={"context", "casing", "pooling"}),
+        **encoding.model_dump(include={"context", "casing", "pooling", "packing"}),
         **compute.model_dump(),
     )
     _make(partial(one, seed=seed) for seed in numbers)

@@ -28,7 +28,10 @@ class SplitReport:
     Attributes:
         documents: None where the file marks none.
         entities_by_type: sorted by type; empty for a corpus of labels.
-        labels: words by label, sorted by label; empty for a corpus of entities.
+        labels: words by label, or examples by class, sorted; empty for entities and scores.
+        scores: the lowest and the highest, of a corpus of scores.
+        contradictions: examples whose text occurs in the split with another answer, too.
+        answers: examples that have one; fewer where they are hidden.
         longest_sentence: in words.
     """
 
@@ -38,6 +41,9 @@ class SplitReport:
     entities: int
     entities_by_type: dict[str, int]
     labels: dict[str, int]
+    scores: tuple[float, float] | None
+    contradictions: int
+    answers: int
     longest_sentence: int
     scheme: str
     encoding: str
@@ -45,6 +51,7 @@ class SplitReport:
     comment_lines: int
     non_words: int
     empty_rows: int
+    empty_texts: int
     path: str | None
     text_fingerprint: str
     tag_fingerprint: str
@@ -77,7 +84,7 @@ class CorpusReport:
     """What `check_corpus` found.
 
     Attributes:
-        targets: "entities", "labels" or None, as the corpus was read.
+        targets: "entities", "labels", "classes", "scores" or None, as the corpus was read.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
         recognised: name of a known corpus whose counts all agree, or None.
@@ -98,7 +105,9 @@ class CorpusReport:
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
     contents = {name: _Contents.of(corpus, split) for name, split in corpus.splits.items()}
-    reports = {name: _split(corpus[name], found) for name, found in contents.items()}
+    reports = {
+        name: _split(corpus[name], found, corpus.targets) for name, found in contents.items()
+    }
     against = {}
     if train := contents.get("train"):
         against = {
@@ -136,9 +145,9 @@ class _Contents:
         for s in track(split.sentences, f"counting {corpus.targets} of {split.name}", "sentences"):
             found.sentences.add(s.words)
             found.words.update(s.words)
-            if corpus.targets == "labels":
+            if corpus.targets in ("labels", "classes"):
                 found.labels.update(s.tags or ())
-            else:
+            elif corpus.targets == "entities":
                 entities = ((e.type, s.words[e.start : e.end]) for e in spans(s.tags or ()))
                 found.entities.update(entities)
         return found
@@ -152,7 +161,20 @@ class _Contents:
         return {*self.labels, *(type_ for type_, _ in self.entities)}
 
 
-def _split(split: Split, found: _Contents) -> SplitReport:
+def _range(split: Split) -> tuple[float, float] | None:
+    scores = [float(s.tags[0]) for s in split if s.tags]
+    return (min(scores), max(scores)) if scores else None
+
+
+def _contradictions(split: Split) -> int:
+    """Examples whose text occurs with another answer, too."""
+    answers: dict[tuple[Words, int | None], set[str]] = {}
+    for s in split:
+        answers.setdefault((s.words, s.pair), set()).update(s.tags or ())
+    return sum(len(answers[s.words, s.pair]) > 1 for s in split)
+
+
+def _split(split: Split, found: _Contents, targets: str | None) -> SplitReport:
     by_type: Counter[str] = Counter()
     for (type_, _), count in found.entities.items():
         by_type[type_] += count
@@ -163,6 +185,9 @@ def _split(split: Split, found: _Contents) -> SplitReport:
         entities=by_type.total(),
         entities_by_type=dict(sorted(by_type.items())),
         labels=dict(sorted(found.labels.items())),
+        scores=_range(split) if targets == "scores" else None,
+        contradictions=_contradictions(split) if targets in ("classes", "scores") else 0,
+        answers=sum(s.tags is not None for s in split),
         longest_sentence=max(map(len, split), default=0),
         **asdict(split.notes),
         path=None if split.path is None else str(split.path),

@@ -1,8 +1,7 @@
 """Sentence, Split, Corpus: what every reader returns and everything else works on.
 
-Features depend on the text alone and scores on text and targets, so a split has two fingerprints.
-A target of another kind (a class, a score, spans) becomes a field beside `tags` that counts in the
-second fingerprint, and a second segment (a pair) one that counts in the first where it is set.
+Features depend on the text alone and scores on text and answers, so a split has two fingerprints:
+SHA-256 over words with the boundaries of texts and documents, and SHA-256 over the answers.
 """
 
 from __future__ import annotations
@@ -24,20 +23,29 @@ class Sentence:
     Attributes:
         words: (T,) never empty, in the file's order.
         tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
-            for labels; None where it was read without.
+            for labels; (1,) the answer of an example; None where it was read without.
         document: number of the document within its split, from 0, or None where the file
             marks no documents. Numbers rise along a split and never come back.
+        pair: words of the first text, where the sequence is a pair of texts: `words` are those of
+            the first and then those of the second.
+        texts: the raw text or texts, where words were cut from them.
+        places: (T,) first and end character of each word in its text.
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
     document: int | None = None
+    pair: int | None = None
+    texts: tuple[str, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.words:
             raise ValueError("a sentence has at least one word")
-        if self.tags is not None and len(self.tags) != len(self.words):
+        if self.tags is not None and len(self.tags) not in (1, len(self.words)):
             raise ValueError(f"{len(self.words)} words but {len(self.tags)} tags")
+        if self.pair is not None and not 0 < self.pair < len(self.words):
+            raise ValueError(f"{len(self.words)} words but the first text has {self.pair}")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -56,6 +64,7 @@ class ReadingNotes:
         non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as
             8.1), skipped.
         empty_rows: rows of a dataset without a word, skipped.
+        empty_texts: examples with a text without any word, which is read as one empty word.
     """
 
     scheme: str = "BIO"
@@ -64,6 +73,7 @@ class ReadingNotes:
     comment_lines: int = 0
     non_words: int = 0
     empty_rows: int = 0
+    empty_texts: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,10 @@ class Split:
         return any(s.document is not None for s in self.sentences)
 
     @property
+    def has_pairs(self) -> bool:
+        return any(s.pair is not None for s in self.sentences)
+
+    @property
     def is_tagged(self) -> bool:
         return all(s.tags is not None for s in self.sentences)
 
@@ -103,8 +117,8 @@ class Split:
 
     @cached_property
     def text_fingerprint(self) -> str:
-        """SHA-256 (hex) over words, sentence and document boundaries; tags do not count."""
-        return _fingerprint((s.words, s.document) for s in self.sentences)
+        """SHA-256 (hex) over words, and boundaries of texts and documents; tags do not count."""
+        return _fingerprint((s.words, s.document if s.pair is None else s.pair) for s in self)
 
     @cached_property
     def tag_fingerprint(self) -> str:
@@ -152,6 +166,10 @@ class Corpus:
 
     def __contains__(self, split: object) -> bool:
         return split in self.splits
+
+    @property
+    def has_pairs(self) -> bool:
+        return any(split.has_pairs for split in self.splits.values())
 
     @property
     def tag_set(self) -> tuple[str, ...]:

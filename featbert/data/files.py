@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from encodings.aliases import aliases
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from featbert.data.corpus import ReadingNotes
 from featbert.errors import InputError, MissingError, nearest
@@ -40,15 +41,20 @@ class RawSentence:
 
     Attributes:
         words: (T,) never empty.
-        tags: (T,) as the file has them, or None where they were not asked for.
+        tags: (T,) as the file has them, or the one answer of an example; None where they were not
+            asked for, or hidden.
         document: number of the document within the file, from 0, or None.
         lines: (T,) lines of the words, from 1; (1,) where the sentence is one line or row.
+        pair, texts, places: as in `Sentence`.
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
     document: int | None
     lines: Sequence[int]
+    pair: int | None = None
+    texts: tuple[str, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
 
     def line_of(self, word: int) -> int:
         """Line (from 1) of word `word` (from 0)."""
@@ -111,6 +117,18 @@ def word_fault(word: str) -> str | None:
     if _DOCSTART_WORD.match(word):
         return f"is the document mark {DOCSTART}"
     return None
+
+
+def json_object(line: str, where: str) -> dict[str, Any]:
+    """The JSON object that a line is; InputError for anything else."""
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "cannot be parsed")
+        raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
+    return values
 
 
 def excerpt(text: str, width: int = 60) -> str:

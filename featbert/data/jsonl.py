@@ -20,6 +20,7 @@ from featbert.data.files import (
     RawSentence,
     codec_name,
     excerpt,
+    json_object,
     read_file,
     word_fault,
 )
@@ -119,11 +120,4 @@ def jsonl_sentences(
     for number, line in enumerate(lines, start=1):
         if line.strip(" \t"):
             where = f"line {number} of {path}"
-            try:
-                values = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                reason = getattr(error, "msg", "cannot be parsed")
-                raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
-            if not isinstance(values, dict):
-                raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
-            yield Row(values, where).sentence(words, tags, documents, number)
+            yield Row(json_object(line, where), where).sentence(words, tags, documents, number)

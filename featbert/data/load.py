@@ -21,16 +21,35 @@ from typing import Any
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, RawFile, excerpt
+from featbert.data.examples import (
+    TABLE_EXTENSIONS,
+    Columns,
+    Row,
+    json_rows,
+    looks_like_examples,
+    read_examples,
+    table_rows,
+)
+from featbert.data.files import (
+    COLUMN_EXTENSIONS,
+    JSON_EXTENSIONS,
+    RawFile,
+    codec_name,
+    excerpt,
+    json_object,
+    read_file,
+)
 from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
-from featbert.data.jsonl import read_jsonl
+from featbert.data.jsonl import WORD_KEYS, read_jsonl
+from featbert.data.share import with_dev
 from featbert.data.tags import TARGETS, TagError, Targets
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import track
 from featbert.text import counted
 
 SAMPLE = "sample"
-_EXTENSIONS = {*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "txt", "data", "annotated", "gold"}
+_EXTENSIONS = {*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
+_EXTENSIONS |= {"txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development"), "dev"),
@@ -54,6 +73,10 @@ def load_corpus(
     token_column: int | str | None = None,
     tag_column: int | str | None = None,
     scheme: str = "auto",
+    text: int | str | None = None,
+    pair: int | str | None = None,
+    target: int | str | None = None,
+    dev_share: float | None = None,
 ) -> Corpus:
     """Load a corpus.
 
@@ -63,13 +86,17 @@ def load_corpus(
             or "hf:NAME", a dataset of the Hugging Face Hub or a folder with one (`hub`). Files
             ending in .jsonl, .ndjson or, given alone, .json are JSONL, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
-            word, such as parts of speech; None reads words alone. Or how to read others.
+            word, such as parts of speech; "classes" and "scores" one an example; None reads words
+            or texts alone. Or how to read others.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
         token_column, tag_column: in column files by number, from 1 (by default the first and the
             last), or in CoNLL-U by name ("form", "upos"); in JSONL and datasets by name.
         scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
+        text, pair, target: columns of examples by name, or by number from 1 (`examples`).
+        dev_share: part of train that becomes dev, where there is no dev: whole documents, or
+            examples, always the same ones.
 
     Returns:
         The splits that exist.
@@ -86,7 +113,7 @@ def load_corpus(
     kind = TARGETS[targets] if isinstance(targets, str) else targets
     if kind is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
-    read = _Reader(kind, encoding, token_column, tag_column)
+    read = _Reader(kind, encoding, token_column, tag_column, Columns(text, pair, target))
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
@@ -95,12 +122,14 @@ def load_corpus(
     elif path is None or str(path) == SAMPLE:
         name, found, source = SAMPLE, "en", SAMPLE
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
-            raw = {split: read.file(folder / f"{split}.conll") for split in SPLITS}
+            raw = {split: read.file(folder / f"{split}.conll", split) for split in SPLITS}
     else:
         place = Path(os.path.abspath(Path(path).expanduser()))
-        raw = {split: read.file(file) for split, file in _files(place).items()}
+        raw = {split: read.file(file, split) for split, file in _files(place).items()}
         (name, found), source = _name(place), str(place)
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
+    if dev_share is not None:
+        splits = with_dev(splits, dev_share)
     return Corpus(name, splits, language or found, source, None if kind is None else kind.name)
 
 
@@ -112,8 +141,16 @@ class _Reader:
     encoding: str
     token_column: int | str | None
     tag_column: int | str | None
+    columns: Columns
 
-    def file(self, path: Path) -> RawFile:
+    def file(self, path: Path, split: str) -> RawFile:
+        if (rows := self._rows(path)) is not None:
+            return self._examples(rows, path, split, encoding=codec_name(self.encoding))
+        if self.kind is not None and self.kind.answer is not None:
+            raise InputError(
+                f"{path} has words, not texts with one of the {self.kind.name} each; name files "
+                "with columns .tsv, .csv or .jsonl, or use another --task"
+            )
         if path.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json"):
             return read_jsonl(path, encoding=self.encoding, **self._by_name(path))
         return read_conll(
@@ -125,6 +162,35 @@ class _Reader:
             conllu_tags=None if self.kind is None else self.kind.conllu,
         )
 
+    def _rows(self, path: Path) -> Iterable[Row] | None:
+        """Rows of a file of examples; None for one of words."""
+        kind = path.suffix.lower().lstrip(".")
+        if kind not in (*TABLE_EXTENSIONS, *JSON_EXTENSIONS, "json"):
+            return None
+        lines = read_file(path, self.encoding)
+        told = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
+        if kind in TABLE_EXTENSIONS:
+            first = (lines or [""])[0].split("," if kind == "csv" else "\t")
+            if not (told or kind == "csv" or looks_like_examples(first)):
+                return None
+            return table_rows(track(lines, f"reading {path.name}", "lines"), path, self.columns)
+        keys = json_object(next(filter(str.strip, lines), "{}"), f"line 1 of {path}")
+        words = (self.token_column, *WORD_KEYS)
+        if not told and (any(key in keys for key in words) or not looks_like_examples(keys)):
+            return None
+        return json_rows(track(lines, f"reading {path.name}", "lines"), path)
+
+    def _examples(self, rows: Iterable[Row], path: Path, split: str, **options: Any) -> RawFile:
+        kind = self.kind
+        if kind is not None and kind.answer is None:
+            raise InputError(
+                f"{path} has texts with one answer each, no {kind.name} of words; "
+                "use --task classification or --task regression"
+            )
+        keys, answer = (None, None) if kind is None else (kind.keys, kind.answer)
+        must = kind is not None and split == "train"
+        return read_examples(rows, path, self.columns, keys, answer, must=must, **options)
+
     def dataset(self, where: HubName) -> dict[str, RawFile]:
         """Its splits with usual names."""
         loaded = load_splits(where)
@@ -135,12 +201,28 @@ class _Reader:
             if len(names) > 1:
                 raise InputError(f"several {split} splits in {where.source}: {', '.join(names)}")
             for name in names:
-                raw[split] = read_rows(loaded[name], Path(where.source, name), **columns)
+                path, dataset = Path(where.source, name), loaded[name]
+                if self._is_of_examples(dataset.features):
+                    labels = {
+                        n: f.names for n, f in dataset.features.items() if hasattr(f, "names")
+                    }
+                    rows = track(dataset.with_format(None), f"reading {path}", "rows")
+                    numbered = (
+                        Row(v, f"row {i} of {path}", i) for i, v in enumerate(rows, start=1)
+                    )
+                    raw[split] = self._examples(numbered, path, split, names=labels)
+                else:
+                    raw[split] = read_rows(dataset, path, **columns)
         if not raw:
             raise InputError(
                 f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
             )
         return raw
+
+    def _is_of_examples(self, features: Mapping[str, Any]) -> bool:
+        told = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
+        words = any(key in features for key in (self.token_column, *WORD_KEYS))
+        return told or (not words and looks_like_examples(features))
 
     def _by_name(self, path: Path) -> dict[str, Any]:
         """Columns of a file where they have names."""
@@ -185,7 +267,7 @@ def _splits(
                         "another column, --scheme if it is another, or --task labels"
                     ) from None
                 repaired += count
-            sentences.append(Sentence(s.words, tags, s.document))
+            sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places))
         notes = replace(file.notes, scheme=found_scheme, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.corpus import Split
+from featbert.data.corpus import SPLITS, Sentence, Split
+from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
 # Training draws its epochs with a seed and their numbers, from 1.
@@ -38,6 +40,30 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
         return split
     numbers = drawn_sentences(split, share, seed=seed)
     return dataclasses.replace(split, sentences=tuple(split.sentences[i] for i in numbers))
+
+
+def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
+    """The splits with a share of train as dev: whole documents, or examples, always the same.
+
+    Raises:
+        InputError: there is a dev split already, or train is too small to be parted.
+    """
+    if "dev" in splits or "train" not in splits:
+        reason = "there is a dev split" if "dev" in splits else "there is no train split"
+        raise InputError(f"dev_share is {share:g}, but {reason}; leave it out")
+    train = splits["train"]
+    drawn = {*drawn_sentences(train, share, seed=0).tolist()}
+    parts: dict[str, list[Sentence]] = {"train": [], "dev": []}
+    for i, sentence in enumerate(train):
+        parts["dev" if i in drawn else "train"].append(sentence)
+    if not parts["train"]:
+        raise InputError(f"dev_share {share:g} leaves nothing to train on; give dev a file")
+    made = {
+        name: dataclasses.replace(train, name=name, sentences=tuple(rows))
+        for name, rows in parts.items()
+    }
+    found = {**splits, **made}
+    return {name: found[name] for name in SPLITS if name in found}
 
 
 def unit_numbers(split: Split) -> Ints:

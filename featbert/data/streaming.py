@@ -16,9 +16,20 @@ from pathlib import Path
 from typing import Literal
 
 from featbert.data.conll import Layout, column_sentences
+from featbert.data.corpus import Sentence
+from featbert.data.examples import (
+    Columns,
+    Row,
+    choose_columns,
+    example_of,
+    json_rows,
+    table_rows,
+)
 from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, read_lines
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.words import split_words
+from featbert.errors import InputError
+from featbert.text import counted
 
 Kind = Literal["text", "conll", "jsonl"]
 # Lines of a column file that say how its columns are separated.
@@ -90,3 +101,52 @@ def _text_pieces(lines: Iterable[str]) -> Iterator[Piece]:
         offsets = tuple(split_words(line))
         document += not offsets
         yield Piece(tuple(line[a:b] for a, b in offsets), document, line, offsets)
+
+
+def read_texts(
+    stream: io.BufferedIOBase,
+    name: str,
+    *,
+    pairs: bool,
+    kind: str = "text",
+    encoding: str = "utf-8",
+    columns: Columns | None = None,
+    on_bytes: Callable[[int], None] | None = None,
+) -> Iterator[Sentence]:
+    """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
+
+    Args:
+        pairs: whether two texts are read; raw lines have a tab between them.
+        kind: "text", a line each, or "tsv", "csv", "jsonl" with columns.
+
+    Raises:
+        InputError: bytes that are not in `encoding`, or an ill-formed line; names the line.
+    """
+    lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
+    path, columns = Path(name), columns or Columns()
+    if kind == "text":
+        rows = _text_rows(lines, name, pairs=pairs)
+        columns = Columns(text="text", pair="pair" if pairs else None)
+    elif kind == "jsonl":
+        rows = json_rows(lines, path)
+    else:
+        rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
+    chosen = None
+    for row in rows:
+        chosen = chosen or choose_columns([*row.values], columns, None, name, must=False)
+        raw = example_of(row, chosen)
+        if (raw.pair is None) == pairs:
+            wanted = "pairs of texts" if pairs else "single texts"
+            raise InputError(
+                f"the run reads {wanted}, {row.where}; name columns with --text, --pair"
+            )
+        yield Sentence(raw.words, None, None, raw.pair, raw.texts, raw.places)
+
+
+def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[Row]:
+    for number, line in enumerate(lines, start=1):
+        texts = line.split("\t") if pairs else [line]
+        where = f"line {number} of {name}"
+        if pairs and len(texts) != 2:
+            raise InputError(f"{counted(len(texts), 'text')} instead of two with a tab, {where}")
+        yield Row(dict(zip(("text", "pair"), texts, strict=False)), where, number)

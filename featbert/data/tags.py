@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
 from featbert.data.files import excerpt
 from featbert.errors import InputError, nearest
 
@@ -187,6 +188,8 @@ class Targets:
     Attributes:
         keys: its usual names in JSONL and in datasets, the first one that exists.
         conllu: its column in CoNLL-U, if there is one.
+        answer: for one answer an example, the answer that a value of the file is, and the names of
+            its classes where it has them; None for a tag a word.
         interpret: given the labels of all sentences of a corpus and the `scheme` of the caller
             ("auto" by default), the scheme of the corpus and a function that turns labels (T,) of
             a sentence into tags (T,) and the number of repaired ones. May raise TagError.
@@ -196,6 +199,7 @@ class Targets:
     keys: tuple[str, ...]
     conllu: str | None
     interpret: Callable[[Iterable[Sequence[str]], str], tuple[str, Convert]]
+    answer: Answer | None = None
 
 
 Convert = Callable[[tuple[str, ...]], tuple[tuple[str, ...], int]]
@@ -217,4 +221,6 @@ LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels")
 TARGETS = {
     "entities": Targets("entities", ENTITY_KEYS, None, _entities),
     "labels": Targets("labels", LABEL_KEYS, "upos", _labels),
+    "classes": Targets("classes", CLASS_KEYS, None, _labels, class_of),
+    "scores": Targets("scores", SCORE_KEYS, None, _labels, score_of),
 }

@@ -7,6 +7,11 @@ positions is covered by windows of whole words with an overlap of half a window,
 it costs about twice its length. Each word is read from the window where it has the most context on
 both sides: the larger minimum of pieces to its left and to its right, a side that reaches the
 text's edge counting as complete.
+
+The two texts of a pair share their windows (packing "joint"), or have windows of their own
+("apart"). Where a joint pair is too long, the shorter text is repeated in each window of the
+longer one. If it would take more than half of a window, its beginning is, and then it has windows
+of its own, with the beginning of the other.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import ranges
-from featbert.encoders.encoding import Context, check_context
+from featbert.encoders.encoding import Context, Packing, check_context
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 
@@ -35,11 +40,15 @@ class Alignment:
         pieces: (P,) piece ids without specials.
         word_pieces: (N + 1,) word n has pieces word_pieces[n] .. word_pieces[n + 1] - 1.
         sentences: (S + 1,) sentence s has words sentences[s] .. sentences[s + 1] - 1.
-        windows: (V, 2) first and end piece of each window, in text order.
+        windows: (V, 2) first and end piece of each window, in text order; of its first text, where
+            it holds a pair.
+        seconds: (V, 2) first and end piece of each window's second text; None where no window
+            holds a pair.
         owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1.
-        units: (U + 1,) windows of each context unit (sentence or document): unit u has
-            windows units[u] .. units[u + 1] - 1.
-        n_special: special pieces that the encoder adds around each window.
+        units: (U + 1,) windows of each context unit (sentence, document, or one text of a pair):
+            unit u has windows units[u] .. units[u + 1] - 1.
+        texts: units of each sentence; None in document context.
+        n_special: special pieces that the encoder adds to each window.
         counts: what was unusual: windowed_sentences (documents, in document context),
             unknown_words, overlong_words.
     """
@@ -48,8 +57,10 @@ class Alignment:
     word_pieces: Ints
     sentences: Ints
     windows: Ints
+    seconds: Ints | None
     owned: Ints
     units: Ints
+    texts: int | None
     n_special: int
     counts: dict[str, int]
 
@@ -60,7 +71,8 @@ class Alignment:
     @property
     def window_lengths(self) -> Ints:
         """(V,) pieces of each window, specials included."""
-        return self.windows[:, 1] - self.windows[:, 0] + self.n_special
+        lengths: Ints = self.windows[:, 1] - self.windows[:, 0] + self.n_special
+        return lengths if self.seconds is None else lengths + np.diff(self.seconds)[:, 0]
 
     @property
     def sentence_lengths(self) -> Ints:
@@ -70,6 +82,11 @@ class Alignment:
     def owned_words(self, windows: Ints) -> Ints:
         """The words that `windows` own, window by window."""
         return ranges(self.owned[windows], self.owned[windows + 1] - self.owned[windows])
+
+    @property
+    def unit_words(self) -> Ints:
+        """(U + 1,) words before each unit."""
+        return self.owned[self.units]
 
     def windows_of(self, words: Ints) -> Ints:
         """(len(words),) the window that each of `words` is read from."""
@@ -82,51 +99,79 @@ def align(
     *,
     positions: int,
     context: Context = "sentence",
+    packing: Packing | None = None,
 ) -> Alignment:
     """Aligns the words of `sentences` to wordpieces and plans the windows.
 
     Args:
         positions: sequence length the encoder can read, specials included.
         context: what a word sees: its sentence, or its whole document.
+        packing: of pairs, where the sentences are pairs.
 
     Raises:
         InputError: document context where sentences have no document, or positions that leave no
-            room for a piece between the specials.
+            room for pieces between the specials.
     """
-    capacity = positions - wordpieces.n_special
-    if capacity < 1:
+    joint = packing == "joint"
+    n_special = wordpieces.n_special_of_pair if joint else wordpieces.n_special
+    capacity = positions - n_special
+    if capacity < 1 + joint:
         raise InputError(
-            f"the encoder reads {positions} positions, which {wordpieces.n_special} special pieces "
-            "fill; use another encoder"
+            f"the encoder reads {positions} positions, which {n_special} special pieces fill; "
+            "use another encoder"
         )
     pieces, word_pieces, unknown = wordpieces.pieces([s.words for s in sentences])
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences], dtype=np.int64)])
-    unit_words = offsets[_unit_starts(sentences, context)]
+    seconds = offsets if packing is None else _seconds(sentences, offsets)
+    if packing == "apart":
+        unit_words = np.unique(np.concatenate([offsets, seconds]))
+    else:
+        unit_words = offsets[_unit_starts(sentences, context)]
     counts = np.diff(word_pieces)
-    windows: list[Ints] = []
+    windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
     per_unit: list[int] = [0]
-    for first, end in pairwise(unit_words):
-        spans, owns = plan_windows(counts[first:end], capacity)
-        starts = word_pieces[first + spans[:, 0]]
-        ends = np.minimum(word_pieces[first + spans[:, 1]], starts + capacity)
-        windows.append(np.stack([starts, ends], axis=1))
+    overlong = 0
+    for unit, (first, end) in enumerate(pairwise(unit_words)):
+        if joint:
+            spans, owns, most = plan_pair(counts[first:end], seconds[unit] - first, capacity)
+        else:
+            spans, owns = plan_windows(counts[first:end], capacity)
+            spans, most = spans[:, None], np.array([capacity])
+        starts, ends = word_pieces[first + spans[..., 0]], word_pieces[first + spans[..., 1]]
+        overlong += int(np.sum(ends - starts > most))
+        windows.append(np.stack([starts, np.minimum(ends, starts + most)], axis=2))
         owned.append(first + owns[1:])
         per_unit.append(len(spans))
+    found = np.concatenate(windows)
     return Alignment(
         pieces=pieces,
         word_pieces=word_pieces,
         sentences=offsets,
-        windows=np.concatenate(windows) if windows else np.zeros((0, 2), dtype=np.int64),
+        windows=found[:, 0],
+        seconds=found[:, 1] if joint else None,
         owned=np.concatenate(owned),
         units=np.cumsum(per_unit),
-        n_special=wordpieces.n_special,
+        texts=(2 if packing == "apart" else 1) if context == "sentence" else None,
+        n_special=n_special,
         counts={
             f"windowed_{context}s": int(np.sum(np.array(per_unit) > 1)),
             "unknown_words": unknown,
-            "overlong_words": int(np.sum(counts > capacity)),
+            "overlong_words": overlong,
         },
     )
+
+
+def _seconds(sentences: Sequence[Sentence], offsets: Ints) -> Ints:
+    """(S,) first word of each pair's second text.
+
+    Raises:
+        InputError: a sentence that is no pair.
+    """
+    alone = next((i for i, s in enumerate(sentences) if s.pair is None), None)
+    if alone is not None:
+        raise InputError(f"packing is for pairs, but text {alone + 1} is alone")
+    return offsets[:-1] + np.array([s.pair for s in sentences], dtype=np.int64)
 
 
 def _unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:
@@ -163,6 +208,46 @@ def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
     used = np.unique(owner)
     firsts = np.searchsorted(owner, used)
     return windows[used], np.concatenate([firsts, [n_words]])
+
+
+def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints, Ints]:
+    """Windows of two texts that share them.
+
+    Args:
+        piece_counts: (T,) wordpieces of each word of the first text, then of the second.
+        split: words of the first text; both have at least one.
+        capacity: pieces a window can hold, specials not counted; at least 2.
+
+    Returns:
+        windows: (V, 2, 2) first and end word of each window in each of the texts.
+        owned: (V + 1,) as `plan_windows` returns it.
+        most: (V, 2) pieces that each text may have in a window.
+    """
+    n_words, half = len(piece_counts), capacity // 2
+    parts = (piece_counts[:split], piece_counts[split:])
+    if piece_counts.sum() <= capacity:
+        whole = np.array([[[0, split], [split, n_words]]])
+        return whole, np.array([0, n_words]), np.array([[capacity, capacity]])
+    fits = [int(counts.sum()) <= half for counts in parts]
+    # What a text has in the windows of the other one: all of it, or its beginning.
+    heads = [max(1, int(np.searchsorted(np.cumsum(c), half, side="right"))) for c in parts]
+    sizes = [min(int(c[:n].sum()), half) for c, n in zip(parts, heads, strict=True)]
+    windows: list[Ints] = []
+    owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
+    most: list[Ints] = []
+    for text, (start, counts) in enumerate(zip((0, split), parts, strict=True)):
+        if fits[text]:
+            continue
+        other, room = 1 - text, capacity - sizes[1 - text]
+        spans, owns = plan_windows(counts, room)
+        both = np.empty((len(spans), 2, 2), dtype=np.int64)
+        both[:, text] = spans + start
+        both[:, other] = np.array([0, heads[other]]) + (0 if other == 0 else split)
+        windows.append(both)
+        owned.append(owns[1:] + start)
+        most.append(np.tile([sizes[other], room] if text else [room, sizes[other]], (len(both), 1)))
+    owned[-1][-1] = n_words  # a second text that is repeated whole is read from the last window
+    return np.concatenate(windows), np.concatenate(owned), np.concatenate(most)
 
 
 def _cover(ends: Ints, capacity: int) -> Ints:

@@ -44,21 +44,29 @@ class PieceBatch:
     Attributes:
         ids: (R, longest) piece ids with specials, padded on the right.
         mask: (R, longest) 1 where there is a piece, or None where no row is padded.
+        types: (R, longest) 1 in the second text of a pair; None without pairs, or where the encoder
+            does not distinguish them.
         positions: (Q,) places in the flattened (R * longest) batch that are read for words.
         segments: (Q,) the word that each place belongs to, where several places are averaged
             (mean pooling); None where place q is word q.
         n_words: W, words of the batch.
+        firsts: whether the first special piece of each window is read, too.
+        sequences: (R,) the sequence of the batch that each window is of, where only the first
+            pieces are read: one vector for each of the batch's `n_words` sequences.
     """
 
     ids: Tensor
     mask: Tensor | None
+    types: Tensor | None
     positions: Tensor
     segments: Tensor | None
     n_words: int
+    firsts: bool = False
+    sequences: Tensor | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
-        names = ("ids", "mask", "positions", "segments")
+        names = ("ids", "mask", "types", "positions", "segments", "sequences")
         tensors = {name: getattr(self, name) for name in names}
         there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
         return replace(self, **there)
@@ -84,6 +92,7 @@ class Encoder(nn.Module):
         self.num_layers = int(config.num_hidden_layers)
         self.hidden_size = int(config.hidden_size)
         self.positions = _usable_positions(model)
+        self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
 
     def batch(self, alignment: Alignment, windows: Ints, words: Ints | None = None) -> PieceBatch:
         """The windows as a padded batch.
@@ -94,15 +103,25 @@ class Encoder(nn.Module):
                 that the windows own, window by window.
         """
         spans = alignment.windows[windows]
-        prefix, suffix = self.wordpieces.prefix, self.wordpieces.suffix
+        seconds = None if alignment.seconds is None else alignment.seconds[windows]
         lengths = alignment.window_lengths[windows]
         longest = int(lengths.max())
         ids = np.full((len(windows), longest), self.wordpieces.pad_id, dtype=np.int64)
+        types = None if seconds is None or not self.has_types else np.zeros_like(ids)
+        prefix, suffix = self.wordpieces.prefix, self.wordpieces.suffix
         ids[:, : len(prefix)] = prefix
-        for row, (start, end) in zip(ids, spans, strict=True):
+        # (R,) place of the first piece of a pair's second text
+        middle = len(prefix) + spans[:, 1] - spans[:, 0] + len(self.wordpieces.middle)
+        for r, (row, (start, end)) in enumerate(zip(ids, spans, strict=True)):
             stop = len(prefix) + end - start
             row[len(prefix) : stop] = alignment.pieces[start:end]
+            if seconds is not None:
+                row[stop : middle[r]] = self.wordpieces.middle
+                stop = middle[r] + seconds[r, 1] - seconds[r, 0]
+                row[middle[r] : stop] = alignment.pieces[slice(*seconds[r])]
             row[stop : stop + len(suffix)] = suffix
+            if types is not None:
+                types[r, middle[r] : lengths[r]] = 1
         if words is None:
             words = alignment.owned_words(windows)
             rows = np.repeat(
@@ -111,10 +130,14 @@ class Encoder(nn.Module):
         else:
             order = np.argsort(windows)
             rows = order[np.searchsorted(windows[order], alignment.windows_of(words))]
-        # Place of a piece in the flattened batch: row start + prefix + place in the window.
-        base = rows * longest + len(prefix) - spans[rows, 0]
-        first = alignment.word_pieces[words]
-        end = np.minimum(alignment.word_pieces[words + 1], spans[rows, 1])
+        # Place of a piece in the flattened batch: row start + place of the text + place in it.
+        first, end = alignment.word_pieces[words], alignment.word_pieces[words + 1]
+        base, stops = rows * longest + len(prefix) - spans[rows, 0], spans[rows, 1]
+        if seconds is not None:
+            is_second = first >= seconds[rows, 0]
+            base = np.where(is_second, rows * longest + middle[rows] - seconds[rows, 0], base)
+            stops = np.where(is_second, seconds[rows, 1], stops)
+        end = np.minimum(end, stops)
         segments = None
         if self.pooling == "first":
             positions = base + first
@@ -126,7 +149,12 @@ class Encoder(nn.Module):
         padded = longest != int(lengths.min())
         mask = torch.from_numpy(np.arange(longest) < lengths[:, None]).long() if padded else None
         return PieceBatch(
-            torch.from_numpy(ids), mask, torch.from_numpy(positions), segments, len(words)
+            torch.from_numpy(ids),
+            mask,
+            None if types is None else torch.from_numpy(types),
+            torch.from_numpy(positions),
+            segments,
+            len(words),
         )
 
     def sentence_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
@@ -135,10 +163,21 @@ class Encoder(nn.Module):
         words = ranges(alignment.sentences[sentences], sizes)
         return self.batch(alignment, np.unique(alignment.windows_of(words)), words)
 
+    def first_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
+        """The first special pieces of whole sentences; two a sentence where its texts are apart."""
+        assert alignment.texts is not None
+        texts = np.arange(alignment.texts)
+        units = (sentences[:, None] * alignment.texts + texts).ravel()
+        sizes = np.diff(alignment.units)[units]
+        batch = self.batch(alignment, ranges(alignment.units[units], sizes), np.zeros(0, np.int64))
+        sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))
+        return replace(batch, n_words=len(units), sequences=sequences)
+
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
 
-        Layers above the highest of them are not computed.
+        Where the batch asks for the first pieces of its R windows, too, (W + R, H). Layers above
+        the highest of them are not computed.
         """
         wanted = range(self.num_layers + 1) if layers is None else layers
         found: dict[int, Tensor] = {}
@@ -146,8 +185,7 @@ class Encoder(nn.Module):
         def take(layer: int, states: Tensor) -> None:
             found[layer] = self._words(states, batch)
 
-        inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
-        read_layers(self.model, self.num_layers, set(wanted), take, **inputs)
+        read_layers(self.model, self.num_layers, set(wanted), take, **_inputs(batch))
         if missing := sorted(set(wanted) - set(found)):
             raise InputError(
                 f"{type(self.model).__name__} does not compute layers "
@@ -156,9 +194,8 @@ class Encoder(nn.Module):
         return [found[layer] for layer in wanted]
 
     def forward(self, batch: PieceBatch) -> Tensor:
-        """(W, H) the last layer's word vectors."""
-        found = self.model(input_ids=batch.ids, attention_mask=batch.mask)
-        return self._words(found.last_hidden_state, batch)
+        """(W, H) the last layer's vectors of words, or of first pieces (`first_batch`)."""
+        return self._words(self.model(**_inputs(batch)).last_hidden_state, batch)
 
     @cached_property
     def parameter_depths(self) -> dict[str, int]:
@@ -187,15 +224,27 @@ class Encoder(nn.Module):
         return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
 
     def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
-        """(R, longest, H) -> (W, H) by the pooling."""
+        """(R, longest, H) -> (W, H) by the pooling, and the first pieces of windows."""
+        if batch.sequences is not None:
+            return _mean_of(states[:, 0], batch.sequences, batch.n_words)
         # (R * longest, H) -> (Q, H)
         read = states.flatten(0, 1).index_select(0, batch.positions)
-        if batch.segments is None:
-            return read
-        total = read.new_zeros((batch.n_words, read.shape[1]), dtype=torch.float32)
-        total = total.index_add(0, batch.segments, read.float())
-        sizes = torch.bincount(batch.segments, minlength=batch.n_words).unsqueeze(1)
-        return (total / sizes).to(read.dtype)
+        if batch.segments is not None:
+            read = _mean_of(read, batch.segments, batch.n_words)
+        return torch.cat([read, states[:, 0]]) if batch.firsts else read
+
+
+def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:
+    """(Q, H) -> (n, H) means of the vectors of each group."""
+    total = vectors.new_zeros((n, vectors.shape[1]), dtype=torch.float32)
+    total = total.index_add(0, group, vectors.float())
+    return (total / torch.bincount(group, minlength=n).unsqueeze(1)).to(vectors.dtype)
+
+
+def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
+    """What a model of transformers reads."""
+    inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
+    return inputs if batch.types is None else inputs | {"token_type_ids": batch.types}
 
 
 def load_encoder(

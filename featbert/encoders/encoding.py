@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from featbert.data.corpus import Corpus, Sentence
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.truecase import Truecaser
 from featbert.encoders.device import DTYPE_BYTES
 from featbert.encoders.source import EncoderSource
@@ -18,6 +18,9 @@ from featbert.errors import InputError
 
 Context = Literal["sentence", "document"]
 CONTEXTS: tuple[Context, ...] = ("sentence", "document")
+Packing = Literal["joint", "apart"]
+PACKINGS: tuple[Packing, ...] = ("joint", "apart")
+KEEPS = ("words", "pooled")
 Casing = Literal["original", "truecased"]
 CASINGS: tuple[Casing, ...] = ("original", "truecased")
 Pooling = Literal["first", "last", "mean"]
@@ -32,8 +35,10 @@ class Encoding:
         context: what a word sees: its "sentence" or its "document".
         casing: "original", or "truecased": sentences in capitals get the casing of train.
         pooling: the wordpiece that stands for a word: "first", "last", or the "mean" of all.
+        packing: of pairs: "joint" in one sequence, or each text "apart".
         precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 where native).
         dtype: of the stored vectors: "float16" or "float32".
+        keep: vectors of "words", or only "pooled" ones of each text.
         layers: hidden states to keep, 0 being the embeddings; None keeps all. A layer costs
             words x H x 2 bytes (float16) on disk.
         token_budget: padded wordpieces of a batch; None takes the device's default.
@@ -43,11 +48,19 @@ class Encoding:
     context: Context = "sentence"
     casing: Casing = "original"
     pooling: Pooling = "first"
+    packing: Packing = "joint"
     precision: str = "auto"
     dtype: str = "float16"
+    keep: str = "words"
     layers: tuple[int, ...] | None = None
     token_budget: int | None = None
     device: str = "auto"
+
+    def units(self, split: Split) -> int:
+        """Texts of a split that are encoded by themselves."""
+        if self.context == "document":
+            return len({sentence.document for sentence in split})
+        return len(split) * (2 if self.packing == "apart" and split.has_pairs else 1)
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
@@ -55,6 +68,12 @@ class Encoding:
             raise InputError(f"unknown store dtype {self.dtype!r}; use {' or '.join(DTYPE_BYTES)}")
         if self.pooling not in POOLINGS:
             raise InputError(f"unknown pooling {self.pooling!r}; use {', '.join(POOLINGS)}")
+        if self.keep not in KEEPS:
+            raise InputError(f"unknown keep {self.keep!r}; use {' or '.join(KEEPS)}")
+        if self.packing not in PACKINGS:
+            raise InputError(f"unknown packing {self.packing!r}; use {' or '.join(PACKINGS)}")
+        if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
+            raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
             check_context(self.context, has_documents=split.has_documents)
         check_casing_of(source, self.casing, corpus)

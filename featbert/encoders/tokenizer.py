@@ -33,6 +33,7 @@ class WordPieces:
 
     Attributes:
         prefix, suffix: special piece ids before and after the pieces of a window.
+        middle: special piece ids between the two texts of a pair.
         unknown_id: piece of a word for which the tokenizer emits nothing.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """
@@ -40,6 +41,7 @@ class WordPieces:
     backend: Tokenizer
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
+    middle: tuple[int, ...]
     pad_id: int
     unknown_id: int
     lowercases: bool
@@ -47,6 +49,10 @@ class WordPieces:
     @property
     def n_special(self) -> int:
         return len(self.prefix) + len(self.suffix)
+
+    @property
+    def n_special_of_pair(self) -> int:
+        return self.n_special + len(self.middle)
 
     def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
         """Wordpieces of the words of texts.
@@ -138,16 +144,19 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
             )
     probe = backend.encode("", add_special_tokens=True)
     special = tuple(probe.ids)
-    around = backend.encode("a", add_special_tokens=True)
-    first = next((i for i, s in enumerate(around.special_tokens_mask) if not s), len(special))
+    alone = backend.encode("a", add_special_tokens=True)
+    first = next((i for i, s in enumerate(alone.special_tokens_mask) if not s), len(special))
     prefix, suffix = special[:first], special[first:]
     if not special and tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
         prefix, suffix = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
+    both = backend.encode("a", "a", add_special_tokens=True)
+    around = [i for i, s in zip(both.ids, both.special_tokens_mask, strict=True) if s]
+    middle = tuple(around[len(prefix) : len(around) - len(suffix)]) or suffix
     unknown = tokenizer.unk_token_id
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-    return WordPieces(backend, prefix, suffix, int(pad), int(unknown), _lowercases(backend))
+    return WordPieces(backend, prefix, suffix, middle, int(pad), int(unknown), _lowercases(backend))
 
 
 def is_uncased(source: EncoderSource) -> bool:

@@ -9,9 +9,10 @@ alone. A block is written by a thread while the next one is computed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,17 +27,18 @@ from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import HostCopy, to_device, torch_dtype
 from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
-from featbert.encoders.encoding import Casing, Context, Encoding, Pooling, Reading
+from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling, Reading
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
     peak_memory,
     reset_peak_memory,
 )
+from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
-from featbert.features.store import FeatureStore, Manifest
+from featbert.features.store import FeatureStore, Layout, Manifest
 from featbert.features.writer import StoreWriter
 from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
@@ -54,8 +56,10 @@ def extract(
     context: Context = "sentence",
     casing: Casing = "original",
     pooling: Pooling = "first",
+    packing: Packing = "joint",
     precision: str = "auto",
     dtype: str = "float16",
+    keep: str = "words",
     device: str = "auto",
     token_budget: int | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -68,7 +72,8 @@ def extract(
     Args:
         corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
-        layers, context, casing, pooling, precision, dtype, device, token_budget: see `Encoding`.
+        layers, context, casing, pooling, packing: see `Encoding`.
+        precision, dtype, keep, device, token_budget: see `Encoding`.
         reading: options the corpus was read with, kept for reading it again.
 
     Raises:
@@ -80,8 +85,10 @@ def extract(
         context=context,
         casing=casing,
         pooling=pooling,
+        packing=packing,
         precision=precision,
         dtype=dtype,
+        keep=keep,
         layers=None if layers is None else tuple(layers),
         token_budget=token_budget,
         device=device,
@@ -114,18 +121,17 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
             encoder.wordpieces,
             positions=encoder.positions,
             context=cast(Context, manifest.context),
+            packing=cast(Packing | None, manifest.packing),
         )
         for name, split in corpus.splits.items()
     }
-    edges = {name: block_edges(a, manifest.block_words) for name, a in alignments.items()}
-    writer = StoreWriter(
-        plan.path,
-        manifest,
-        {name: a.sentences for name, a in alignments.items()},
-        {name: words for name, (_, words) in edges.items()},
-    )
+    layouts = {
+        name: Layout(a.sentences, a.unit_words, block_edges(a, manifest.block_words))
+        for name, a in alignments.items()
+    }
+    writer = StoreWriter(plan.path, manifest, layouts)
     try:
-        done = sum(int(np.diff(edges[split][1])[k]) for split, k in writer.finished)
+        done = sum(int(np.diff(layouts[split].edges("words"))[k]) for split, k in writer.finished)
         if writer.finished:
             notice(
                 f"resuming an interrupted extraction: {counted(len(writer.finished), 'block')} "
@@ -139,12 +145,19 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
         ):
             writing: Future[None] | None = None
             budget = TokenBudget(manifest.token_budget)
-            for name, k, windows in _missing_blocks(edges, writer):
+            missing = (
+                (name, k, edges)
+                for name, layout in layouts.items()
+                for k, edges in enumerate(pairwise(layout.blocks))
+                if (name, k) not in writer.finished
+            )
+            for name, k, (first, stop) in missing:
                 states = block_states(
                     encoder,
                     alignments[name],
-                    windows,
+                    np.arange(first, stop),
                     manifest.layers,
+                    manifest.kinds,
                     dtype=getattr(torch, manifest.dtype),
                     budget=budget,
                     device=device.torch,
@@ -178,76 +191,98 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
         raise
 
 
-def block_edges(alignment: Alignment, block_words: int) -> tuple[Ints, Ints]:
-    """Edges of blocks of whole context units: in windows (K + 1,), and in words (K + 1,)."""
-    unit_words = alignment.owned[alignment.units]
+def block_edges(alignment: Alignment, block_words: int) -> Ints:
+    """(K + 1,) context units before each block of at least `block_words` words, but the last."""
+    unit_words = alignment.unit_words
     edges = [0]
     for unit in range(1, len(unit_words)):
         if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:
             edges.append(unit)
-    return alignment.units[edges], unit_words[edges]
+    return np.array(edges)
 
 
 def block_states(
     encoder: Encoder,
     alignment: Alignment,
-    windows: Ints,
+    units: Ints,
     layers: Sequence[int],
+    kinds: Sequence[str] = ("words",),
     *,
     dtype: torch.dtype,
     budget: TokenBudget,
     device: torch.device,
     advance: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """(layers, words, H) of the words that a block's windows own, on the device.
+    """(layers, vectors, H) of a block, kind after kind, on the device.
 
-    Stores and predictions from frozen states both use it, so they are equal.
+    Stores and predictions from frozen states both use it, so they are equal. A unit's mean and max
+    are computed from the words as they are rounded, so they are equal to those of stored words.
 
     Args:
-        windows: consecutive window numbers.
+        units: consecutive numbers of context units.
+        kinds: "words", "cls", "mean", "max": see `Manifest.kinds`.
         dtype: that the states are rounded to.
         advance: gets the number of words of each batch.
     """
-    first, stop = alignment.owned[windows[0]], alignment.owned[windows[-1] + 1]
-    shape = (len(layers), int(stop - first), encoder.hidden_size)
-    states = torch.empty(shape, dtype=dtype, device=device)
+    windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
+    edges = alignment.unit_words[units[0] : units[-1] + 2]
+    n_windows = np.diff(alignment.units)[units]
+    unit_of = torch.from_numpy(np.repeat(np.arange(len(units)), n_windows))
+    shape = (len(layers), int(edges[-1] - edges[0]), encoder.hidden_size)
+    words = torch.empty(shape, dtype=dtype, device=device)
+    # Of a unit's windows the mean of their first pieces, which is exact for one window.
+    firsts = torch.zeros((len(layers), len(units), encoder.hidden_size), device=device)
 
     def compute(rows: Ints) -> None:
-        found = encoder.hidden_states(encoder.batch(alignment, windows[rows]).to(device), layers)
-        places = torch.from_numpy(alignment.owned_words(windows[rows]) - first)
-        there = to_device(places, device)
-        for held, layer in zip(states, found, strict=True):
-            held.index_copy_(0, there, layer.to(dtype))
+        batch = encoder.batch(alignment, windows[rows])
+        batch = dataclasses.replace(batch, firsts="cls" in kinds)
+        found = encoder.hidden_states(batch.to(device), layers)
+        places = torch.from_numpy(alignment.owned_words(windows[rows]) - edges[0])
+        there, n_words = to_device(places, device), len(places)
+        their_units = to_device(unit_of[torch.from_numpy(rows)], device)
+        for held, first, layer in zip(words, firsts, found, strict=True):
+            held.index_copy_(0, there, layer[:n_words].to(dtype))
+            if batch.firsts:
+                first.index_add_(0, their_units, layer[n_words:].float())
         if advance is not None:
-            advance(len(places))
+            advance(n_words)
 
     budget.compute_buckets(alignment.window_lengths[windows], compute)
-    return states
-
-
-def _missing_blocks(
-    edges: Mapping[str, tuple[Ints, Ints]], writer: StoreWriter
-) -> Iterator[tuple[str, int, Ints]]:
-    """(split, block, its window numbers) of each block that the store still lacks."""
-    for name, (windows, _) in edges.items():
-        for k in range(len(windows) - 1):
-            if (name, k) not in writer.finished:
-                yield name, k, np.arange(windows[k], windows[k + 1])
+    if tuple(kinds) == ("words",):
+        return words
+    counts = to_device(torch.from_numpy(n_windows), device)
+    parts = []
+    for kind in kinds:
+        if kind == "words":
+            parts.append(words)
+        elif kind == "cls":
+            parts.append((firsts / counts[:, None]).to(dtype))
+        else:
+            parts.append(pooled_by_layer(words, np.diff(edges), kind))
+    return torch.cat(parts, dim=1)
 
 
 def _write(writer: StoreWriter, split: str, k: int, copy: HostCopy, corpus: Corpus) -> None:
     """Runs in the writing thread, while the device computes the next block."""
     if not copy.is_finite():
-        start = int(writer.blocks[split][k])
-        raise _not_finite(copy.on_host(), writer.manifest, corpus, split, start)
+        raise _not_finite(copy.on_host(), writer.manifest, corpus, split, writer.layouts[split], k)
     writer.write(split, k, copy.on_host().numpy())
 
 
 def _not_finite(
-    states: Tensor, manifest: Manifest, corpus: Corpus, split: str, start: int
+    states: Tensor, manifest: Manifest, corpus: Corpus, split: str, layout: Layout, k: int
 ) -> InputError:
-    """The error for states (layers, words, H) of the block that begins with word `start`."""
-    wrong: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, words)
+    """The error for states (layers, vectors, H) of block `k`."""
+    found: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, vectors)
+    start, stop = layout.edges("words")[k : k + 2]
+    wrong = np.zeros((len(found), stop - start), dtype=bool)  # (layers, words)
+    before = 0
+    for kind in manifest.kinds:
+        edges = layout.edges(kind)[k : k + 2]
+        # A unit's vector counts as its first word's.
+        places = np.arange(*edges) if kind == "words" else layout.units[slice(*edges)]
+        wrong[:, places - start] |= found[:, before : before + len(places)]
+        before += len(places)
     words = np.flatnonzero(wrong.any(axis=0))
     layers = np.asarray(manifest.layers)
     first_layer = layers[wrong[:, words[0]]][0]

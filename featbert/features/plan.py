@@ -101,7 +101,9 @@ def plan_extraction(
         language=corpus.language,
         reading=dict(reading or {}),
         splits={
-            name: StoredSplit(split.text_fingerprint, len(split), split.n_words)
+            name: StoredSplit(
+                split.text_fingerprint, len(split), split.n_words, encoding.units(split)
+            )
             for name, split in corpus.splits.items()
         },
         model=source.name,
@@ -124,7 +126,14 @@ def plan_extraction(
         threads=device.threads,
         versions=library_versions(),
         adapted_epochs=source.adapted_epochs,
+        packing=encoding.packing if corpus.has_pairs else None,
+        keep=encoding.keep,
     )
+    if encoding.keep == "pooled":  # a store of words has all of it
+        words = dataclasses.replace(encoding, keep="words")
+        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir, reading=reading)
+        if whole.hit is not None:
+            return whole
     path = Path(cache_dir) / manifest.file_name
     hit = None
     if path.is_file():

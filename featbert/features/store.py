@@ -39,7 +39,7 @@ from featbert.io import json_hash, slug
 from featbert.progress import stage, track
 from featbert.text import counted
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
 # What h5py and numpy raise on damaged bytes: any of these, depending on the byte.
@@ -48,11 +48,16 @@ DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, OverflowErr
 
 @dataclass(frozen=True)
 class StoredSplit:
-    """Text identity and size of one split in a store."""
+    """Text identity and size of one split in a store.
+
+    Attributes:
+        units: texts that are encoded by themselves: sentences, documents, or both texts of pairs.
+    """
 
     text: str
     sentences: int
     words: int
+    units: int
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -106,13 +111,37 @@ class Manifest:
     created: str = ""
     casing: str = "original"
     adapted_epochs: int = 0
+    packing: str | None = None
+    keep: str = "words"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What vectors are of: words, or one a unit (`cls`, the first special piece; mean, max)."""
+        if self.keep == "pooled":
+            return ("cls", "mean", "max")
+        return ("words", "cls") if self.context == "sentence" else ("words",)
+
+    @property
+    def datasets(self) -> list[tuple[str, int]]:
+        """Kind and layer of each dataset of a split."""
+        return [(kind, layer) for kind in self.kinds for layer in self.layers]
+
+    @property
+    def texts(self) -> int:
+        """Units of each sequence: both texts of pairs that are apart."""
+        return 2 if self.packing == "apart" else 1
+
+    def rows(self, split: str, kind: str) -> int:
+        """Vectors in each dataset of a kind."""
+        return self.splits[split].words if kind == "words" else self.splits[split].units
 
     @property
     def identity(self) -> dict[str, Any]:
         """What two stores must share to hold the same vectors."""
-        casing = {} if self.casing == "original" else {"casing": self.casing}
+        usual = {"casing": "original", "packing": None, "keep": "words"}
+        own = {k: getattr(self, k) for k, value in usual.items() if getattr(self, k) != value}
         same = ("encoder_weights", "encoder_files", "context", "pooling", "precision", "dtype")
-        return casing | {
+        return own | {
             "format_version": FORMAT_VERSION,
             "text": {name: split.text for name, split in self.splits.items()},
             **{name: getattr(self, name) for name in same},
@@ -137,7 +166,8 @@ class Manifest:
     @property
     def data_bytes(self) -> int:
         """Bytes that the hidden states take on disk."""
-        return self.words * len(self.layers) * self.hidden_size * DTYPE_BYTES[self.dtype]
+        rows = sum(self.rows(split, kind) for split in self.splits for kind in self.kinds)
+        return rows * len(self.layers) * self.hidden_size * DTYPE_BYTES[self.dtype]
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **dataclasses.asdict(self)})
@@ -150,6 +180,25 @@ class Manifest:
         data["layers"] = tuple(data["layers"])
         known = {f.name for f in dataclasses.fields(cls)}
         return cls(**{k: v for k, v in data.items() if k in known})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a split begin.
+
+    Attributes:
+        offsets: (S + 1,) words before each sentence.
+        units: (U + 1,) words before each unit.
+        blocks: (K + 1,) units before each block.
+    """
+
+    offsets: NDArray[np.int64]
+    units: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+
+    def edges(self, kind: str) -> NDArray[np.int64]:
+        """(K + 1,) vectors of a kind before each block."""
+        return self.units[self.blocks] if kind == "words" else self.blocks
 
 
 class FeatureStore:
@@ -188,11 +237,8 @@ class FeatureStore:
                 )
             text = bytes(attributes["manifest"]).decode()
             self.manifest = Manifest.from_json(text)
-            self._offsets: dict[str, NDArray[np.int64]] = {
-                name: self._numbers(file, f"{name}/offsets", (split.sentences + 1,))
-                for name, split in self.manifest.splits.items()
-            }
-            if int(attributes.get("checksum", -1)) != frame_checksum(text, self._offsets):
+            self._layouts = {name: self._layout(file, name) for name in self.manifest.splits}
+            if int(attributes.get("checksum", -1)) != frame_checksum(text, self._layouts):
                 raise self._damaged("manifest or offsets do not match their checksum")
             self._check_shapes(file)
 
@@ -213,46 +259,58 @@ class FeatureStore:
     def offsets(self, split: str) -> NDArray[np.int64]:
         """(S + 1,) words before each sentence of a split."""
         self._check_split(split)
-        return self._offsets[split]
+        return self._layouts[split].offsets
+
+    def units(self, split: str) -> NDArray[np.int64]:
+        """(U + 1,) words before each unit of a split."""
+        self._check_split(split)
+        return self._layouts[split].units
 
     def read(
-        self, split: str, layers: Sequence[int] | str | None = None, *, words: slice | None = None
+        self,
+        split: str,
+        layers: Sequence[int] | str | None = None,
+        *,
+        words: slice | None = None,
+        kind: str = "words",
     ) -> NDArray[Any]:
         """Hidden states in the stored precision; reads the named layers and nothing else.
 
         Args:
             layers: (k,) hidden states in the order wanted, or the name of a combination (its
                 states, uncombined); all that the store holds by default.
-            words: a contiguous run of words; all by default.
+            words: a contiguous run of words, or of units; all by default.
+            kind: "words", or one vector a unit: "cls", "mean", "max", as the store keeps them.
 
         Returns:
-            (k, N, H), or (k, n, H) for a run of n words.
+            (k, N, H), or (k, n, H) for a run of n words or units.
 
         Raises:
-            InputError: a split or layer that the store lacks, or damage.
+            InputError: a split, kind or layer that the store lacks, or damage.
         """
         if isinstance(layers, str):
             layers = parse_layers(layers, self.manifest.num_layers).indices
         wanted = self.layers if layers is None else tuple(layers)
-        self.require(wanted)
+        self.require(wanted, kind)
         self._check_split(split)
-        start, stop, step = (words or slice(None)).indices(self.manifest.splits[split].words)
+        start, stop, step = (words or slice(None)).indices(self.manifest.rows(split, kind))
         if step != 1:
             raise InputError(f"words are read as a contiguous run, not in steps of {step}")
         stop = max(start, stop)
         out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
         with self._open() as file:
-            blocks, sums = self._blocks(file, split), self._sums(file, split)
+            blocks, sums = self._layouts[split].edges(kind), self._sums(file, split)
             layers_read = track(wanted, f"reading vectors of {split}", "layers")
             for row, layer in zip(out, layers_read, strict=True):
                 if not len(row):
                     continue
-                self._dataset(file, layer_path(split, layer)).read_direct(row, np.s_[start:stop])
+                dataset = self._dataset(file, layer_path(split, layer, kind))
+                dataset.read_direct(row, np.s_[start:stop])
                 # The first, the last and a middle one of the blocks that are read whole
                 inside = np.flatnonzero((blocks[:-1] >= start) & (blocks[1:] <= stop))
                 for k in inside[_sampled(len(inside))] if len(inside) else ():
                     of_block = checksum(row[blocks[k] - start : blocks[k + 1] - start])
-                    if of_block != sums[self.layers.index(layer), k]:
+                    if of_block != sums[self.manifest.datasets.index((kind, layer)), k]:
                         place = f"{split}, layer {layer}: block {k}"
                         raise self._damaged(f"{place} has another checksum")
         return out
@@ -273,7 +331,7 @@ class FeatureStore:
             return [np.empty(shape, self.manifest.dtype) for _ in layers]
         with self._open() as file:
             places = [self._dataset(file, layer_path(split, k)).id.get_offset() for k in layers]
-            blocks = self._blocks(file, split)
+        blocks = self._layouts[split].edges("words")
         for k in _sampled(len(blocks) - 1):
             self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
         with self.path.open("rb") as file:
@@ -288,8 +346,13 @@ class FeatureStore:
             for place in places
         ]
 
-    def require(self, layers: Sequence[int]) -> None:
-        """Raises InputError where the store lacks one of `layers`."""
+    def require(self, layers: Sequence[int], kind: str | None = None) -> None:
+        """Raises InputError where the store lacks one of `layers`, or vectors of this kind."""
+        if kind is not None and kind not in self.manifest.kinds:
+            raise InputError(
+                f"{self.path} keeps {', '.join(self.manifest.kinds)} and no {kind}; "
+                "extract with --keep words"
+            )
         missing = [layer for layer in layers if layer not in self.layers]
         if missing:
             raise InputError(
@@ -306,14 +369,15 @@ class FeatureStore:
         n_bytes = self.manifest.data_bytes
         with self._open() as file, stage("comparing checksums", "bytes", n_bytes) as advance:
             for split in self.splits:
-                blocks, sums = self._blocks(file, split), self._sums(file, split)
-                for at, layer in enumerate(self.layers):
-                    dataset = self._dataset(file, layer_path(split, layer))
+                sums = self._sums(file, split)
+                for at, (kind, layer) in enumerate(self.manifest.datasets):
+                    dataset = self._dataset(file, layer_path(split, layer, kind))
+                    blocks = self._layouts[split].edges(kind)
                     for k, (start, stop) in enumerate(pairwise(blocks)):
                         rows = dataset[start:stop]
                         advance(rows.nbytes)
                         if checksum(rows) != sums[at, k]:
-                            damage.append(f"{split}, layer {layer}, words {start} to {stop - 1}")
+                            damage.append(f"{split}, layer {layer}, {kind} {start} to {stop - 1}")
         return damage
 
     @contextmanager
@@ -340,33 +404,38 @@ class FeatureStore:
         found: NDArray[Any] = dataset[:]
         return found
 
-    def _blocks(self, file: h5py.File, split: str) -> NDArray[np.int64]:
-        """(K + 1,) words before each block; every word is in a block, or it would be unchecked."""
-        words, name = self.manifest.splits[split].words, f"{split}/blocks"
-        shape = self._dataset(file, name).shape
-        if len(shape) == 1 and 1 <= shape[0] <= words + 1:
-            blocks = self._numbers(file, name, shape)
-            if blocks[0] == 0 and blocks[-1] == words and (blocks[1:] > blocks[:-1]).all():
-                return blocks
-        raise self._damaged(f"blocks of {split} do not cover its words")
+    def _layout(self, file: h5py.File, split: str) -> Layout:
+        """Every unit is in a block, or its vectors would be unchecked."""
+        stored = self.manifest.splits[split]
+        shape = self._dataset(file, f"{split}/blocks").shape
+        if len(shape) != 1 or not 1 <= shape[0] <= stored.units + 1:
+            raise self._damaged(f"blocks of {split} do not cover its words")
+        found = Layout(
+            self._numbers(file, f"{split}/offsets", (stored.sentences + 1,)),
+            self._numbers(file, f"{split}/units", (stored.units + 1,)),
+            self._numbers(file, f"{split}/blocks", shape),
+        )
+        for edges, end in ((found.units, stored.words), (found.blocks, stored.units)):
+            if edges[0] != 0 or edges[-1] != end or not (edges[1:] > edges[:-1]).all():
+                raise self._damaged(f"blocks of {split} do not cover its words")
+        return found
 
     def _sums(self, file: h5py.File, split: str) -> NDArray[np.uint32]:
-        """(layers, K) CRC-32 of each block of a layer."""
-        n_blocks = self._dataset(file, f"{split}/blocks").size - 1
-        return self._numbers(file, f"{split}/checksums", (len(self.layers), n_blocks))
+        """(datasets, K) CRC-32 of each block of each dataset."""
+        shape = (len(self.manifest.datasets), len(self._layouts[split].blocks) - 1)
+        return self._numbers(file, f"{split}/checksums", shape)
 
     def _check_shapes(self, file: h5py.File) -> None:
         """Datasets as the manifest says, and all their bytes within the file."""
         size = self.path.stat().st_size
-        for name, split in self.manifest.splits.items():
-            self._blocks(file, name)
-            shape = (split.words, self.manifest.hidden_size)
-            for layer in self.layers:
-                dataset = self._dataset(file, layer_path(name, layer))
+        for name in self.splits:
+            for kind, layer in self.manifest.datasets:
+                shape = (self.manifest.rows(name, kind), self.manifest.hidden_size)
+                dataset = self._dataset(file, layer_path(name, layer, kind))
                 if dataset.shape != shape or dataset.dtype != np.dtype(self.manifest.dtype):
                     raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
                 place = dataset.id.get_offset()
-                if split.words and (place is None or place + dataset.nbytes > size):
+                if shape[0] and (place is None or place + dataset.nbytes > size):
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
 
     def _check_split(self, split: str) -> None:
@@ -377,9 +446,9 @@ class FeatureStore:
         return InputError(f"{self.path} is damaged: {reason}; delete it and extract again")
 
 
-def layer_path(split: str, layer: int) -> str:
+def layer_path(split: str, layer: int, kind: str = "words") -> str:
     """The dataset of one layer of a split."""
-    return f"{split}/layers/{layer:02d}"
+    return f"{split}/{'layers' if kind == 'words' else kind}/{layer:02d}"
 
 
 def checksum(rows: NDArray[Any], start: int = 0) -> int:
@@ -388,11 +457,12 @@ def checksum(rows: NDArray[Any], start: int = 0) -> int:
     return zlib.crc32(buffer, start)
 
 
-def frame_checksum(manifest: str, offsets: dict[str, NDArray[np.int64]]) -> int:
-    """CRC-32 over the manifest's text and the offsets of all splits."""
+def frame_checksum(manifest: str, layouts: dict[str, Layout]) -> int:
+    """CRC-32 over the manifest's text, and the offsets of sentences and units of all splits."""
     value = zlib.crc32(manifest.encode())
-    for name in sorted(offsets):
-        value = checksum(offsets[name].astype("<i8"), value)
+    for name in sorted(layouts):
+        for numbers in (layouts[name].offsets, layouts[name].units):
+            value = checksum(numbers.astype("<i8"), value)
     return value
 
 

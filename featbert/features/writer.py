@@ -27,6 +27,7 @@ from featbert.features.store import (
     DAMAGE,
     FORMAT_VERSION,
     FeatureStore,
+    Layout,
     Manifest,
     checksum,
     frame_checksum,
@@ -49,8 +50,7 @@ class StoreWriter:
         self,
         path: Path,
         manifest: Manifest,
-        offsets: dict[str, NDArray[np.int64]],
-        blocks: dict[str, NDArray[np.int64]],
+        layouts: dict[str, Layout],
     ) -> None:
         """Opens a new store, or an interrupted one of the same plan.
 
@@ -61,8 +61,7 @@ class StoreWriter:
         self.path = path
         self.partial, self.journal = partial_path(path), journal_path(path)
         self.manifest = manifest
-        self.offsets = offsets
-        self.blocks = blocks
+        self.layouts = layouts
         self.finished: dict[tuple[str, int], list[int]] = {}
         self._opened = time.perf_counter()
         self._seconds_before = 0.0
@@ -83,19 +82,24 @@ class StoreWriter:
         """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
 
         Args:
-            states: (layers, words of the block, H) in the store's dtype.
+            states: (layers, vectors of the block, H) in the store's dtype, kind after kind.
 
         Raises:
             FeatbertError: the disk is full or fails; finished blocks are kept.
         """
-        start, stop = self.blocks[split][block], self.blocks[split][block + 1]
         sums = []
+        before = 0
         with self._explaining():
-            for rows, layer in zip(states, self.manifest.layers, strict=True):
-                self._file[layer_path(split, layer)].write_direct(
-                    np.ascontiguousarray(rows), dest_sel=np.s_[start:stop]
-                )
-                sums.append(checksum(rows))
+            for kind in self.manifest.kinds:
+                start, stop = self.layouts[split].edges(kind)[block : block + 2]
+                of_kind = states[:, before : before + stop - start]
+                before += stop - start
+                for vectors, layer in zip(of_kind, self.manifest.layers, strict=True):
+                    rows = np.ascontiguousarray(vectors)
+                    self._file[layer_path(split, layer, kind)].write_direct(
+                        rows, dest_sel=np.s_[start:stop]
+                    )
+                    sums.append(checksum(rows))
             self._file.flush()
             flush(self.partial)
             with self.journal.open("a", encoding="utf-8") as file:
@@ -112,16 +116,16 @@ class StoreWriter:
             FeatbertError: the disk is full or fails; finished blocks are kept.
         """
         with self._explaining():
-            for split, edges in self.blocks.items():
-                sums = [self.finished[split, k] for k in range(len(edges) - 1)]
-                table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.layers))
+            for split, layout in self.layouts.items():
+                sums = [self.finished[split, k] for k in range(len(layout.blocks) - 1)]
+                table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.datasets))
                 self._file[f"{split}/checksums"][:] = table.T
             text = manifest.to_json()
             self._file.attrs["format_version"] = FORMAT_VERSION
             # As bytes of fixed length: text of variable length is in a separate heap, which HDF5
             # walks without end where it is damaged.
             self._file.attrs["manifest"] = np.bytes_(text.encode())
-            self._file.attrs["checksum"] = frame_checksum(text, self.offsets)
+            self._file.attrs["checksum"] = frame_checksum(text, self.layouts)
             self._file.attrs["complete"] = True
             self._file.close()
             flush(self.partial)
@@ -156,13 +160,13 @@ class StoreWriter:
         try:
             self.journal.unlink(missing_ok=True)
             with h5py.File(self.partial, "w") as file:
-                for split, stored in self.manifest.splits.items():
-                    shape = (stored.words, self.manifest.hidden_size)
-                    for layer in self.manifest.layers:
-                        _allocate(file, layer_path(split, layer), shape, self.manifest.dtype)
-                    file[f"{split}/offsets"] = self.offsets[split]
-                    file[f"{split}/blocks"] = self.blocks[split]
-                    sums = (len(self.manifest.layers), len(self.blocks[split]) - 1)
+                for split, layout in self.layouts.items():
+                    for kind, layer in self.manifest.datasets:
+                        shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
+                        _allocate(file, layer_path(split, layer, kind), shape, self.manifest.dtype)
+                    for name, numbers in vars(layout).items():
+                        file[f"{split}/{name}"] = numbers
+                    sums = (len(self.manifest.datasets), len(layout.blocks) - 1)
                     file[f"{split}/checksums"] = np.zeros(sums, dtype=np.uint32)
             _reserve(self.partial)
             # From here on the file opens, and what the journal says about it is true.
@@ -186,16 +190,15 @@ class StoreWriter:
                 raise
             return None  # missing or damaged
         lines = [plan + "\n"]
-        numbers = {(name, k) for name, edges in self.blocks.items() for k in range(len(edges) - 1)}
+        numbers = {(n, k) for n, lay in self.layouts.items() for k in range(len(lay.blocks) - 1)}
         try:
             for split, block, sums, seconds in track(entries, "comparing blocks", "blocks"):
                 if (split, block) not in numbers:
                     continue
-                start, stop = self.blocks[split][block : block + 2]
-                found = [
-                    checksum(file[layer_path(split, layer)][start:stop])
-                    for layer in self.manifest.layers
-                ]
+                found = []
+                for kind, layer in self.manifest.datasets:
+                    start, stop = self.layouts[split].edges(kind)[block : block + 2]
+                    found.append(checksum(file[layer_path(split, layer, kind)][start:stop]))
                 if found == sums:
                     self.finished[split, block] = sums
                     lines.append(_line(split, block, sums, seconds))

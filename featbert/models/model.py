@@ -2,22 +2,27 @@
 
     batch ─▶ states (W, D) ─▶ body (W, width) ─▶ output ─▶ loss or answers
 
+Where a task has one answer a sequence, its words are pooled: before a body that does not read
+words, else after it.
+
 States are stored ones with a layer combination, or those of an encoder that is tuned. Nobody else
 computes a loss or takes an argmax.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import numpy as np
 from torch import Tensor, nn
 
 from featbert.config import Settings
 from featbert.encoders.alignment import Ints
-from featbert.encoders.encoder import Encoder
+from featbert.encoders.encoder import Encoder, matrix_entries
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.tunings import TUNINGS
 from featbert.models.combination import CombineLayers
+from featbert.models.pooling import Pooling
 from featbert.models.registry import BODIES, OUTPUTS
 
 
@@ -62,10 +67,20 @@ class Model(nn.Module):
     body: Body
     output: Output
 
-    def __init__(self, states: CombineLayers | Encoder, body: Body, output: Output) -> None:
+    def __init__(
+        self,
+        states: CombineLayers | Encoder,
+        body: Body,
+        output: Output,
+        pooling: Pooling | None = None,
+        *,
+        pools_first: bool = False,
+    ) -> None:
         super().__init__()
         self.states = states
         self.body = body
+        self.pooling = pooling
+        self.pools_first = pools_first
         self.output = output
 
     @property
@@ -73,20 +88,48 @@ class Model(nn.Module):
         return self.states if isinstance(self.states, Encoder) else None
 
     def vectors(self, batch: Any, lengths: Ints) -> Tensor:
-        """(W, width) what the output reads."""
-        return self.body(self.states(batch), lengths)
+        """(W, width) what the output reads: vectors of words, or one of each sequence.
+
+        Args:
+            lengths: (B,) words of each sequence, or (B, 2) of its texts, where they are apart.
+        """
+        vectors = self.states(batch)
+        if self.pooling is None:
+            return self.body(vectors, lengths)
+        if self.pools_first:
+            return self.body(self.pooling(vectors, lengths), np.ones(len(lengths), dtype=np.int64))
+        pooled: Tensor = self.pooling(self.body(vectors, lengths.ravel()), lengths)
+        return pooled
 
     def loss(self, batch: Any, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the losses of the batch's items."""
-        return self.output.loss(self.vectors(batch, lengths), lengths, targets)
+        return self.output.loss(self.vectors(batch, lengths), self._items(lengths), targets)
 
     def decode(self, batch: Any, lengths: Ints) -> Tensor:
         """The answers, as numbers."""
-        return self.output.decode(self.vectors(batch, lengths), lengths)
+        return self.output.decode(self.vectors(batch, lengths), self._items(lengths))
 
     def probabilities(self, batch: Any, lengths: Ints) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item."""
-        return self.output.probabilities(self.vectors(batch, lengths), lengths)
+        return self.output.probabilities(self.vectors(batch, lengths), self._items(lengths))
+
+    def _items(self, lengths: Ints) -> Ints:
+        """(B,) items of each sequence."""
+        return lengths if self.pooling is None else np.ones(len(lengths), dtype=np.int64)
+
+    def head_flops(self, vectors: float, sequences: float) -> float:
+        """Operations of a forward pass from the states on.
+
+        Args:
+            vectors: that are read, of words or of sequences.
+        """
+        entries = matrix_entries(self)
+        if (encoder := self.encoder) is not None:
+            entries -= matrix_entries(encoder)
+        if self.pooling is None:
+            return 2.0 * entries * vectors
+        output = matrix_entries(cast(nn.Module, self.output))
+        return 2.0 * ((entries - output) * vectors + output * sequences)
 
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers, L + 1 the head.
@@ -123,29 +166,48 @@ class Model(nn.Module):
 
 
 def head(
-    states: CombineLayers | Encoder, width: int, classes: tuple[str, ...], settings: Settings
+    states: CombineLayers | Encoder,
+    width: int,
+    classes: tuple[str, ...],
+    settings: Settings,
+    texts: int = 1,
 ) -> Model:
-    """The model with a new body and output, as the settings name them.
+    """The model with a new body, pooling and output, as the settings name them.
 
     Args:
         width: size of a word's vector in `states`.
+        texts: 2 where a sequence is a pair of texts that are encoded apart.
     """
-    body = BODIES[settings.body].load()(width, settings)
-    output = OUTPUTS[settings.output].load()(body.width, classes, settings)
-    return Model(states, body, output)
+    part, pooling = BODIES[settings.body], None
+    if settings.sentence_pooling != "none" and not part.words:
+        pooling = Pooling(width, settings, texts)
+        width = pooling.width
+    body = part.load()(width, settings)
+    width = body.width
+    if settings.sentence_pooling != "none" and part.words:
+        pooling = Pooling(width, settings, texts)
+        width = pooling.width
+    output = OUTPUTS[settings.output].load()(width, classes, settings)
+    return Model(states, body, output, pooling, pools_first=not part.words)
 
 
 def stored_model(
-    combination: LayerCombination, hidden_size: int, classes: tuple[str, ...], settings: Settings
+    combination: LayerCombination,
+    hidden_size: int,
+    classes: tuple[str, ...],
+    settings: Settings,
+    texts: int = 1,
 ) -> Model:
     """A model on stored states of an encoder with H = `hidden_size`."""
     states = CombineLayers(combination, hidden_size)
-    return head(states, states.width, classes, settings)
+    return head(states, states.width, classes, settings, texts)
 
 
-def tuned_model(encoder: Encoder, classes: tuple[str, ...], settings: Settings) -> Model:
+def tuned_model(
+    encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
+) -> Model:
     """A model on an encoder that is tuned."""
     prepare = TUNINGS[settings.tuning].prepare
     if prepare is not None:
         prepare(encoder.model, settings)
-    return head(encoder, encoder.hidden_size, classes, settings)
+    return head(encoder, encoder.hidden_size, classes, settings, texts)

@@ -18,11 +18,14 @@ class Part:
         home: module and class that has it, "featbert.models.bilstm:BiLSTM".
         title: for people, in labels of rows.
         settings: names of settings that only this part has.
+        words: of a body, whether it reads the words of a text; if not, it reads one vector a text
+            where the task pools them.
     """
 
     home: str
     title: str
     settings: tuple[str, ...] = ()
+    words: bool = True
 
     def load(self) -> Any:
         """The class; imports torch."""
@@ -32,9 +35,22 @@ class Part:
 
 BODIES = {
     "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
-    "linear": Part("featbert.models.linear:Linear", "linear probe"),
+    "linear": Part("featbert.models.linear:Linear", "linear probe", words=False),
 }
 OUTPUTS = {
     "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
     "crf": Part("featbert.models.crf:CRF", "CRF"),
+    "score": Part("featbert.models.score:Score", "score"),
 }
+# One vector a text; "none" for answers of words.
+_POOLING = "featbert.models.pooling:Pooling"
+POOLINGS = {
+    "none": Part(_POOLING, "words"),
+    "cls": Part(_POOLING, "first special piece"),
+    "mean": Part(_POOLING, "mean of words"),
+    "max": Part(_POOLING, "maximum of words"),
+    "max_mean": Part(_POOLING, "maximum and mean of words"),
+    "attention": Part(_POOLING, "attention over words"),
+}
+# Those that do not depend on what is trained, and so can be kept in a store.
+KEPT_POOLINGS = ("cls", "mean", "max")

@@ -10,7 +10,7 @@ from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
-from featbert.encoders.encoding import Casing, Context, Pooling
+from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.runs.experiment import RUNS_DIR
@@ -61,7 +61,7 @@ def train(
     corpus = corpus or load_corpus(m.source, targets=get_task(task).targets, **m.reading)
     options = RunOptions(
         seed,
-        settings or defaults("none"),
+        settings or defaults("none", task),
         Path(runs_dir),
         find_device(device),
         precision,
@@ -84,6 +84,7 @@ def finetune(
     context: Context = "sentence",
     casing: Casing = "original",
     pooling: Pooling = "first",
+    packing: Packing = "joint",
     tag_scheme: str = "bio",
     runs_dir: str | Path = RUNS_DIR,
     device: str = "auto",
@@ -101,7 +102,7 @@ def finetune(
     source = find_encoder(model) if isinstance(model, str) else model
     options = RunOptions(
         seed,
-        settings or defaults("full"),
+        settings or defaults("full", task),
         Path(runs_dir),
         find_device(device),
         precision,
@@ -109,7 +110,9 @@ def finetune(
         task=task,
         tag_scheme=tag_scheme,
     )
-    plan = plan_tuned_run(source, corpus, options, context=context, casing=casing, pooling=pooling)
+    plan = plan_tuned_run(
+        source, corpus, options, context=context, casing=casing, pooling=pooling, packing=packing
+    )
     return _finished_or_trained(plan, source, corpus, overwrite, log_dir)
 
 

@@ -355,7 +355,7 @@ class _Planner:
             tried,
         )
         if layers is None:
-            reading = configuration.model_dump(include={"context", "casing", "pooling"})
+            reading = configuration.model_dump(include={"context", "casing", "pooling", "packing"})
             run = plan_tuned_run(source, corpus, options, **reading)
             return Job(configuration, run, None)
         extraction = self.extraction(configuration)
@@ -364,7 +364,7 @@ class _Planner:
         return Job(configuration, run, extraction)
 
     def extraction(self, configuration: Configuration) -> ExtractionPlan:
-        names = {"context", "casing", "pooling", "precision", "device"}
+        names = {"context", "casing", "pooling", "packing", "keep", "precision", "device"}
         given = configuration.model_dump(include=names)
         encoding = Encoding(**given, dtype=configuration.store_dtype)
         return plan_extraction(

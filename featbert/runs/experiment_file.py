@@ -123,8 +123,9 @@ class Configuration(Data, Encoding, Compute):
             num_layers: L of the encoder, for what is given as "all".
         """
         rows: RowsTable = getattr(self, table) or RowsTable()
-        common = {"train_on": self.train_on, "train_share": self.train_share}
-        settings = rows.settings("none" if table == "features" else "full", num_layers, **common)
+        common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
+        tuning = "none" if table == "features" else "full"
+        settings = rows.settings(tuning, num_layers, self.task, **common)
         if TUNINGS[settings.tuning].frozen != (table == "features"):
             raise InputError(f"tuning is {settings.tuning!r}; use the other table for it")
         if self.equal_steps:

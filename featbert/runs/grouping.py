@@ -43,6 +43,7 @@ VARIED: dict[str, tuple[str, ...]] = {
 # never averaged; declaring them in `vary` is allowed and frees nothing that was bound.
 CONDITIONS = (
     "pooling",
+    "packing",
     "encoder_precision",
     "training_precision",
     "store_dtype",

@@ -45,12 +45,12 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     has = ", ".join(corpus.splits) or "none"
     for name, use in (("train", "train on"), ("dev", "choose the best epoch on")):
         if name not in corpus or not len(corpus[name]):
+            share = ", or make it a part of train: --dev-share 0.1" if name == "dev" else ""
             raise InputError(
-                f"{where} has no {name} split to {use} (found: {has}); add a {name} file"
+                f"{where} has no {name} split to {use} (found: {has}); add a {name} file{share}"
             )
-    for name, split in corpus.splits.items():
-        if not split.is_tagged:
-            raise InputError(f"{split.path or name} has words but no tags")
+        if not corpus[name].is_tagged:
+            raise InputError(f"{corpus[name].path or name} has texts but no answers")
     if settings.train_on != "train" and "test" not in corpus:
         raise InputError(
             f"{where} has no test split to score a run that learns from {settings.train_on} "
@@ -91,15 +91,18 @@ def encoding_of_store(m: Manifest) -> dict[str, Any]:
         "encoder_files": m.encoder_files,
         "extraction_device": m.device_name,
         "casing": m.casing,
+        "packing": m.packing,
         "adapted_epochs": m.adapted_epochs,
     }
 
 
-def encoding_of_encoder(source: EncoderSource, precision: str, **reading: str) -> dict[str, Any]:
+def encoding_of_encoder(
+    source: EncoderSource, precision: str, **reading: str | None
+) -> dict[str, Any]:
     """What a signature says of the encoding that tuning begins with.
 
     Args:
-        reading: context, casing and pooling.
+        reading: context, casing, pooling and packing.
     """
     if source.num_layers is None or source.hidden_size is None:
         raise InputError(f"{source.folder}/config.json has no number of layers or hidden size")
@@ -161,6 +164,8 @@ def run_name(
 ) -> str:
     """<corpus>--<encoder>--<layers or tuning>--seed<n>--<8 hex of all that identifies it>"""
     same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
+    if signature.packing is None:
+        del same["packing"]
     same |= {"task": task, "tuning": tuning, "layers": layers, "settings": settings, "seed": seed}
     row = (signature.corpus, signature.model, layers or tuning, f"seed{seed}")
     return "--".join(map(slug, (*row, json_hash(same)[:8])))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from featbert.encoders.batching import TokenBudget
     from featbert.encoders.device import Device, Precision
     from featbert.encoders.encoder import Encoder
-    from featbert.encoders.encoding import Casing, Context, Pooling, Reading
+    from featbert.encoders.encoding import Casing, Context, Packing, Pooling, Reading
     from featbert.features.plan import ExtractionPlan
     from featbert.features.store import FeatureStore
     from featbert.models.model import Model
@@ -112,7 +112,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     reading = {name: getattr(signature, name) for name in ("context", "casing", "pooling")}
     validated(Encoding, reading, where)
     validated(Computing, {"precision": signature.training_precision}, where)
-    settings = defaults(record.tuning).but(**record.settings)
+    settings = defaults(record.tuning, record.task).but(**record.settings)
     return UsableRun(run, _encoder(run, model), settings, _counted_corpus(record))
 
 
@@ -197,13 +197,15 @@ class LoadedRun:
             self.encoder.wordpieces,
             positions=self.encoder.positions,
             context=cast("Context", self.usable.record.signature.context),
+            packing=cast("Packing | None", self.usable.record.signature.packing),
         )
         return self._inputs(alignment, sentences)
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
         from featbert.training.inputs import PieceInputs
 
-        return PieceInputs(alignment, self.encoder, self.device.torch)
+        firsts = self.usable.settings.reads == "cls"
+        return PieceInputs(alignment, self.encoder, self.device.torch, firsts=firsts)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -223,26 +225,38 @@ class LoadedRun:
         numbers = predict(self.model, inputs, offsets, self.compute, self._budget(inputs))
         return self._answers(numbers, offsets)
 
-    def probable_answers(self, inputs: Inputs) -> tuple[Any, list[list[float]]]:
+    def probable_answers(
+        self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None
+    ) -> tuple[Any, list[list[float]]]:
         """The same with the probability of each item's answer, by sequence.
+
+        Raises:
+            InputError: probabilities that are not finite.
+        """
+        offsets = inputs.offsets if offsets is None else offsets
+        answers, shares = self.shares(inputs, offsets)
+        chosen = shares.max(axis=1) if shares.shape[1] else np.zeros(len(shares))
+        return answers, [part.tolist() for part in np.split(chosen, offsets[1:-1])]
+
+    def shares(
+        self, inputs: Inputs, offsets: np.ndarray[Any, Any]
+    ) -> tuple[Any, np.ndarray[Any, Any]]:
+        """The task's answers, and (T, C) the probability of every class; C is 0 for scores.
 
         Raises:
             InputError: probabilities that are not finite.
         """
         from featbert.training.loop import predict_probabilities
 
-        offsets = inputs.offsets
         numbers, shares = predict_probabilities(
             self.model, inputs, offsets, self.compute, self._budget(inputs)
         )
-        chosen = shares[np.arange(len(numbers)), numbers].astype(float)
-        if not np.isfinite(chosen).all():
+        if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.compute.precision}"
             )
-        rows = [part.tolist() for part in np.split(chosen, offsets[1:-1])]
-        return self._answers(numbers, offsets), rows
+        return self._answers(numbers, offsets), shares.astype(float)
 
     def _budget(self, inputs: Inputs) -> TokenBudget:
         from featbert.encoders.batching import TokenBudget
@@ -280,9 +294,11 @@ class FrozenRun(LoadedRun):
         return encoder.to(self.device.torch)
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
-        from featbert.training.inputs import FeatureInputs
+        from featbert.training.inputs import FeatureInputs, PooledInputs
 
-        states = self._states(alignment)
+        states, texts = self._states(alignment), alignment.texts or 1
+        if self.usable.settings.reads != "words":
+            return PooledInputs(states, alignment.sentences, texts)
         finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
         if not finite.all():
             word = int((~finite).nonzero()[0])
@@ -292,13 +308,15 @@ class FrozenRun(LoadedRun):
                 f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
                 f"{self.usable.record.signature.store_dtype}"
             )
-        return FeatureInputs(states, alignment.sentences)
+        by_text = np.diff(alignment.unit_words).reshape(-1, 2) if texts == 2 else None
+        return FeatureInputs(states, alignment.sentences, texts=by_text)
 
     def stored(self, store: FeatureStore, split: str) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""
-        from featbert.training.inputs import FeatureInputs
+        from featbert.training.inputs import stored_inputs
 
-        return FeatureInputs.of_store(store, split, self.combination, self.device.torch)
+        reads = self.usable.settings.reads
+        return stored_inputs(store, split, self.combination, reads, self.device.torch)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -339,6 +357,7 @@ class FrozenRun(LoadedRun):
             layers=self.combination.indices,
             context=cast("Context", signature.context),
             casing=cast("Casing", casing),
+            packing=cast("Packing", signature.packing or "joint"),
             pooling=cast("Pooling", signature.pooling),
             precision=signature.encoder_precision,
             dtype=signature.store_dtype or "float16",
@@ -356,7 +375,7 @@ class FrozenRun(LoadedRun):
 
         kept = self.usable.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
-        edges, _ = block_edges(alignment, words)
+        edges = block_edges(alignment, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
         with torch.inference_mode():
             parts = [
@@ -365,6 +384,7 @@ class FrozenRun(LoadedRun):
                     alignment,
                     np.arange(first, stop),
                     self.combination.indices,
+                    (self.usable.settings.reads,),
                     dtype=getattr(torch, kept),
                     budget=budget,
                     device=self.device.torch,
@@ -402,12 +422,13 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     if "fp16" in (precision, encoder_precision) and where.kind == "cpu":
         raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
+    texts = 2 if signature.packing == "apart" else 1
     if frozen:
         layers = parse_layers(record.layers or "", signature.encoder_layers)
-        loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings)
+        loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
     else:
         encoder = load_encoder(usable.source, pooling=cast("Pooling", signature.pooling))
-        loaded = tuned_model(encoder, classes, settings)
+        loaded = tuned_model(encoder, classes, settings, texts)
     _load_weights(loaded, usable)
     kind = FrozenRun if frozen else LoadedRun
     return kind(usable, loaded.to(where.torch).eval(), Compute(where, precision))

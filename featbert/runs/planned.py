@@ -123,6 +123,11 @@ def plan_stored_run(
         FeatbertError: layers the encoder lacks, an untrainable corpus, or another text.
     """
     combination = parse_layers(layers, manifest.num_layers)
+    kind = options.settings.reads
+    if kind not in manifest.kinds and "words" not in manifest.kinds:
+        raise InputError(
+            f"{store} keeps pooled vectors, but the head reads {kind}; extract with --keep words"
+        )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
     encoding = encoding_of_store(manifest)
@@ -137,6 +142,7 @@ def plan_tuned_run(
     context: str,
     pooling: str,
     casing: str = "original",
+    packing: str = "joint",
 ) -> PlannedRun:
     """A run that tunes the encoder.
 
@@ -150,7 +156,12 @@ def plan_tuned_run(
     check_casing_of(source, casing, corpus)
     precision = find_precision(options.precision, options.device)
     encoding = encoding_of_encoder(
-        source, precision, context=context, casing=casing, pooling=pooling
+        source,
+        precision,
+        context=context,
+        casing=casing,
+        pooling=pooling,
+        packing=packing if corpus.has_pairs else None,
     )
     check_layers(options.settings, encoding["encoder_layers"])
     return _named(corpus, encoding, options, None, source.reference)
@@ -180,6 +191,7 @@ def _named(
     model_source: str,
 ) -> PlannedRun:
     settings, task = options.settings, get_task(options.task)
+    task.check(settings)
     if options.tag_scheme != "bio" and task.targets != "entities":
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
     layers = None if combination is None else combination.name

@@ -32,6 +32,7 @@ from typing import Any, Literal
 from featbert.data.corpus import Sentence
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import Piece
+from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.load import LoadedRun
 
@@ -162,3 +163,69 @@ def _entities(tagged: TaggedPiece) -> list[dict[str, Any]]:
         row["probability"] = round(entity.probability, 6)
         found.append(row)
     return found
+
+
+# Texts and pairs ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredText:
+    """A text or a pair with its answer.
+
+    Attributes:
+        answer: a class, or a score as text.
+        probabilities: by class; empty for a score.
+    """
+
+    texts: tuple[str, ...]
+    answer: str
+    probabilities: dict[str, float]
+
+
+def predict_texts(
+    run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
+) -> Iterator[AnsweredText]:
+    """Answers texts as they come; a block is read, answered and yielded before the next is read.
+
+    Raises:
+        InputError: numbers that are not finite, or pairs where the run reads single texts.
+    """
+    waiting: list[Sentence] = []
+    size = 0
+    for sentence in sentences:
+        waiting.append(sentence)
+        size += len(sentence)
+        if size >= block_words:
+            yield from _answered(run, waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield from _answered(run, waiting)
+
+
+def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredText]:
+    task, record = run.usable.task, run.usable.record
+    answers, shares = run.shares(run.inputs(sentences), task.items(sentences))
+    classes = record.labels if shares.shape[1] else []
+    for sentence, (answer,), share in zip(sentences, answers, shares.tolist(), strict=True):
+        yield AnsweredText(sentence.texts, answer, dict(zip(classes, share, strict=True)))
+
+
+def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
+    """A line for each text: its texts and its answer, separated by tabs, or a JSON object.
+
+    Raises:
+        InputError: a text with a tab or line end, which columns cannot hold.
+    """
+    for one in found:
+        if form == "jsonl":
+            row: dict[str, Any] = dict(zip(("text", "pair"), one.texts, strict=False))
+            row["answer"] = one.answer if one.probabilities else float(one.answer)
+            if one.probabilities:
+                row["probabilities"] = {n: round(p, 6) for n, p in one.probabilities.items()}
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+            continue
+        if any(sign in text for text in one.texts for sign in "\t\n\r"):
+            raise InputError(
+                f"a tab or line end in {one.texts[0][:60]!r}; write objects: --format jsonl"
+            )
+        yield "\t".join([*one.texts, one.answer]) + "\n"

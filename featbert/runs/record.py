@@ -137,6 +137,7 @@ class Signature:
         encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.
         casing: "original", or "truecased": sentences in capitals were read in another casing.
+        packing: of pairs: "joint", or "apart"; None for single texts.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text
             before (`featbert adapt`); 0 for a checkpoint as published.
     """
@@ -165,6 +166,7 @@ class Signature:
     extraction_device: str | None
     casing: str
     adapted_epochs: int
+    packing: str | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)

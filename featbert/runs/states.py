@@ -16,14 +16,14 @@ from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.alignment import Ints, align
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.encoding import Context, Pooling, Reading
+from featbert.encoders.encoding import Context, Packing, Pooling, Reading
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.models.model import Model, stored_model, tuned_model
 from featbert.runs.record import Signature
-from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs
+from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 
 class StoredStates:
@@ -36,9 +36,16 @@ class StoredStates:
         InputError: the store lacks a layer of the combination.
     """
 
-    def __init__(self, store: FeatureStore, combination: LayerCombination, device: Device) -> None:
+    def __init__(
+        self,
+        store: FeatureStore,
+        combination: LayerCombination,
+        settings: Settings,
+        device: Device,
+    ) -> None:
         store.require(combination.indices)
         self.store, self.combination, self.device = store, combination, device
+        self.reads, self.texts = settings.reads, store.manifest.texts
         self.counts = _summed(s.counts for s in store.manifest.splits.values())
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
@@ -50,7 +57,7 @@ class StoredStates:
         hidden_size = self.store.manifest.hidden_size
         try:
             with torch.device("meta"):  # shapes alone
-                model = stored_model(self.combination, hidden_size, classes, settings)
+                model = stored_model(self.combination, hidden_size, classes, settings, self.texts)
             parameters = sum(p.numel() for p in model.parameters())
         except (RuntimeError, OverflowError):  # more than can be counted
             parameters = 1 << 60
@@ -60,7 +67,8 @@ class StoredStates:
             what="training the head (weights, gradients, moments)",
             less="use a smaller --lstm-size, or a combination of fewer layers",
         )
-        return stored_model(self.combination, hidden_size, classes, settings).to(self.device.torch)
+        made = stored_model(self.combination, hidden_size, classes, settings, self.texts)
+        return made.to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
@@ -70,8 +78,8 @@ class StoredStates:
         Args:
             numbers: of the sentences in these splits; None for all.
         """
-        return FeatureInputs.of_store(
-            self.store, names, self.combination, self.device.torch, sentences=numbers
+        return stored_inputs(
+            self.store, names, self.combination, self.reads, self.device.torch, numbers
         )
 
 
@@ -81,9 +89,14 @@ class TunedStates:
     store = None
 
     def __init__(
-        self, source: EncoderSource, signature: Signature, reading: Reading, device: Device
+        self,
+        source: EncoderSource,
+        signature: Signature,
+        settings: Settings,
+        reading: Reading,
+        device: Device,
     ) -> None:
-        self.source, self.signature = source, signature
+        self.source, self.signature, self.reads = source, signature, settings.reads
         self.reading, self.device = reading, device
         self.counts: dict[str, int] = {}
         self.encoder: Encoder | None = None
@@ -97,7 +110,8 @@ class TunedStates:
             less="train on its frozen features (featbert train), or use a smaller encoder",
         )
         self.encoder = load_encoder(self.source, pooling=cast(Pooling, self.signature.pooling))
-        return tuned_model(self.encoder, classes, settings).to(self.device.torch)
+        texts = 2 if self.signature.packing == "apart" else 1
+        return tuned_model(self.encoder, classes, settings, texts).to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
@@ -109,23 +123,26 @@ class TunedStates:
             self.encoder.wordpieces,
             positions=self.encoder.positions,
             context=cast(Context, self.signature.context),
+            packing=cast(Packing | None, self.signature.packing),
         )
         self.counts = _summed([self.counts, alignment.counts])
-        return PieceInputs(alignment, self.encoder, self.device.torch)
+        firsts = self.reads == "cls"
+        return PieceInputs(alignment, self.encoder, self.device.torch, firsts=firsts)
 
 
 def training_states(
     material: FeatureStore | EncoderSource,
     combination: LayerCombination | None,
     signature: Signature,
+    settings: Settings,
     corpus: Corpus,
     device: Device,
 ) -> StoredStates | TunedStates:
     """The states of a run on a store, or on an encoder; `corpus` says the casing of words."""
     if isinstance(material, FeatureStore):
         assert combination is not None
-        return StoredStates(material, combination, device)
-    return TunedStates(material, signature, Reading(corpus, signature.casing), device)
+        return StoredStates(material, combination, settings, device)
+    return TunedStates(material, signature, settings, Reading(corpus, signature.casing), device)
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

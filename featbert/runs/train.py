@@ -109,7 +109,7 @@ class _Training:
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
         self.states = training_states(
-            material, plan.combination, plan.signature, corpus, self.device
+            material, plan.combination, plan.signature, self.settings, corpus, self.device
         )
 
     def run(self) -> Run:
@@ -145,7 +145,11 @@ class _Training:
             settings=plan.settings,
             signature=plan.signature,
             scores={
-                s.name: self.task.score(self.task.gold(s), predicted[s.name]) for s in self.scored
+                s.name: dataclasses.replace(
+                    self.task.score(self.task.gold(s), predicted[s.name]), words=s.n_words
+                )
+                for s in self.scored
+                if s.is_tagged
             },
             history=fitted.history,
             best_epoch=fitted.best_epoch,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 TASKS = {
     "entities": "featbert.tasks.entities",
     "labels": "featbert.tasks.labels",
+    "classification": "featbert.tasks.classification",
+    "regression": "featbert.tasks.regression",
 }
 
 
@@ -70,21 +72,25 @@ class Facet:
 class Bucket:
     """One part of a breakdown: counts (K,) of the task's measure, and its number of gold items."""
 
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]
     size: int
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run predicted on one split: three lists of S sentences, aligned word by word.
+    """What a run predicted on one split of S sequences.
 
-    `documents` (S,) numbers each sentence's document from 1; all are 0 where the text has none.
+    Attributes:
+        gold, predicted: answers, aligned word by word, or one a sequence; without gold answers, ().
+        documents: (S,) number of each one's document from 1; all are 0 where the text has none.
+        pairs: (S,) words of the first text of a pair, None for one text; empty where none is one.
     """
 
     words: list[list[str]]
     gold: list[list[str]]
     predicted: list[list[str]]
     documents: list[int]
+    pairs: list[int | None] = field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -116,8 +122,11 @@ class Task(Protocol):
         columns: every value that scores have, key to name for people; first the measure's.
         scorers: those of the columns that are scorers of their own: key to name.
         facets: by name, the properties by which scores can be broken down.
+        of_texts: whether an answer is of a whole text or pair; else of a word.
     """
 
+    @property
+    def of_texts(self) -> bool: ...
     @property
     def name(self) -> str: ...
     @property
@@ -135,23 +144,39 @@ class Task(Protocol):
     @property
     def facets(self) -> Mapping[str, Facet]: ...
 
+    def measured_by(self, key: str) -> Task:
+        """The same task with another measure that chooses the epoch.
+
+        Raises:
+            InputError: it has no such measure.
+        """
+
+    def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
+        """Settings that this task has by default.
+
+        Args:
+            words: whether a body is asked for that reads words.
+            frozen: whether the encoder is.
+        """
+
+    def check(self, settings: Any) -> None:
+        """Raises InputError for a head that cannot give this task's answers."""
+
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         """All scores of one split."""
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are cheap to compute after each epoch; first the measure's."""
 
-    def counts(self, gold: Rows, predicted: Rows) -> Counts:
-        """(S, K) counts of the measure by sentence."""
+    def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> NDArray[Any]:
+        """(S, K) counts of the measure by sentence.
+
+        Args:
+            classes: all that may occur, so that K is the same for systems that are compared.
+        """
 
     def break_down(
-        self,
-        facets: Sequence[str],
-        words: Rows,
-        gold: Rows,
-        predicted: Rows,
-        *,
-        known: Collection[Any] = (),
+        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
         """Counts by bucket of each facet, in the order of buckets.
 
@@ -169,14 +194,14 @@ class Task(Protocol):
             scheme: in which the answers are learned, where the task has several.
         """
 
-    def items(self, split: Split) -> Counts:
+    def items(self, split: Sequence[Sentence] | Split) -> Counts:
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
         """(T,) the right answer for each item, as numbers; T is the last of `items`."""
 
     def answers(
-        self, numbers: Counts, classes: tuple[str, ...], offsets: Counts, scheme: str
+        self, numbers: NDArray[Any], classes: tuple[str, ...], offsets: Counts, scheme: str
     ) -> Rows:
         """Answers by sequence, from the numbers of their items."""
 
@@ -217,12 +242,13 @@ class Task(Protocol):
 
 
 def get_task(name: str) -> Task:
-    """The task called `name`.
+    """The task called `name`, such as "entities" or "classification:matthews".
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or it has no such measure.
     """
-    if name not in TASKS:
-        raise InputError(f"unknown task {name!r}{nearest(name, TASKS)}; known: {', '.join(TASKS)}")
-    task: Task = importlib.import_module(TASKS[name]).TASK
-    return task
+    bare, _, measure = name.partition(":")
+    if bare not in TASKS:
+        raise InputError(f"unknown task {bare!r}{nearest(bare, TASKS)}; known: {', '.join(TASKS)}")
+    task: Task = importlib.import_module(TASKS[bare]).TASK
+    return task.measured_by(measure) if measure else task

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
-from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Rows, Scores
+from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Predictions, Rows, Scores
 from featbert.tasks.words import WordTask
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Entities(WordTask):
         """Entity F1, precision and recall."""
         return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
 
-    def counts(self, gold: Rows, predicted: Rows) -> Counts:
+    def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         """(S, 3) correct, predicted and gold entities by sentence.
 
         Raises:
@@ -134,13 +134,7 @@ class Entities(WordTask):
         return [set(get_entities(list(row))) for row in rows]
 
     def break_down(
-        self,
-        facets: Sequence[str],
-        words: Rows,
-        gold: Rows,
-        predicted: Rows,
-        *,
-        known: Collection[Any] = (),
+        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
         """Counts by bucket; the counts of a facet's buckets add up to those of the whole.
 
@@ -150,15 +144,16 @@ class Entities(WordTask):
         Args:
             known: words of the entities in train, as `known` returns them, for facet "seen".
         """
-        check_tags(gold, predicted)
-        triples = list(zip(words, self.spans(gold), self.spans(predicted), strict=True))
+        check_tags(found.gold, found.predicted)
+        spans_of = self.spans(found.gold), self.spans(found.predicted)
+        triples = list(zip(found.words, *spans_of, strict=True))
         parts: dict[str, dict[str, Bucket]] = {}
         for facet in facets:
             name_of = _namer(facet, known)
             counts: dict[str, list[int]] = {}
             for row, gold_set, predicted_set in triples:
-                for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
-                    for entity in found:
+                for column, part in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
+                    for entity in part:
                         counts.setdefault(name_of(row, entity), [0, 0, 0])[column] += 1
             parts[facet] = {
                 name: Bucket(tuple(counts[name]), counts[name][2])

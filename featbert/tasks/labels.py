@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.errors import InputError
-from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Rows, Scores
+from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Predictions, Rows, Scores
 from featbert.tasks.words import WordTask
 
 
@@ -74,7 +74,7 @@ class Labels(WordTask):
         """Accuracy and macro F1."""
         return self.score(gold, predicted).values
 
-    def counts(self, gold: Rows, predicted: Rows) -> Counts:
+    def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         """(S, 2) right words and words by sentence.
 
         Raises:
@@ -89,20 +89,16 @@ class Labels(WordTask):
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
     def break_down(
-        self,
-        facets: Sequence[str],
-        words: Rows,
-        gold: Rows,
-        predicted: Rows,
-        *,
-        known: Collection[Any] = (),
+        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
         """Counts by bucket; a word counts in the bucket of its gold label."""
         known = frozenset(known)
         parts: dict[str, dict[str, Bucket]] = {}
         for facet in facets:
             counts: dict[str, list[int]] = {}
-            for row, gold_row, predicted_row in zip(words, gold, predicted, strict=True):
+            for row, gold_row, predicted_row in zip(
+                found.words, found.gold, found.predicted, strict=True
+            ):
                 for word, label, answer in zip(row, gold_row, predicted_row, strict=True):
                     if facet == "label":
                         name = label

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featbert.errors import InputError
-from featbert.tasks.base import Counts, Predictions, Rows
+from featbert.tasks.base import Counts, Measure, Predictions, Rows
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus, Sentence, Split
@@ -18,11 +19,29 @@ if TYPE_CHECKING:
 class WordTask:
     """Methods of `Task` for one label a word."""
 
+    measure: Measure
+    of_texts = False
+
+    def measured_by(self, key: str) -> Self:
+        """The task itself, which has one measure."""
+        if key != self.measure.key:
+            raise InputError(f"unknown measure {key!r}; use {self.measure.key}")
+        return self
+
+    def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
+        """None: those of the tunings were searched for words."""
+        return {}
+
+    def check(self, settings: Any) -> None:
+        """Raises InputError for a head that has no answer for each word."""
+        if settings.sentence_pooling != "none" or settings.output == "score":
+            raise InputError("words have answers of their own; leave out --sentence-pooling")
+
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Labels of a training text, sorted."""
         return tuple(self.classes_in(self.gold(train)))
 
-    def items(self, split: Split) -> Counts:
+    def items(self, split: Sequence[Sentence] | Split) -> Counts:
         """Words before each sentence."""
         return np.cumsum([0, *(len(s.words) for s in split)])
 
@@ -36,7 +55,7 @@ class WordTask:
         return np.array([number[tag] for row in self.gold(split) for tag in row], dtype=np.int64)
 
     def answers(
-        self, numbers: Counts, classes: tuple[str, ...], offsets: Counts, scheme: str
+        self, numbers: NDArray[Any], classes: tuple[str, ...], offsets: Counts, scheme: str
     ) -> Rows:
         """Labels by sentence."""
         labels = np.array(classes, dtype=object)[numbers]

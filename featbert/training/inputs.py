@@ -12,15 +12,17 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import length_batches, padded_tokens, ranges
 from featbert.encoders.device import DTYPE_BYTES, to_device
-from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops, matrix_entries
+from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
+from featbert.encoders.pooling import pooled_by_layer
 from featbert.features.store import FeatureStore
+from featbert.models.model import Model
 
 Ints = NDArray[np.int64]
 # Share of the memory that is left which vectors may take; larger ones are read from disk.
@@ -52,7 +54,10 @@ class Inputs(Protocol):
     def batch(self, sentences: Ints) -> Any:
         """What `Model.states` takes, for whole sequences in this order."""
 
-    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
+    def layout(self, sentences: Ints) -> Ints:
+        """(B,) vectors of each sequence of a batch, or (B, 2) of texts that are apart."""
+
+    def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Operations of a part: forward, and backward through what is trained."""
 
 
@@ -67,6 +72,7 @@ class FeatureInputs:
         offsets: Ints,
         *,
         starts: Ints | None = None,
+        texts: Ints | None = None,
     ) -> None:
         """
         Args:
@@ -75,11 +81,13 @@ class FeatureInputs:
             offsets: (S + 1,) words before each sentence.
             starts: (S,) place of each sentence's first word in `states`, where those have other
                 sentences too; by default they follow one another as in `offsets`.
+            texts: (S, 2) words of both texts of each pair, where they were encoded apart.
         """
         self.states = states
         self.offsets = offsets
         self.starts: Ints = offsets[:-1] if starts is None else starts
         self.lengths: Ints = np.diff(offsets)
+        self.texts = texts
         self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
 
     @classmethod
@@ -105,6 +113,11 @@ class FeatureInputs:
         """
         names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
+        by_text = None
+        if store.manifest.texts == 2:
+            units = [np.diff(store.units(name)) for name in names]
+            by_text = np.concatenate(units).reshape(-1, 2)
+            by_text = by_text if sentences is None else by_text[sentences]
         starts: Ints = np.cumsum(lengths) - lengths
         n_read = 0  # words that are held for a moment beside those that are kept
         if sentences is not None:
@@ -117,7 +130,7 @@ class FeatureInputs:
         if have is not None and have * MEMORY_SHARE < needed:
             mapped = [store.mapped(name, combination.indices) for name in names]
             texts = [[torch.from_numpy(a) for a in arrays] for arrays in mapped]
-            inputs = cls(texts, offsets, starts=starts)
+            inputs = cls(texts, offsets, starts=starts, texts=by_text)
             inputs.device = device
             return inputs
         if sentences is not None:
@@ -127,10 +140,10 @@ class FeatureInputs:
             for kept, layer in zip(states, combination.indices, strict=True):
                 read = (torch.from_numpy(store.read(name, [layer])[0]) for name in names)
                 torch.index_select(torch.cat(list(read)), 0, words, out=kept)
-            return cls(states.to(device), offsets)
+            return cls(states.to(device), offsets, texts=by_text)
         parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return cls(states.to(device), offsets)
+        return cls(states.to(device), offsets, texts=by_text)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
@@ -148,10 +161,82 @@ class FeatureInputs:
             return self.states.index_select(1, to_device(words, self.device))
         return to_device(_gathered(self.states, words), self.device)
 
-    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
-        """Every matrix of the model meets every word once."""
+    def layout(self, sentences: Ints) -> Ints:
+        """Words of each sequence, or of its texts."""
+        return (self.lengths if self.texts is None else self.texts)[sentences]
+
+    def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
+        """Every matrix of the model meets every word once, or every sequence."""
         words = float(self.lengths[sentences].sum())
-        return 2.0 * matrix_entries(model) * words * (3 if training else 1)
+        return model.head_flops(words, float(len(sentences))) * (3 if training else 1)
+
+
+class PooledInputs(FeatureInputs):
+    """Frozen vectors of whole texts: one a sequence, or two of a pair that was encoded apart."""
+
+    def __init__(self, states: Tensor, offsets: Ints, texts: int) -> None:
+        """
+        Args:
+            states: (k, S * texts, H) on the model's device.
+            offsets: (S + 1,) words before each sequence: batches are those of other rows.
+        """
+        super().__init__(states, offsets)
+        self.per = texts
+
+    @classmethod
+    def of(
+        cls,
+        store: FeatureStore,
+        splits: str | Sequence[str],
+        combination: LayerCombination,
+        device: torch.device,
+        pooling: str,
+        *,
+        sentences: Ints | None = None,
+    ) -> PooledInputs:
+        """From a store of words or of pooled vectors, with the same numbers."""
+        names = [splits] if isinstance(splits, str) else splits
+        m = store.manifest
+        lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
+        parts = []
+        for name in names:
+            if pooling in m.kinds or "words" not in m.kinds:
+                parts.append(torch.from_numpy(store.read(name, combination.indices, kind=pooling)))
+                continue
+            of_units = np.diff(store.units(name))
+            layers = (torch.from_numpy(store.read(name, [k])) for k in combination.indices)
+            parts.append(torch.cat([pooled_by_layer(one, of_units, pooling) for one in layers]))
+        states = torch.cat(parts, dim=1)
+        if sentences is not None:
+            units = sentences[:, None] * m.texts + np.arange(m.texts)
+            states = states.index_select(1, torch.from_numpy(units.ravel()))
+            lengths = lengths[sentences]
+        return cls(states.to(device), np.concatenate([[0], np.cumsum(lengths)]), m.texts)
+
+    def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
+        """A sequence costs its vectors."""
+        size = max(1, token_budget // self.per)
+        for start in range(0, len(sentences), size):
+            yield sentences[start : start + size]
+
+    def tokens(self, sentences: Ints) -> int:
+        return len(sentences) * self.per
+
+    def batch(self, sentences: Ints) -> Tensor:
+        """(k, B * texts, H)"""
+        assert isinstance(self.states, Tensor)
+        units = (sentences[:, None] * self.per + np.arange(self.per)).ravel()
+        return self.states.index_select(1, to_device(torch.from_numpy(units), self.device))
+
+    def layout(self, sentences: Ints) -> Ints:
+        """One vector a text."""
+        shape = (len(sentences),) if self.per == 1 else (len(sentences), self.per)
+        return np.ones(shape, dtype=np.int64)
+
+    def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
+        """Every matrix of the model meets every vector once."""
+        n = float(len(sentences))
+        return model.head_flops(n * self.per, n) * (3 if training else 1)
 
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
@@ -175,7 +260,19 @@ class PieceInputs:
 
     prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4}
 
-    def __init__(self, alignment: Alignment, encoder: Encoder, device: torch.device) -> None:
+    def __init__(
+        self,
+        alignment: Alignment,
+        encoder: Encoder,
+        device: torch.device,
+        *,
+        firsts: bool = False,
+    ) -> None:
+        """
+        Args:
+            firsts: whether the first special pieces are read instead of words.
+        """
+        self.firsts = firsts
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
         self.alignment = alignment
@@ -216,16 +313,23 @@ class PieceInputs:
 
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""
-        return self.encoder.sentence_batch(self.alignment, sentences).to(self.device)
+        read = self.encoder.first_batch if self.firsts else self.encoder.sentence_batch
+        return read(self.alignment, sentences).to(self.device)
 
-    def flops(self, model: nn.Module, sentences: Ints, *, training: bool) -> float:
+    def layout(self, sentences: Ints) -> Ints:
+        """Words of each sequence, or of its texts; ones where the first pieces are read."""
+        by_text = self.alignment.texts == 2
+        lengths = np.diff(self.alignment.unit_words).reshape(-1, 2) if by_text else self.lengths
+        found: Ints = lengths[sentences]
+        return np.ones_like(found) if self.firsts else found
+
+    def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """The encoder over the windows that are read, and the classifier over the words.
 
         What is frozen has no backward pass, below the lowest layer that is trained.
         """
         windows = self._windows(sentences)
-        words = float(self.lengths[sentences].sum())
-        head = 2.0 * (matrix_entries(model) - matrix_entries(self.encoder)) * words
+        head = model.head_flops(float(self.layout(sentences).sum()), float(len(sentences)))
         body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
         if not training:
             return head + body
@@ -258,3 +362,17 @@ class PieceInputs:
         """Windows that a cluster reads, and the longest of them."""
         first, last = int(self.first[cluster[0]]), int(self.last[cluster[-1]])
         return last - first + 1, int(self.alignment.window_lengths[first : last + 1].max())
+
+
+def stored_inputs(
+    store: FeatureStore,
+    splits: str | Sequence[str],
+    combination: LayerCombination,
+    reads: str,
+    device: torch.device,
+    sentences: Ints | None = None,
+) -> FeatureInputs:
+    """Inputs of words, or of pooled vectors, as a head `reads` them; see `FeatureInputs`."""
+    if reads == "words":
+        return FeatureInputs.of_store(store, splits, combination, device, sentences=sentences)
+    return PooledInputs.of(store, splits, combination, device, reads, sentences=sentences)

@@ -187,16 +187,20 @@ def _waited_enough(settings: Settings, epoch: int, best: int) -> bool:
 def predict(
     model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
 ) -> Ints:
-    """(T,) the answer for each item, in the text's order.
+    """(T,) the answer for each item, in the text's order: a number of a class, or a score.
 
     Args:
         offsets: (S + 1,) items before each sequence.
         budget: padded tokens of a batch; see `prediction_budget`.
     """
-    found = torch.empty(int(offsets[-1]), dtype=torch.int64, device=compute.device.torch)
+    found = torch.empty(0)
 
     def take(ids: Ints, rows: Tensor) -> None:
-        found[rows] = model.decode(inputs.batch(ids), inputs.lengths[ids])
+        nonlocal found
+        answers = model.decode(inputs.batch(ids), inputs.layout(ids))
+        if not len(found):
+            found = answers.new_empty(int(offsets[-1]))
+        found[rows] = answers
 
     _read(model, inputs, offsets, compute, budget, take)
     result: Ints = found.cpu().numpy()
@@ -208,15 +212,14 @@ def predict_probabilities(
 ) -> tuple[Ints, Floats]:
     """(T,) the answers that `predict` gives, and (T, C) the probability of every class."""
     n_items = int(offsets[-1])
-    device = compute.device.torch
-    found = torch.empty(n_items, dtype=torch.int64, device=device)
-    shares = torch.empty((n_items, 0), device=device)
+    found, shares = torch.empty(0), torch.empty(0)
 
     def take(ids: Ints, rows: Tensor) -> None:
-        nonlocal shares
-        answers, probabilities = model.probabilities(inputs.batch(ids), inputs.lengths[ids])
-        if not shares.shape[1]:
-            shares = shares.new_empty((n_items, probabilities.shape[1]))
+        nonlocal found, shares
+        answers, probabilities = model.probabilities(inputs.batch(ids), inputs.layout(ids))
+        if not len(found):
+            found = answers.new_empty(n_items)
+            shares = probabilities.new_empty((n_items, probabilities.shape[1]))
         found[rows] = answers
         shares[rows] = probabilities
 

@@ -121,7 +121,7 @@ class Step:
             rows = to_device(torch.from_numpy(self.targets.rows(ids)), device)
             with autocast(self.compute.device, self.compute.precision):
                 loss = self.model.loss(
-                    self.inputs.batch(ids), self.inputs.lengths[ids], self.targets.values[rows]
+                    self.inputs.batch(ids), self.inputs.layout(ids), self.targets.values[rows]
                 )
             self.scaler.scale(loss / n_items).backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.detach()

@@ -76,9 +76,14 @@ def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
             dict.fromkeys(f for task in map(get_task, TASKS) for f in task.facets)
         ),
         "featbert compare --figure ": list(FIGURES),
-        "featbert compare --show ": [
-            key for task in map(get_task, TASKS) for key in task.columns if key != task.measure.key
-        ],
+        "featbert compare --show ": list(
+            dict.fromkeys(
+                key
+                for task in map(get_task, TASKS)
+                for key in task.columns
+                if key != task.measure.key
+            )
+        ),
         "featbert compare --format ": ["text", "markdown", "latex", "csv", "json"],
         "featbert run ": ["experiments/mine.toml"],
         "featbert evaluate RUN --split ": ["train", "dev", "test"],

@@ -65,7 +65,8 @@ class Page:
         elif block.language in CORPUS_FILES:
             path = self.folder / f"shown.{CORPUS_FILES[block.language]}"
             path.write_text(block.text, "utf-8")
-            assert load_corpus(path)["test"].tags
+            targets = "classes" if '"label"' in block.text else "entities"
+            assert load_corpus(path, targets=targets)["test"].tags
 
     def _commands(self, block: Block) -> None:
         outputs = []

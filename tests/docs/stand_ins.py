@@ -53,6 +53,11 @@ def write_places(folder: Path, encoders: Path) -> None:
         iob1=True,
         encoding="latin-1",
     )
+    for split, times in REPEAT.items():
+        path = corpora / "reviews" / f"{split}.tsv"
+        path.parent.mkdir(exist_ok=True)
+        texts = [f"{words}\t{number % 2}" for number, (words, _) in enumerate(times * WORDS)]
+        path.write_text("\n".join(["sentence\tlabel", *texts]) + "\n", "utf-8")
     rows = [{"tokens": w.split(), "tags": t.split()} for w, t in WORDS]
     for name in ("lhoestq/conll2003", "my-dataset"):
         for split, times in REPEAT.items():

@@ -33,7 +33,7 @@ def test_a_store_has_the_datasets_and_attributes_of_its_page(finished: Workspace
             lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None
         )
         assert set(file.attrs) == names(section("store-format.md", "## Attributes of the file"))
-    general = {re.sub(r"^\w+", "/<split>", re.sub(r"layers/\d+", "layers/00", n)) for n in found}
+    general = {re.sub(r"^\w+", "/<split>", re.sub(r"(layers|cls)/\d+", r"\1/00", n)) for n in found}
     assert general == names(section("store-format.md", "## Datasets"))
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from featbert.features.store import FeatureStore, Manifest, StoredSplit
+from featbert.features.store import FeatureStore, Layout, Manifest, StoredSplit
 from featbert.features.writer import StoreWriter
 
 
 def manifest_of(splits, layers=(0, 1, 2), hidden=4, dtype="float16", **other) -> Manifest:
-    """A manifest; splits are {name: (sentences, words)}."""
+    """A manifest; splits are {name: (sentences, words)}, a unit a word."""
     values = {
         "corpus": "tiny",
         "source": "tiny",
         "language": "en",
         "reading": {"encoding": "utf-8"},
-        "splits": {n: StoredSplit("0" * 64, s, w) for n, (s, w) in splits.items()},
+        "splits": {n: StoredSplit("0" * 64, s, w, w) for n, (s, w) in splits.items()},
         "model": "bert",
         "model_source": "/bert",
         "encoder_weights": "1" * 64,
@@ -60,14 +60,18 @@ class Written:
         }
 
     def writer(self, path: Path) -> StoreWriter:
-        return StoreWriter(path, self.manifest, self.offsets, self.blocks)
+        layouts = {
+            n: Layout(o, np.arange(int(o[-1]) + 1), self.blocks[n]) for n, o in self.offsets.items()
+        }
+        return StoreWriter(path, self.manifest, layouts)
 
     def todo(self):
         return [(n, k) for n, edges in self.blocks.items() for k in range(len(edges) - 1)]
 
     def write(self, writer: StoreWriter, split: str, k: int) -> None:
         start, stop = self.blocks[split][k], self.blocks[split][k + 1]
-        writer.write(split, k, self.states[split][:, start:stop])
+        kinds = self.states[split], -self.states[split]  # words, and first pieces of units
+        writer.write(split, k, np.concatenate([of[:, start:stop] for of in kinds], axis=1))
 
     def to(self, path: Path) -> FeatureStore:
         writer = self.writer(path)

@@ -103,7 +103,7 @@ def goes_on(plan: Written, path: Path, kept: int) -> None:
 @pytest.mark.parametrize("k", [0, 3])
 @pytest.mark.parametrize("place", WHILE_WRITING)
 def test_a_disk_that_is_full_while_blocks_are_written(plan, path, monkeypatch, place, k):
-    calls = 3 * k + 1 if place == "vectors" else k  # a call a layer
+    calls = 6 * k + 1 if place == "vectors" else k  # a call for words and units of a layer
     with monkeypatch.context() as patch:
         WHILE_WRITING[place](patch, calls)
         with pytest.raises(FeatbertError) as caught:

@@ -9,7 +9,7 @@ from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
 from featbert.errors import InputError
-from featbert.tasks.base import TASKS, get_task
+from featbert.tasks.base import TASKS, Predictions, get_task
 from featbert.tasks.entities import TASK, TagError, f1_of, prf, word_report
 from tests.tasks.conlleval import conlleval
 
@@ -161,7 +161,7 @@ PREDICTED = [
 
 
 def counts(facet, **options) -> dict:
-    found = TASK.break_down([facet], WORDS, GOLD, PREDICTED, **options)[facet]
+    found = TASK.break_down([facet], Predictions(WORDS, GOLD, PREDICTED, []), **options)[facet]
     assert all(bucket.size == bucket.counts[2] for bucket in found.values())
     return {name: bucket.counts for name, bucket in found.items()}
 
@@ -186,13 +186,13 @@ def test_buckets_add_up() -> None:
     words = [[f"w{random.integers(9)}" for _ in range(n)] for n in sizes]
     gold, predicted = ([list(random.choice(tags, n)) for n in sizes] for _ in range(2))
     known = TASK.known(words[:10], gold[:10])
-    found = TASK.break_down([*TASK.facets], words, gold, predicted, known=known)
+    found = TASK.break_down([*TASK.facets], Predictions(words, gold, predicted, []), known=known)
     assert list(found) == [*TASK.facets]
     whole = TASK.counts(gold, predicted).sum(0).tolist()
     for facet, buckets in found.items():
         assert np.sum([bucket.counts for bucket in buckets.values()], 0).tolist() == whole
         assert len(buckets) > 1
-        alone = TASK.break_down([facet], words, gold, predicted, known=known)
+        alone = TASK.break_down([facet], Predictions(words, gold, predicted, []), known=known)
         assert list(alone[facet].items()) == list(buckets.items())
 
 

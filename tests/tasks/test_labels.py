@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from featbert import compare, defaults, extract, find_runs, finetune, load_corpus, train
 from featbert.errors import InputError
-from featbert.tasks.base import get_task
+from featbert.tasks.base import Predictions, get_task
 from tests.workspace import Workspace, error_of
 
 TASK = get_task("labels")
@@ -31,7 +31,9 @@ def test_scores_are_those_of_scikit_learn(sentences):
     counts = TASK.counts(gold, predicted)
     assert float(TASK.measure.of(counts.sum(axis=0))) == pytest.approx(values["accuracy"])
     words = [["w"] * len(row) for row in gold]
-    for buckets in TASK.break_down([*TASK.facets], words, gold, predicted).values():
+    for buckets in TASK.break_down(
+        [*TASK.facets], Predictions(words, gold, predicted, [])
+    ).values():
         total = np.sum([bucket.counts for bucket in buckets.values()], axis=0)
         assert total.tolist() == counts.sum(axis=0).tolist()
 

@@ -48,6 +48,9 @@ class VectorInputs:
         for part in length_batches(self.lengths[sentences], token_budget):
             yield sentences[part]
 
+    def layout(self, sentences):
+        return self.lengths[sentences]
+
     def tokens(self, sentences) -> int:
         return len(sentences) * int(self.lengths[sentences].max())
 

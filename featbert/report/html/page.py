@@ -149,6 +149,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
         "browser": _browser(comparison, texts),
+        "kind": next(iter(comparison.task.facets.values())).title,
         "shared": shared,
         "runs": runs,
         "notes": [visible(note) for note in missing],

@@ -1,0 +1,348 @@
+"""Examples: a text or a pair of texts with one answer, in TSV, CSV, JSONL and datasets.
+
+    sentence1<TAB>sentence2<TAB>label           a row an example, with or without a header
+    {"premise": "...", "hypothesis": "...", "label": "entailment"}
+
+Columns are named by the caller, or found by their usual names (GLUE, SNLI, SICK, `text` and
+`label`); without a header they are numbers from 1. CSV is quoted and may have line ends inside a
+field; TSV has no quotes: a quotation mark is one. Where all answers of a part are -1 they are
+hidden: it can be predicted, not scored.
+
+Words are cut from the text at white space and punctuation by the pre-tokenizer of `tokenizers` that
+BERT has, each with its place. A text without any word becomes one empty word, and is counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from featbert.data.corpus import ReadingNotes
+from featbert.data.files import RawFile, RawSentence, excerpt, json_object
+from featbert.errors import InputError, nearest
+from featbert.text import counted
+
+TABLE_EXTENSIONS = ("tsv", "csv")
+# Usual names of columns, in lower case; the first that a file has counts.
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("sentence_a", "sentence_b"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+    ("#1 string", "#2 string"),
+    ("sentence 1", "sentence 2"),
+)
+TEXTS = ("sentence", "text", "review", "content", "question", "title")
+CLASS_KEYS = (
+    *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
+    *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
+)
+SCORE_KEYS = (
+    *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
+    *("rating", "target"),
+)
+# Values of examples without an answer; annotators of SNLI did not agree on "-".
+NO_ANSWER = ("", "-")
+# What all examples have where answers are hidden, as GLUE's test parts.
+HIDDEN = ("-1", "-1.0")
+
+Column = str | int
+# The answer that a value is, given the names of its classes where it has them; None for none.
+Answer = Callable[[Any, Sequence[str] | None], str | None]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a file of examples: names, or numbers from 1; None is to be found."""
+
+    text: Column | None = None
+    pair: Column | None = None
+    target: Column | None = None
+
+    def __bool__(self) -> bool:
+        return any(column is not None for column in (self.text, self.pair, self.target))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example before its words are cut.
+
+    Attributes:
+        where: for messages, such as "line 3 of dev.tsv".
+        number: of its line or row, from 1.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+    number: int
+
+
+def looks_like_examples(names: Iterable[str]) -> bool:
+    """Whether columns of these names hold a text or a pair."""
+    lower = {name.strip().lower() for name in names}
+    return any({*pair} <= lower for pair in PAIRS) or any(name in lower for name in TEXTS)
+
+
+def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
+    """Rows of JSONL.
+
+    Raises:
+        InputError: a line that is no JSON object.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip(" \t"):
+            where = f"line {number} of {path}"
+            yield Row(json_object(line, where), where, number)
+
+
+def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
+    """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
+
+    The first row is the header if it has a usual name, or one of the columns that are given.
+
+    Raises:
+        InputError: a row with more or fewer columns than the first, or a name that occurs twice.
+    """
+    cells = _csv(lines, path) if path.suffix.lower() == ".csv" else _tsv(lines)
+    number, first = next(cells, (0, []))
+    given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
+    has_header = looks_like_examples(first) or bool(given & {*first})
+    names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"column {name!r} occurs twice in the header of {path}")
+    if not has_header:
+        yield Row(dict(zip(names, first, strict=True)), f"line {number} of {path}", number)
+    for number, row in cells:
+        where = f"line {number} of {path}"
+        if len(row) != len(names):
+            raise InputError(
+                f"{counted(len(row), 'column')}, {where}; the first line has {len(names)}"
+            )
+        yield Row(dict(zip(names, row, strict=True)), where, number)
+
+
+def _tsv(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line.split("\t")
+
+
+def _csv(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the number of their first line."""
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    start = 1
+    try:
+        for row in reader:
+            if row:
+                yield start, row
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"not CSV ({error}), line {start} of {path}") from None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Names of the columns that are read; None for those that there are not."""
+
+    text: str
+    pair: str | None
+    target: str | None
+
+
+def choose_columns(
+    names: Sequence[str], wanted: Columns, usual: Sequence[str] | None, where: str, *, must: bool
+) -> Chosen:
+    """The columns of text, second text and answer.
+
+    Args:
+        usual: names of the answer; None reads texts alone.
+        must: whether there must be an answer.
+
+    Raises:
+        InputError: a column that is not there, or none with a usual name.
+    """
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
+    listed = ", ".join(names)
+
+    def named(column: Column, option: str) -> str:
+        if isinstance(column, int) and 1 <= column <= len(names):
+            return names[column - 1]
+        if column not in names:
+            raise InputError(
+                f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
+                f"it has {listed}"
+            )
+        return str(column)
+
+    pair = None if wanted.pair is None else named(wanted.pair, "pair")
+    if wanted.text is not None:
+        text = named(wanted.text, "text")
+    else:
+        found = next((p for p in PAIRS if {*p} <= by_lower.keys()), None)
+        single = next((t for t in TEXTS if t in by_lower), None)
+        if found is not None and pair in (None, by_lower[found[1]]):
+            text, pair = by_lower[found[0]], by_lower[found[1]]
+        elif single is not None:
+            text = by_lower[single]
+        else:
+            raise InputError(f"no column of texts in {where}; it has {listed}; name it with --text")
+    if usual is None:
+        return Chosen(text, pair, None)
+    if wanted.target is not None and (must or wanted.target in names):
+        return Chosen(text, pair, named(wanted.target, "target"))
+    free = [key for key in usual if key in by_lower and by_lower[key] not in (text, pair)]
+    if must and not free:
+        raise InputError(f"no column of answers in {where}; it has {listed}; name it with --target")
+    return Chosen(text, pair, by_lower[free[0]] if free else None)
+
+
+def read_examples(
+    rows: Iterable[Row],
+    path: Path,
+    columns: Columns,
+    keys: Sequence[str] | None,
+    answer: Answer | None,
+    *,
+    must: bool,
+    encoding: str = "utf-8",
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> RawFile:
+    """The examples of one file; `tags` are their answers.
+
+    Args:
+        keys: usual names of the answer; None reads texts alone.
+        answer: of a value; may raise ValueError.
+        must: whether every example must have an answer; else none may.
+        names: of the classes by column, where values are their numbers.
+
+    Raises:
+        InputError: columns that are not there, no text, or an answer that is none; names the row.
+    """
+    sentences: list[RawSentence] = []
+    chosen: Chosen | None = None
+    for row in rows:
+        if chosen is None:
+            chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
+        sentences.append(example_of(row, chosen, answer, names))
+    empty = sum("" in s.words for s in sentences)
+    unit = "row" if names is not None else "line"
+    file = RawFile(
+        path, tuple(sentences), ReadingNotes(encoding=encoding, empty_texts=empty), unit=unit
+    )
+    return _hidden(file) if chosen is not None and chosen.target is not None else file
+
+
+def example_of(
+    row: Row,
+    chosen: Chosen,
+    answer: Answer | None = None,
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> RawSentence:
+    """One example with its words, and its answer if one is read; see `read_examples`."""
+    texts = tuple(_text(row, name) for name in (chosen.text, chosen.pair) if name is not None)
+    cut = [split_text(one) for one in texts]
+    words = tuple(
+        one[start:end] for one, places in zip(texts, cut, strict=True) for start, end in places
+    )
+    tags = None
+    if chosen.target is not None and answer is not None:
+        try:
+            labels = (names or {}).get(chosen.target)
+            found = answer(row.values.get(chosen.target), labels)
+        except ValueError as error:
+            raise InputError(f"{error} in column {chosen.target}, {row.where}") from None
+        tags = None if found is None else (found,)
+    return RawSentence(
+        words,
+        tags,
+        None,
+        (row.number,),
+        pair=len(cut[0]) if len(cut) > 1 else None,
+        texts=texts,
+        places=tuple(place for places in cut for place in places),
+    )
+
+
+def _hidden(file: RawFile) -> RawFile:
+    """Without answers, where all are hidden.
+
+    Raises:
+        InputError: some examples have an answer and others have none.
+    """
+    missing = [s for s in file.sentences if s.tags is None]
+    if all(s.tags is None or s.tags[0] in HIDDEN for s in file.sentences):
+        return replace(file, sentences=tuple(replace(s, tags=None) for s in file.sentences))
+    if missing:
+        raise InputError(
+            f"{counted(len(missing), 'example')} of {file.path} without an answer, the first in "
+            f"{file.unit} {missing[0].lines[0]}; remove them, or hide the answers of all"
+        )
+    return file
+
+
+def _text(row: Row, name: str) -> str:
+    value = row.values.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"{excerpt(repr(value))} is no text in column {name}, {row.where}")
+    return value
+
+
+def split_text(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each word of a text, in code points; (0, 0) alone without a word."""
+    return [place for _, place in _splitter().pre_tokenize_str(text)] or [(0, 0)]
+
+
+@functools.cache
+def _splitter() -> Any:
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    return BertPreTokenizer()
+
+
+def class_of(value: Any, names: Sequence[str] | None = None) -> str | None:
+    """The class that a value names; None where it is hidden.
+
+    Args:
+        names: of the classes, where values are their numbers.
+
+    Raises:
+        ValueError: neither text nor number.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or str(value).strip() in NO_ANSWER:
+        return None
+    if not isinstance(value, str | int):
+        raise ValueError(f"{excerpt(repr(value))} is no class")
+    if names is not None and isinstance(value, int) and 0 <= value < len(names):
+        return names[value]
+    return str(value).strip()
+
+
+def score_of(value: Any, names: Sequence[str] | None = None) -> str | None:
+    """The score that a value is, as Python writes it; None where it is hidden.
+
+    Raises:
+        ValueError: no finite number.
+    """
+    if value is None or (isinstance(value, str) and value.strip() in NO_ANSWER):
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{excerpt(str(value))} is no finite number")
+    return repr(number)

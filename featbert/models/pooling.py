@@ -1,0 +1,79 @@
+"""Pooling: the vectors of a text's words become one vector.
+
+    cls        the encoder's first special piece           (D)
+    mean, max  over the words                              (D)
+    max_mean   both, one after the other                   (2D)
+    attention  weighted mean; weights softmax(w . x + b)   (D), w and b learned
+
+Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (Mou et al. 2016;
+Conneau et al. 2017).
+
+cls, mean and max of word vectors do not depend on what is trained, so they are computed once where
+nothing comes between them and the states (`EARLY`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from featbert.encoders.alignment import Ints
+from featbert.encoders.device import to_device
+from featbert.encoders.pooling import segment_pool
+
+
+class Pooling(nn.Module):
+    """One vector a sequence.
+
+    Attributes:
+        width: size of the vectors it returns.
+    """
+
+    def __init__(self, width: int, settings: Any, texts: int = 1) -> None:
+        """
+        Args:
+            width: D, size of the vectors it reads.
+            texts: 2 where a sequence is a pair of texts that were encoded apart.
+        """
+        super().__init__()
+        self.how = settings.sentence_pooling
+        self.texts = texts
+        own = 2 * width if self.how == "max_mean" else width
+        self.width = own if texts == 1 else 4 * own
+        self.scores = nn.Linear(width, 1) if self.how == "attention" else None
+
+    def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W, D) -> (B, width).
+
+        Args:
+            lengths: (B,) words of each sequence, or (B, 2) of its texts.
+        """
+        sizes = lengths.ravel()
+        if self.scores is not None:
+            pooled = self._attended(vectors.float(), sizes)
+        elif self.how == "max_mean":
+            parts = [segment_pool(vectors, sizes, how) for how in ("max", "mean")]
+            pooled = torch.cat(parts, dim=1)
+        else:
+            pooled = segment_pool(vectors, sizes, self.how)
+        if self.texts == 1:
+            return pooled
+        first, second = pooled[0::2], pooled[1::2]
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=1)
+
+    def _attended(self, vectors: Tensor, sizes: Ints) -> Tensor:
+        """(W, D) -> (B, D) mean, weighted by a softmax over each text's words."""
+        assert self.scores is not None
+        numbers = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
+        text_of = to_device(numbers, vectors.device)
+        scores = self.scores(vectors).float()
+        # Softmax does not change when each text's highest score is taken off.
+        highest = segment_pool(scores.detach(), sizes, "max").index_select(0, text_of)
+        weights = (scores - highest).exp()
+        total = weights.new_zeros(len(sizes), 1).index_add(0, text_of, weights)
+        summed = vectors.new_zeros(len(sizes), vectors.shape[1])
+        attended: Tensor = summed.index_add(0, text_of, weights * vectors) / total
+        return attended

@@ -1,0 +1,210 @@
+"""Measures of answers that are one a sequence: additive counts by example, and their function.
+
+One example adds one row of counts; a text is the sum of its rows, and so is a resample or a part of
+it. So every measure can be resampled, broken down and pooled over seeds in the same way.
+
+    accuracy          right / n
+    f1                2 tp / (predicted + gold) of the positive one of two classes
+    macro_f1          mean of F1 over the classes that occur in gold or prediction
+    matthews          correlation of two classifications; for several classes R_K (Gorodkin 2004)
+    pearson           correlation of scores
+    spearman          the same of their ranks, which are taken once, in the whole text
+    pearson_spearman  mean of the two, as GLUE reports STS-B
+
+A correlation with a constant is undefined; its value here is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.errors import InputError
+from featbert.tasks.base import Floats, Measure
+from featbert.text import natural
+
+Counts = NDArray[Any]
+# Names that are the negative one of two classes begin with one of these.
+_NEGATIONS = ("not", "non", "no", "un", "in")
+
+
+@dataclass(frozen=True)
+class ExampleMeasure(Measure):
+    """A measure with the counts of each example.
+
+    Attributes:
+        count: (S, K) counts from gold answers (S,), predicted ones (S,) and the classes: systems
+            are compared with the same classes.
+    """
+
+    count: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
+
+
+def positive_class(classes: Sequence[str]) -> str:
+    """The positive one of two classes: not the negated one, else the last by name.
+
+    1 of 0 and 1, "yes" of "no" and "yes", "equivalent" of "equivalent" and "not_equivalent".
+
+    Raises:
+        InputError: more than two classes.
+    """
+    if len(classes) > 2:
+        raise InputError(
+            f"F1 is of two classes, but the data has {len(classes)}; use macro_f1 or accuracy"
+        )
+    first, last = sorted(classes, key=natural)[:1], sorted(classes, key=natural)[-1:]
+    negated = first and last[0] != first[0] and last[0].lower().endswith(first[0].lower())
+    if negated and last[0].lower().startswith(_NEGATIONS):
+        return first[0]
+    return last[0] if last else ""
+
+
+def accuracy_of(counts: Counts) -> Floats:
+    """(..., 2) right and n -> (...) accuracy; 0 without examples."""
+    right, n = counts[..., 0], counts[..., 1]
+    return np.asarray(right / np.maximum(n, 1), dtype=np.float64)
+
+
+def f1_of(counts: Counts) -> Floats:
+    """(..., 3) true positives, predicted and gold -> (...) F1; 0 where neither occurs."""
+    right, predicted, gold = (counts[..., k] for k in range(3))
+    return np.asarray(2 * right / np.maximum(predicted + gold, 1), dtype=np.float64)
+
+
+def macro_f1_of(counts: Counts) -> Floats:
+    """(..., 3 C) the counts of `f1_of` by class -> (...) mean F1 of the classes that occur."""
+    by_class = counts.reshape(*counts.shape[:-1], -1, 3)
+    occurs = by_class[..., 1:].sum(-1) > 0
+    total = np.where(occurs, f1_of(by_class), 0).sum(-1)
+    return np.asarray(total / np.maximum(occurs.sum(-1), 1), dtype=np.float64)
+
+
+def matthews_of(counts: Counts) -> Floats:
+    """(..., 2 + 2 C) right, n, predicted and gold by class -> (...) Matthews correlation."""
+    right, n = counts[..., 0].astype(np.float64), counts[..., 1].astype(np.float64)
+    predicted, gold = np.split(counts[..., 2:].astype(np.float64), 2, axis=-1)
+    covariance = right * n - (predicted * gold).sum(-1)
+    spread = (n**2 - (predicted**2).sum(-1)) * (n**2 - (gold**2).sum(-1))
+    return _ratio(covariance, spread)
+
+
+def pearson_of(counts: Counts) -> Floats:
+    """(..., 6) n and the sums of x, y, x^2, y^2, xy -> (...) Pearson correlation."""
+    n, x, y, xx, yy, xy = (counts[..., k].astype(np.float64) for k in range(6))
+    # The sums of a constant differ from 0 in their last bits.
+    spread_x, spread_y = n * xx - x**2, n * yy - y**2
+    spread_x = np.where(spread_x > 1e-12 * n * xx, spread_x, 0)
+    spread_y = np.where(spread_y > 1e-12 * n * yy, spread_y, 0)
+    return _ratio(n * xy - x * y, spread_x * spread_y)
+
+
+def pearson_spearman_of(counts: Counts) -> Floats:
+    """(..., 12) the counts of scores and of ranks -> (...) mean of both correlations."""
+    return (pearson_of(counts[..., :6]) + pearson_of(counts[..., 6:])) / 2
+
+
+def _ratio(covariance: Floats, spread: Floats) -> Floats:
+    defined = spread > 0
+    found = np.where(defined, covariance / np.sqrt(np.where(defined, spread, 1)), 0)
+    return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
+
+
+def _numbers(names: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    number = {name: i for i, name in enumerate(classes)}
+    return np.array([number[name] for name in names], dtype=np.int64)
+
+
+def _accuracy(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    return np.array([(g == p, 1) for g, p in zip(gold, predicted, strict=True)]).reshape(-1, 2)
+
+
+def _f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    positive = positive_class(classes)
+    rows = [
+        (g == p == positive, p == positive, g == positive)
+        for g, p in zip(gold, predicted, strict=True)
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _macro_f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    counts = np.zeros((len(gold), len(classes), 3), dtype=np.int64)
+    places = np.arange(len(gold))
+    wanted, found = _numbers(gold, classes), _numbers(predicted, classes)
+    counts[places, found, 1] = 1
+    counts[places, wanted, 2] = 1
+    counts[places, wanted, 0] = wanted == found
+    return counts.reshape(len(gold), -1)
+
+
+def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    one_hot = np.eye(len(classes), dtype=np.int64)
+    wanted, found = _numbers(gold, classes), _numbers(predicted, classes)
+    right = np.stack([wanted == found, np.ones_like(wanted)], axis=1)
+    return np.concatenate([right, one_hot[found], one_hot[wanted]], axis=1)
+
+
+def _sums(x: Floats, y: Floats) -> Counts:
+    return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+
+
+def _scores(gold: Sequence[str], predicted: Sequence[str]) -> tuple[Floats, Floats]:
+    """Both as numbers, less the mean of gold: the sums of large numbers lose bits."""
+    wanted, found = (np.array([float(v) for v in side], np.float64) for side in (gold, predicted))
+    middle = wanted.mean() if len(wanted) else 0.0
+    return found - middle, wanted - middle
+
+
+def _ranks(values: Floats) -> Floats:
+    """Average ranks in (0, 1], less their mean."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values) / max(1, len(values)) - 0.5, dtype=np.float64)
+
+
+def _pearson(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    return _sums(*_scores(gold, predicted))
+
+
+def _spearman(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    found, wanted = _scores(gold, predicted)
+    return _sums(_ranks(found), _ranks(wanted))
+
+
+def _both(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
+    return np.concatenate(
+        [_pearson(gold, predicted, classes), _spearman(gold, predicted, classes)], axis=1
+    )
+
+
+_RIGHT = ("right", "examples")
+_BY_CLASS = ("true positives by class", "predicted by class", "gold by class")
+_SUMS = ("n", "sum x", "sum y", "sum x²", "sum y²", "sum xy")
+# The first of each task is its own where none is named.
+OF_CLASSES = {
+    one.key: one
+    for one in (
+        ExampleMeasure("accuracy", "accuracy", _RIGHT, accuracy_of, _accuracy),
+        ExampleMeasure("f1", "F1", ("true positives", "predicted", "gold"), f1_of, _f1),
+        ExampleMeasure("macro_f1", "macro F1", _BY_CLASS, macro_f1_of, _macro_f1),
+        ExampleMeasure("matthews", "Matthews", (*_RIGHT, *_BY_CLASS[1:]), matthews_of, _matthews),
+    )
+}
+OF_SCORES = {
+    one.key: one
+    for one in (
+        ExampleMeasure(
+            "pearson_spearman",
+            "mean of Pearson and Spearman",
+            (*_SUMS, *(f"{name} of ranks" for name in _SUMS)),
+            pearson_spearman_of,
+            _both,
+        ),
+        ExampleMeasure("pearson", "Pearson", _SUMS, pearson_of, _pearson),
+        ExampleMeasure("spearman", "Spearman", _SUMS, pearson_of, _spearman),
+    )
+}

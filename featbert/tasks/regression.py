@@ -1,0 +1,85 @@
+"""Regression: one score for a text or a pair, such as how similar two sentences are.
+
+The mean of Pearson and Spearman correlation chooses the epoch, as GLUE reports STS-B, unless
+another measure is named: "regression:pearson", "regression:spearman".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from featbert.tasks.base import Facet, Predictions, Rows, Scores
+from featbert.tasks.examples import ExampleTask
+from featbert.tasks.measures import OF_SCORES, ExampleMeasure
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Corpus, Split
+
+
+class Regression(ExampleTask):
+    """The task of regression; see `Task` for what its methods return."""
+
+    name = "regression"
+    title = "scores of texts"
+    targets = "scores"
+    output: ClassVar[str] = "score"
+    measures: ClassVar[Mapping[str, ExampleMeasure]] = OF_SCORES
+    facets: Mapping[str, Facet] = {
+        "score": Facet("gold score"),
+        "length": Facet("words"),
+        "overlap": Facet("share of words that both texts have"),
+    }
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        """Every measure."""
+        return Scores(self._values(gold, predicted), {}, len(gold), 0)
+
+    def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
+        """The lowest and the highest training score."""
+        scores = [float(score) for (score,) in self.gold(train)]
+        return repr(min(scores)), repr(max(scores))
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        """Scores have no classes."""
+        return []
+
+    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
+        """Scores have no classes."""
+        return ()
+
+    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
+        """Scores have no classes."""
+        return ()
+
+    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
+        """(S,) scores."""
+        return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
+
+    def answers(self, numbers: Any, classes: tuple[str, ...], offsets: Any, scheme: str) -> Rows:
+        """The score of each example, with six decimals."""
+        return [[f"{number:.6f}"] for number in numbers.tolist()]
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        """The score as it is."""
+        return list(tags)
+
+    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """The score with one decimal, as if of the first word."""
+        return [{(f"{float(answer):.1f}", 0, 0) for answer in row} for row in rows]
+
+    def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
+        if facet != "score":
+            return super()._buckets(facet, found)
+        scores = np.array([float(row[0]) for row in found.gold])
+        edges = np.unique(np.quantile(scores, np.linspace(0, 1, 5)))
+        bounds = [*pairwise(edges)] or [(edges[0], edges[0])]
+        places = np.searchsorted(edges, scores, side="right").clip(1, len(bounds)) - 1
+        order = [f"{low:g} to {high:g}" for low, high in bounds]
+        return [order[place] for place in places], order
+
+
+TASK = Regression()

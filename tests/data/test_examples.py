@@ -1,0 +1,169 @@
+"""Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.errors import InputError
+
+GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
+
+
+def folder(tmp_path, ending="tsv", **files):
+    for name, text in files.items():
+        (tmp_path / f"{name}.{ending}").write_text(text, "utf-8", newline="")
+    return tmp_path
+
+
+def read(tmp_path, content, ending="tsv", targets="classes", **options) -> Corpus:
+    return load_corpus(folder(tmp_path, ending, train=content), targets=targets, **options)
+
+
+def words_and_answers(corpus, split="train"):
+    return [(" ".join(s.words), s.pair, s.tags) for s in corpus[split]]
+
+
+def test_a_pair_is_found_by_its_usual_names(tmp_path):
+    assert words_and_answers(read(tmp_path, GLUE)) == [
+        ("A man eats . A man ' s eating .", 4, ("1",)),
+        ("No . Yes !", 2, ("0",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        ('text,label\n"A ""b""\nc",pos\nd,neg\n', "csv"),
+        ('{"text": "A \\"b\\"\\nc", "label": "pos"}\n{"text": "d", "label": "neg"}\n', "jsonl"),
+    ],
+)
+def test_quotes_and_line_ends_are_of_the_text(tmp_path, text, ending):
+    corpus = read(tmp_path, text, ending)
+    first = corpus["train"].sentences[0]
+    assert first.texts == ('A "b"\nc',)
+    assert first.words == ("A", '"', "b", '"', "c")
+    assert [first.texts[0][a:b] for a, b in first.places] == list(first.words)
+    assert [s.tags for s in corpus["train"]] == [("pos",), ("neg",)]
+
+
+def test_tsv_has_no_quotes(tmp_path):
+    corpus = read(tmp_path, 'sentence\tlabel\n"A b\tpos\n')
+    assert corpus["train"].sentences[0].words == ('"', "A", "b")
+
+
+def test_columns_by_number_where_there_is_no_header(tmp_path):
+    corpus = read(tmp_path, "gj04\t1\t\tOur friends.\n", text=4, target=2)
+    assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
+
+
+def test_columns_by_name(tmp_path):
+    text = "question\tanswer\tgood\tfair\nWhy?\tSo.\tyes\tno\n"
+    found = read(tmp_path, text, text="question", pair="answer", target="fair")
+    assert words_and_answers(found) == [("Why ? So .", 2, ("no",))]
+
+
+def test_two_targets_of_one_text_share_it(tmp_path):
+    text = "sentence_A\tsentence_B\trelatedness_score\tentailment_label\nA b.\tC.\t4.5\tNEUTRAL\n"
+    classes, scores = (read(tmp_path, text, targets=t)["train"] for t in ("classes", "scores"))
+    assert (classes.tags, scores.tags) == ([("NEUTRAL",)], [("4.5",)])
+    assert classes.text_fingerprint == scores.text_fingerprint
+    assert classes.tag_fingerprint != scores.tag_fingerprint
+
+
+def test_where_the_second_text_begins_is_of_the_text(tmp_path):
+    one = read(tmp_path, "sentence1\tsentence2\tlabel\na b\tc\tx\n")["train"].text_fingerprint
+    other = read(tmp_path, "sentence1\tsentence2\tlabel\na\tb c\tx\n")["train"].text_fingerprint
+    assert one != other
+
+
+def test_texts_without_words_are_kept_and_counted(tmp_path):
+    corpus = read(tmp_path, "sentence\tlabel\n  \tpos\nb\tneg\n")
+    assert [s.words for s in corpus["train"]] == [("",), ("b",)]
+    assert corpus["train"].notes.empty_texts == 1
+
+
+@pytest.mark.parametrize("hidden", ["-1", "", "-"])
+def test_hidden_labels(tmp_path, hidden):
+    folder(tmp_path, train=GLUE, test=f"sentence1\tsentence2\tlabel\na\tb\t{hidden}\n")
+    corpus = load_corpus(tmp_path, targets="classes")
+    assert corpus["train"].is_tagged
+    assert [s.tags for s in corpus["test"]] == [None]
+
+
+def test_a_test_file_may_lack_the_column_of_answers(tmp_path):
+    folder(tmp_path, train=GLUE, test="sentence1\tsentence2\na\tb\n")
+    assert not load_corpus(tmp_path, targets="classes")["test"].is_tagged
+
+
+def test_classes_may_be_negative_numbers(tmp_path):
+    corpus = read(tmp_path, "sentence\tlabel\na\t-1\nb\t1\n")
+    assert [s.tags for s in corpus["train"]] == [("-1",), ("1",)]
+
+
+def test_texts_are_read_without_answers(tmp_path):
+    corpus = read(tmp_path, GLUE, targets=None)
+    assert [s.tags for s in corpus["train"]] == [None, None]
+    assert corpus["train"].text_fingerprint == read(tmp_path, GLUE)["train"].text_fingerprint
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        ("sentence\tlabel\na\tb\tc\n", {}, "line 2"),
+        ("sentence\tsentence\na\tb\n", {}, "sentence"),
+        ("sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
+        ("sentence\tlabel\na\tpos\n", {"text": "sentense"}, "sentense"),
+        ("a\tb\nc\td\n", {}, "--text"),
+        ("sentence\tkind\na\tb\n", {}, "--target"),
+        ("sentence\tlabel\na\tpos\nb\t\n", {}, "line 3"),
+        ("sentence\tscore\na\t1\nb\tnan\n", {"targets": "scores"}, "line 3"),
+        ("sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
+        ("sentence\tlabel\n", {}, "train.tsv"),
+        ("sentence\tlabel\na\0\tpos\n", {}, "line 2"),
+    ],
+)
+def test_bad_input_is_one_line_with_its_place(tmp_path, text, options, named):
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text, **options)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_csv_that_is_none(tmp_path):
+    with pytest.raises(InputError, match="line 2"):
+        read(tmp_path, 'text,label\n"a,b\n', "csv")
+
+
+def test_tags_of_words_are_not_read_from_texts(tmp_path):
+    with pytest.raises(InputError, match="classification"):
+        read(tmp_path, GLUE, targets="entities")
+
+
+def test_a_part_of_train_as_dev(tmp_path):
+    rows = "".join(f"text {i}\t{i % 2}\n" for i in range(40))
+    one, two, none = (
+        read(tmp_path, f"sentence\tlabel\n{rows}", **options)
+        for options in ({"dev_share": 0.1}, {"dev_share": 0.1}, {})
+    )
+    assert (len(one["train"]), len(one["dev"])) == (36, 4)
+    assert one["dev"].text_fingerprint == two["dev"].text_fingerprint
+    assert {*one["train"], *one["dev"]} == {*none["train"]}
+    assert "dev" not in none
+
+
+@pytest.mark.parametrize("keys", [("tokens", "tags"), ("text", "label")])
+def test_jsonl_is_words_or_texts_by_its_keys(tmp_path, keys):
+    value = {"tokens": ["a"], "tags": ["O"], "text": "a", "label": "x"}
+    line = json.dumps({key: value[key] for key in keys})
+    targets = "entities" if keys[0] == "tokens" else "classes"
+    assert read(tmp_path, line + "\n", "jsonl", targets)["train"].sentences[0].words == ("a",)
+
+
+def test_texts_are_not_read_from_files_of_words(tmp_path):
+    (tmp_path / "train.conll").write_text("a O\n", "utf-8")
+    with pytest.raises(InputError, match=r"train\.conll"):
+        load_corpus(tmp_path, targets="classes")

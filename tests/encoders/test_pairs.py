@@ -1,0 +1,167 @@
+"""Pairs of texts: their windows, their special pieces, and the vectors of transformers alone."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModel, AutoTokenizer
+
+from featbert.data.corpus import Sentence
+from featbert.encoders.alignment import align, plan_pair
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.errors import InputError
+from tests.tiny_encoders import FAMILIES
+
+PAIRS = [
+    ("The quick fox jumps .", "EU rejects internationalisation"),
+    ("Jordan", "Chelsea beat Washington 3 - 1"),
+    ("unaffordable", "fox"),
+]
+LONG = ("Hamilton " * 30 + ".", "The quick fox jumps .")
+BOTH_LONG = ("Hamilton " * 30 + ".", "unaffordable " * 25 + ".")
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
+
+
+def pairs_of(texts):
+    return [Sentence((*a.split(), *b.split()), pair=len(a.split())) for a, b in texts]
+
+
+@pytest.fixture(scope="module")
+def folders(encoder_folder, tmp_path_factory):
+    """Encoders by family whose tokenizers know pairs, as published ones do."""
+    found = {}
+    for family in FAMILIES:
+        folder = tmp_path_factory.mktemp("pairs") / family
+        shutil.copytree(encoder_folder(family), folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if isinstance(tokenizer.backend_tokenizer.pre_tokenizer, ByteLevel):
+            tokenizer.backend_tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=True)
+        cls, sep = tokenizer.cls_token, tokenizer.sep_token
+        middle = f"{sep} {sep}" if "roberta" in family else sep
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single=f"{cls} $A {sep}",
+            pair=f"{cls} $A {middle} $B:1 {sep}:1",
+            special_tokens=[(cls, tokenizer.cls_token_id), (sep, tokenizer.sep_token_id)],
+        )
+        tokenizer.save_pretrained(folder)
+        found[family] = folder
+    return found
+
+
+@pytest.fixture(scope="module")
+def encoders(folders):
+    return {name: load_encoder(find_encoder(str(path))) for name, path in folders.items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, family):
+    encoder = encoders[family]
+    tokenizer = AutoTokenizer.from_pretrained(folders[family])
+    model = AutoModel.from_pretrained(folders[family]).eval()
+    alignment = align(
+        pairs_of(PAIRS), encoder.wordpieces, positions=encoder.positions, packing="joint"
+    )
+    with torch.inference_mode():
+        found = encoder(encoder.sentence_batch(alignment, np.arange(len(PAIRS))))
+        firsts = encoder(encoder.first_batch(alignment, np.arange(len(PAIRS))))
+    at = 0
+    for number, (a, b) in enumerate(PAIRS):
+        both = tokenizer(a.split(), b.split(), is_split_into_words=True, return_tensors="pt")
+        if encoder.has_types:
+            both["token_type_ids"] = torch.tensor([both.encodings[0].type_ids])
+        with torch.inference_mode():
+            states = model(**both).last_hidden_state[0]
+        words = list(zip(both.sequence_ids(), both.word_ids(), strict=True))
+        wanted = [(0, w) for w in range(len(a.split()))] + [(1, w) for w in range(len(b.split()))]
+        expected = torch.stack([states[words.index(word)] for word in wanted])
+        torch.testing.assert_close(found[at : at + len(wanted)], expected, **CLOSE)
+        torch.testing.assert_close(firsts[number], states[0], **CLOSE)
+        at += len(wanted)
+    assert at == len(found)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_apart_each_text_is_encoded_alone(encoders, family):
+    encoder = encoders[family]
+    texts = [text for pair in [*PAIRS, BOTH_LONG] for text in pair]
+    options = {"wordpieces": encoder.wordpieces, "positions": encoder.positions}
+    apart = align(pairs_of([*PAIRS, BOTH_LONG]), packing="apart", **options)
+    alone = align([Sentence(tuple(text.split())) for text in texts], **options)
+    assert apart.windows.tolist() == alone.windows.tolist()
+    assert apart.owned.tolist() == alone.owned.tolist()
+    assert apart.sentences.tolist() == alone.sentences[::2].tolist()
+    with torch.inference_mode():
+        firsts = encoder(encoder.first_batch(apart, np.array([1, 0])))
+        expected = encoder(encoder.first_batch(alone, np.array([2, 3, 0, 1])))
+    torch.testing.assert_close(firsts, expected)
+
+
+def test_the_first_piece_of_a_long_text_is_the_mean_over_its_windows(encoders):
+    encoder = encoders["bert"]
+    alignment = align(
+        pairs_of([LONG, PAIRS[0]]),
+        encoder.wordpieces,
+        positions=encoder.positions,
+        packing="joint",
+    )
+    windows = int(alignment.units[1])
+    assert windows > 1
+    with torch.inference_mode():
+        first = encoder(encoder.first_batch(alignment, np.array([0])))
+        batch = encoder.batch(alignment, np.arange(windows))
+        each = encoder.model(
+            input_ids=batch.ids, attention_mask=batch.mask, token_type_ids=batch.types
+        ).last_hidden_state[:, 0]
+    torch.testing.assert_close(first[0], each.mean(0), **CLOSE)
+
+
+COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=25)
+
+
+@settings(max_examples=300)
+@given(COUNTS, COUNTS, st.integers(2, 30))
+def test_every_word_once_in_order_in_a_window_that_holds_it(first, second, capacity):
+    counts, split = np.array(first + second), len(first)
+    windows, owned, most = plan_pair(counts, split, capacity)
+    assert owned[0] == 0
+    assert owned[-1] == len(counts)
+    assert (np.diff(owned) > 0).all()
+    for (a, b), (start, end), room in zip(windows, pairwise(owned), most, strict=True):
+        sizes = [
+            min(int(counts[slice(*text)].sum()), m) for text, m in zip((a, b), room, strict=True)
+        ]
+        assert sum(sizes) <= capacity
+        assert min(sizes) > 0
+        assert all(a[0] <= w < a[1] or b[0] <= w < b[1] for w in range(start, end))
+        assert b[0] >= split >= a[1]
+    if counts.sum() <= capacity:
+        assert len(windows) == 1
+
+
+@pytest.mark.parametrize("texts", [LONG, LONG[::-1]])
+def test_the_shorter_text_is_repeated_in_every_window(encoders, texts):
+    encoder = encoders["bert"]
+    alignment = align(
+        pairs_of([texts]), encoder.wordpieces, positions=encoder.positions, packing="joint"
+    )
+    assert len(alignment.windows) > 1
+    short = (alignment.windows, alignment.seconds)[texts[1] == LONG[1]]
+    assert len(np.unique(short, axis=0)) == 1
+    assert (alignment.window_lengths <= encoder.positions).all()
+    assert alignment.counts["windowed_sentences"] == 1
+
+
+def test_texts_that_are_no_pairs_are_refused(encoders):
+    encoder = encoders["bert"]
+    texts = [*pairs_of(PAIRS), Sentence(("alone",))]
+    with pytest.raises(InputError):
+        align(texts, encoder.wordpieces, positions=encoder.positions, packing="joint")

@@ -1,0 +1,302 @@
+"""Classification and regression end to end: what rows share, what is equal, what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from featbert import compare, find_runs
+from featbert.analysis.significance import with_significance
+from featbert.config import RowsTable, Settings
+from featbert.data.load import load_corpus
+from featbert.data.streaming import read_texts
+from featbert.encoders.source import find_encoder
+from featbert.errors import InputError
+from featbert.features.extraction import extract
+from featbert.runs.api import finetune, train
+from featbert.runs.evaluate import evaluate
+from featbert.runs.load import load_run
+from featbert.runs.predict import answer_rows, predict_texts
+from featbert.runs.run import Run
+
+FP32 = {"device": "cpu", "precision": "fp32"}
+WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
+
+
+def write_corpus(folder: Path, *, pairs: bool) -> Path:
+    """Texts of random words; their class and score follow from the words."""
+    random = np.random.default_rng(2)
+    folder.mkdir()
+    for split, n in (("train", 40), ("dev", 16), ("test", 16)):
+        rows = ["sentence1\tsentence2\tscore\tlabel" if pairs else "sentence\tscore\tlabel"]
+        for _ in range(n):
+            texts = [random.choice(WORDS, random.integers(2, 14)) for _ in range(1 + pairs)]
+            good = sum(word in WORDS[:3] for text in texts for word in text)
+            cells = [" ".join(text) for text in texts]
+            rows.append("\t".join([*cells, f"{good / 2}", "pos" if good > 1 else "neg"]))
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, tiny_bert):
+    """Corpora of texts and of pairs, and a store of each kind, by name."""
+    root = tmp_path_factory.mktemp("examples")
+    found = {"root": root, "model": str(tiny_bert)}
+    for name in ("texts", "pairs"):
+        folder = write_corpus(root / name, pairs=name == "pairs")
+        for packing in ("joint", "apart") if name == "pairs" else ("joint",):
+            for keep in ("words", "pooled"):
+                found[name, packing, keep] = extract(
+                    load_corpus(folder, targets=None),
+                    find_encoder(str(tiny_bert)),
+                    cache_dir=root / f"{name}-{packing}-{keep}",
+                    packing=packing,
+                    keep=keep,
+                    **FP32,
+                )
+    return found
+
+
+def settings_of(tuning: str, task: str, **given) -> Settings:
+    table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
+    return table.settings(tuning, 4, task)
+
+
+def trained(made, store, task, folder: Path, layers="weighted_all", seed=1, **given) -> Run:
+    name = store[0]
+    corpus = load_corpus(made["root"] / name, targets=TARGETS[task.partition(":")[0]])
+    return train(
+        made[store],
+        layers,
+        corpus=corpus,
+        task=task,
+        seed=seed,
+        settings=settings_of("none", task, **given),
+        runs_dir=folder,
+        **FP32,
+    )
+
+
+TARGETS = {"classification": "classes", "regression": "scores"}
+HEADS = [
+    {"sentence_pooling": "cls"},
+    {"sentence_pooling": "mean"},
+    {"sentence_pooling": "max"},
+    {"sentence_pooling": "attention"},
+    {"body": "bilstm"},
+    {"body": "bilstm", "sentence_pooling": "attention"},
+]
+
+
+@pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("layers", ["weighted_all", "concat_last4", "last"])
+def test_pooled_stores_give_the_numbers_of_stores_of_words(made, tmp_path, store, pooling, layers):
+    runs = [
+        trained(
+            made,
+            (*store, keep),
+            "classification",
+            tmp_path / keep,
+            layers,
+            sentence_pooling=pooling,
+        )
+        for keep in ("words", "pooled")
+    ]
+    words, pooled = (run.record for run in runs)
+    assert [row.train_loss for row in words.history] == [row.train_loss for row in pooled.history]
+    assert words.scores == pooled.scores
+    assert words.name == pooled.name
+    assert words.predictions == pooled.predictions
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+@pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
+def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
+    run = trained(made, (*store, "words"), "classification", tmp_path, **head)
+    corpus = load_corpus(made["root"] / store[0], targets="classes")
+    loaded = load_run(run, device="cpu")
+    sentences = corpus["test"].sentences
+    items = run.task.items(sentences)
+    kept = run.predictions("test")
+    assert [tuple(words) for words in kept.words] == [s.words for s in sentences]
+    assert kept.pairs == [s.pair for s in sentences]
+    answers, shares = loaded.probable_answers(loaded.inputs(sentences), items)
+    assert answers == kept.predicted
+    assert all(0.5 <= p <= 1 for (p,) in shares)
+    scores = run.record.scores["test"]
+    assert run.task.score(kept.gold, kept.predicted).values == scores.values
+    assert (scores.examples, scores.words) == (16, corpus["test"].n_words)
+
+
+@pytest.mark.parametrize("task", ["classification", "classification:matthews", "regression"])
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_tuned_rows_of_pairs(made, tmp_path, task, packing):
+    corpus = load_corpus(made["root"] / "pairs", targets=TARGETS[task.partition(":")[0]])
+    run = finetune(
+        corpus,
+        made["model"],
+        task=task,
+        packing=packing,
+        settings=settings_of("full", task, learning_rate=1e-3),
+        runs_dir=tmp_path,
+        **FP32,
+    )
+    assert run.record.signature.packing == packing
+    assert run.record.task == task
+    assert next(iter(run.record.scores["dev"].values)) == run.task.measure.key
+    sentences = corpus["dev"].sentences
+    loaded = load_run(run, device="cpu")
+    items = run.task.items(sentences)
+    assert loaded.answers(loaded.inputs(sentences), items) == run.predictions("dev").predicted
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
+def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, store, pooling):
+    """The keystone: with equal heads, stored and tuned rows give equal logits."""
+    from featbert.encoders.alignment import align
+    from featbert.encoders.encoder import load_encoder
+    from featbert.encoders.layers import parse_layers
+    from featbert.models.model import stored_model, tuned_model
+    from featbert.training.inputs import PieceInputs, stored_inputs
+
+    settings = settings_of("none", "classification", sentence_pooling=pooling)
+    name, packing = store
+    corpus = load_corpus(made["root"] / name, targets="classes")
+    encoder = load_encoder(find_encoder(made["model"]))
+    texts = 2 if packing == "apart" else 1
+    last = parse_layers("last", encoder.num_layers)
+    full = settings_of("full", "classification", sentence_pooling=pooling)
+    torch.manual_seed(0)
+    stored = stored_model(last, encoder.hidden_size, ("a", "b"), settings, texts).eval()
+    torch.manual_seed(0)
+    tuned = tuned_model(encoder, ("a", "b"), full, texts).eval()
+    alignment = align(
+        corpus["dev"].sentences,
+        encoder.wordpieces,
+        positions=encoder.positions,
+        packing=packing if name == "pairs" else None,
+    )
+    pieces = PieceInputs(alignment, encoder, torch.device("cpu"), firsts=pooling == "cls")
+    vectors = stored_inputs(made[*store, "words"], "dev", last, settings.reads, torch.device("cpu"))
+    ids = np.array([3, 0, 7])
+    with torch.inference_mode():
+        found = [
+            m.vectors(i.batch(ids), i.layout(ids)) for m, i in ((stored, vectors), (tuned, pieces))
+        ]
+    torch.testing.assert_close(*found, atol=2e-3, rtol=2e-3)  # the store has float16
+
+
+def test_rows_are_compared_tested_and_named(made, tmp_path):
+    for seed in (1, 2, 3):
+        for head in ({"sentence_pooling": "mean"}, {"sentence_pooling": "cls"}):
+            trained(made, ("pairs", "joint", "words"), "regression", tmp_path, "last", seed, **head)
+    corpus = load_corpus(made["root"] / "pairs", targets="scores")
+    settings = settings_of("full", "regression", epochs=1)
+    for seed in (1, 2, 3):
+        finetune(
+            corpus,
+            made["model"],
+            task="regression",
+            seed=seed,
+            settings=settings,
+            runs_dir=tmp_path,
+            **FP32,
+        )
+    (comparison,) = compare(find_runs(tmp_path))
+    assert [len(row.runs) for row in comparison.rows] == [3, 3, 3]
+    assert comparison.task.measure.key == "pearson_spearman"
+    tested = with_significance(comparison, resamples=200)
+    assert {d.split for d in tested.differences} == {"dev", "test"}
+    assert all(0 < d.pooled.p_value <= 1 for d in tested.differences)
+    assert len({row.label for row in comparison.rows}) == 3
+
+
+def test_hidden_answers_are_predicted_and_not_scored(made, tmp_path):
+    folder = write_corpus(tmp_path / "hidden", pairs=False)
+    rows = (folder / "test.tsv").read_text("utf-8").splitlines()
+    hidden = [rows[0], *(f"{row.rpartition(chr(9))[0]}\t-1" for row in rows[1:])]
+    (folder / "test.tsv").write_text("\n".join(hidden) + "\n", "utf-8")
+    corpus = load_corpus(folder, targets="classes")
+    store = extract(corpus, find_encoder(made["model"]), cache_dir=tmp_path, **FP32)
+    run = train(
+        store,
+        "last",
+        corpus=corpus,
+        task="classification",
+        settings=settings_of("none", "classification"),
+        runs_dir=tmp_path / "runs",
+        **FP32,
+    )
+    assert [*run.record.scores] == ["dev"]
+    lines = run.predictions_path("test").read_text("utf-8").splitlines()
+    assert {json.loads(line)["gold"] for line in lines} == {None}
+    assert {json.loads(line)["predicted"] for line in lines} <= {"neg", "pos"}
+
+
+def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
+    run = trained(made, ("texts", "joint", "words"), "classification", tmp_path / "runs")
+    folder = write_corpus(tmp_path / "other", pairs=False)
+    for file in folder.iterdir():
+        file.write_text(file.read_text("utf-8").replace("\tpos", "\t1").replace("\tneg", "\t0"))
+    corpus = load_corpus(folder, targets="classes")
+    mapping = {"1": "pos", "0": "neg"}
+    record = evaluate(
+        run, corpus, "test", mapping=mapping, cache_dir=tmp_path / "cache", device="cpu"
+    )
+    assert record.scores.values["accuracy"] == run.record.scores["test"].values["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        ("classification", {"body": "bilstm", "sentence_pooling": "cls"}),
+        ("classification", {"output": "crf"}),
+        ("regression", {"output": "softmax"}),
+        ("entities", {"sentence_pooling": "mean"}),
+        ("classification:pearson", {}),
+    ],
+)
+def test_heads_that_do_not_fit_a_task_are_refused(task, given):
+    with pytest.raises(InputError):
+        settings_of("none", task, **given)
+
+
+def test_a_store_of_pooled_vectors_is_refused_where_words_are_read(made, tmp_path):
+    with pytest.raises(InputError, match="--keep words"):
+        trained(made, ("texts", "joint", "pooled"), "classification", tmp_path, body="bilstm")
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, task):
+    run = trained(made, ("pairs", "joint", "words"), task, tmp_path / "runs")
+    loaded = load_run(run, device="cpu")
+    kept = run.predictions("test").predicted
+    table = (made["root"] / "pairs" / "test.tsv").read_bytes()
+    rows = [line.split("\t") for line in table.decode().splitlines()[1:]]
+    lines = "".join(f"{first}\t{second}\n" for first, second, *_ in rows).encode()
+    for kind, data in (("tsv", table), ("text", lines)):
+        read = read_texts(io.BytesIO(data), "test", pairs=True, kind=kind)
+        found = list(predict_texts(loaded, read))
+        assert [one.texts for one in found] == [(first, second) for first, second, *_ in rows]
+        assert [[one.answer] for one in found] == kept
+        assert all(abs(sum(one.probabilities.values()) - 1) < 1e-5 for one in found) == (
+            task == "classification"
+        )
+        objects = [json.loads(row) for row in answer_rows(found, "jsonl")]
+        assert [str(row["answer"]) for row in objects] == [
+            answer if task == "classification" else str(float(answer)) for (answer,) in kept
+        ]
+
+
+@pytest.mark.parametrize("text", [b"one text\n", b"a\tb\tc\n"])
+def test_lines_that_are_no_pairs_are_refused(text):
+    with pytest.raises(InputError, match="line 1"):
+        list(read_texts(io.BytesIO(text), "input", pairs=True))

@@ -1,0 +1,114 @@
+"""Measures of examples against scikit-learn and scipy, and as sums of counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+from featbert.analysis.resampling import randomisation
+from featbert.errors import InputError
+from featbert.tasks.measures import OF_CLASSES, OF_SCORES, positive_class
+
+ORACLES = {
+    "accuracy": accuracy_score,
+    "macro_f1": lambda gold, found: f1_score(gold, found, average="macro", zero_division=0),
+    "matthews": matthews_corrcoef,
+    "pearson": lambda gold, found: pearsonr(gold, found)[0],
+    "spearman": lambda gold, found: spearmanr(gold, found)[0],
+    "pearson_spearman": lambda gold, found: (
+        (pearsonr(gold, found)[0] + spearmanr(gold, found)[0]) / 2
+    ),
+}
+CLASSES = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1)
+NUMBERS = st.integers(-40, 40).map(lambda n: n / 8)
+SCORES = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=60)
+
+
+def value(measure, gold, found):
+    classes = sorted({*gold, *found})
+    return float(measure.of(measure.count(gold, found, classes).sum(0)))
+
+
+@pytest.mark.filterwarnings("ignore:A single label")
+@settings(max_examples=150)
+@given(CLASSES, st.sampled_from(["accuracy", "macro_f1", "matthews"]))
+def test_measures_of_classes_are_those_of_scikit_learn(pairs, key):
+    gold, found = map(list, zip(*pairs, strict=True))
+    assert value(OF_CLASSES[key], gold, found) == pytest.approx(ORACLES[key](gold, found))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.sampled_from("01"), st.sampled_from("01")), min_size=1))
+def test_f1_is_of_the_positive_class(pairs):
+    gold, found = map(list, zip(*pairs, strict=True))
+    measure = OF_CLASSES["f1"]
+    mine = float(measure.of(measure.count(gold, found, ["0", "1"]).sum(0)))
+    assert mine == pytest.approx(f1_score(gold, found, pos_label="1", zero_division=0))
+
+
+@settings(max_examples=150)
+@given(SCORES, st.sampled_from([0.0, 1e4]), st.sampled_from(list(OF_SCORES)))
+def test_measures_of_scores_are_those_of_scipy(pairs, shift, key):
+    gold, found = (np.array(side) + shift for side in zip(*pairs, strict=True))
+    mine = value(OF_SCORES[key], list(map(str, gold)), list(map(str, found)))
+    if len(set(gold)) == 1 or len(set(found)) == 1:
+        assert mine == 0  # undefined
+    else:
+        assert mine == pytest.approx(ORACLES[key](gold, found), abs=1e-9)
+
+
+def test_a_class_that_does_not_occur_changes_nothing():
+    gold, found = list("aabb"), list("abbb")
+    for measure in OF_CLASSES.values():
+        if measure.key != "f1":
+            few, many = (measure.count(gold, found, list(c)).sum(0) for c in ("ab", "abcz"))
+            assert measure.of(few) == measure.of(many)
+
+
+@pytest.mark.parametrize(
+    ("classes", "positive"),
+    [
+        (["0", "1"], "1"),
+        (["no", "yes"], "yes"),
+        (["not_equivalent", "equivalent"], "equivalent"),
+        (["unacceptable", "acceptable"], "acceptable"),
+        (["pos", "neg"], "pos"),
+        (["only"], "only"),
+    ],
+)
+def test_the_positive_class(classes, positive):
+    assert positive_class(classes) == positive
+
+
+def test_f1_of_three_classes_is_refused():
+    with pytest.raises(InputError):
+        positive_class(["a", "b", "c"])
+
+
+@pytest.mark.parametrize("key", [*OF_CLASSES, *OF_SCORES])
+def test_systems_of_one_distribution_differ_by_chance_in_5_percent(key):
+    """p < 0.05 in about 5% of pairs of systems that are drawn alike (600 pairs)."""
+    random = np.random.default_rng(3)
+    measure = (OF_CLASSES | OF_SCORES)[key]
+    low, runs = 0, 600
+    for _ in range(runs):
+        if key in OF_CLASSES:
+            numbers = random.integers(0, 2, 120)
+            gold = list(map(str, numbers))
+            systems = [
+                list(map(str, np.where(random.random(120) < 0.75, numbers, 1 - numbers)))
+                for _ in range(2)
+            ]
+        else:
+            numbers = random.normal(size=120)
+            gold = list(map(repr, numbers.tolist()))
+            systems = [
+                list(map(repr, (numbers + random.normal(size=120)).tolist())) for _ in range(2)
+            ]
+        first, second = (measure.count(gold, found, ["0", "1"]) for found in systems)
+        low += randomisation(first, second, measure.of, resamples=300)[0] < 0.05
+    assert 0.03 <= low / runs <= 0.07
