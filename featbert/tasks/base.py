@@ -113,6 +113,8 @@ class Scores:
 class Task(Protocol):
     """What is asked of a text, and how answers are scored.
 
+    The answers of a sequence are a row: a label for each word, or one for the whole text.
+
     Attributes:
         name: in records, files and options.
         title: for people.
@@ -125,24 +127,15 @@ class Task(Protocol):
         of_texts: whether an answer is of a whole text or pair; else of a word.
     """
 
-    @property
-    def of_texts(self) -> bool: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def targets(self) -> str | Targets: ...
-    @property
-    def scorer(self) -> str: ...
-    @property
-    def measure(self) -> Measure: ...
-    @property
-    def columns(self) -> Mapping[str, str]: ...
-    @property
-    def scorers(self) -> Mapping[str, str]: ...
-    @property
-    def facets(self) -> Mapping[str, Facet]: ...
+    name: str
+    title: str
+    targets: str | Targets
+    scorer: str
+    measure: Measure
+    columns: Mapping[str, str]
+    scorers: Mapping[str, str] = {}
+    facets: Mapping[str, Facet]
+    of_texts: bool
 
     def measured_by(self, key: str) -> Task:
         """The same task with another measure that chooses the epoch.
@@ -163,16 +156,24 @@ class Task(Protocol):
         """Raises InputError for a head that cannot give this task's answers."""
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split."""
+        """All scores of one split.
+
+        Raises:
+            InputError: predictions that do not fit the gold answers.
+        """
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are cheap to compute after each epoch; first the measure's."""
+        return self.score(gold, predicted).values
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> NDArray[Any]:
         """(S, K) counts of the measure by sentence.
 
         Args:
             classes: all that may occur, so that K is the same for systems that are compared.
+
+        Raises:
+            InputError: predictions that do not fit the gold answers.
         """
 
     def break_down(
@@ -180,12 +181,15 @@ class Task(Protocol):
     ) -> dict[str, dict[str, Bucket]]:
         """Counts by bucket of each facet, in the order of buckets.
 
+        The counts of a facet's buckets add up to those of the whole.
+
         Args:
             known: what `known` returned for the training text, for facets that need it.
         """
 
     def known(self, words: Rows, gold: Rows) -> set[Any]:
         """What a training text teaches, as far as a facet asks for it."""
+        return set()
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """The classes that a training text can teach, in the order of their numbers.
@@ -193,38 +197,51 @@ class Task(Protocol):
         Args:
             scheme: in which the answers are learned, where the task has several.
         """
+        return tuple(self.classes_in(self.gold(train)))
 
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
         """(T,) the right answer for each item, as numbers; T is the last of `items`."""
+        number = {name: i for i, name in enumerate(classes)}
+        return np.array([number[name] for row in self.gold(split) for name in row], np.int64)
 
     def answers(
         self, numbers: NDArray[Any], classes: tuple[str, ...], offsets: Counts, scheme: str
     ) -> Rows:
         """Answers by sequence, from the numbers of their items."""
+        names = np.array(classes, dtype=object)[numbers]
+        return [part.tolist() for part in np.split(names, offsets[1:-1])]
 
     def gold(self, split: Split) -> Rows:
         """The right answers by sequence."""
+        return split.tags
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
         """Names of the classes for people, sorted."""
+        return tuple(sorted(classes))
 
     def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
         """Names of the classes of a corpus for people, sorted."""
+        rows = [s.tags for split in corpus.splits.values() for s in split if s.tags is not None]
+        return tuple(self.classes_in(rows))
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Names of the classes that occur, for people, sorted."""
+        return sorted({name for row in gold for name in row})
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
         """An answer with classes under other names; "O" stands for no class."""
+        return [mapping.get(tag, tag) for tag in tags]
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
         """(class, first word, word after the last) of what an answer marks in its words."""
+        return []
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """(class, first word, last word) of each answer, by sentence."""
+        """(class, first word, last word) of each answer, by sentence; the first word for a text."""
+        return [{(name, i, i) for i, name in enumerate(row)} for row in rows]
 
     def predictions_name(self, split: str) -> str:
         """File name of the predictions on `split`."""
@@ -239,6 +256,35 @@ class Task(Protocol):
             OSError: the file cannot be read.
             InputError: it is damaged.
         """
+
+
+def by_bucket(
+    counts: NDArray[Any],
+    facets: Sequence[str],
+    buckets: Callable[[str], tuple[Sequence[str], Sequence[str]]],
+) -> dict[str, dict[str, Bucket]]:
+    """A breakdown of the counts of items (T, K).
+
+    Args:
+        buckets: of a facet, the bucket of each item (T,) and all buckets in order.
+    """
+    parts: dict[str, dict[str, Bucket]] = {}
+    for facet in facets:
+        names, order = buckets(facet)
+        places = {name: i for i, name in enumerate(order)}
+        numbers = np.array([places[name] for name in names], dtype=np.int64)
+        sizes = np.bincount(numbers, minlength=len(order)).tolist()
+        parts[facet] = {
+            name: Bucket(tuple(counts[numbers == i].sum(axis=0).tolist()), sizes[i])
+            for name, i in places.items()
+            if sizes[i]
+        }
+    return parts
+
+
+def bucket_of(value: float, bounds: Sequence[tuple[float, str]]) -> str:
+    """Name of the first bucket whose highest value is not below `value`."""
+    return next(name for highest, name in bounds if value <= highest)
 
 
 def get_task(name: str) -> Task:

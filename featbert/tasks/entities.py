@@ -13,53 +13,33 @@ Source: Tjong Kim Sang and De Meulder 2003, `conlleval`; Nakayama 2018, seqeval.
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
-from featbert.tasks.base import Bucket, Counts, Facet, Floats, Measure, Predictions, Rows, Scores
+from featbert.tasks.base import Bucket, Counts, Facet, Measure, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.measures import f1_of, prf
 from featbert.tasks.words import WordTask
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Corpus, Split
+    from featbert.data.corpus import Split
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
 Surface = tuple[str, ...]
 
-_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (None, "4 and more"))
-_SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (None, "41 and more"))
+_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
+_SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
 _SEEN = ("seen", "unseen")
 
 
 class TagError(InputError):
     """Tags that cannot be scored: not BIO, or predictions that do not fit the gold tags."""
-
-
-def f1_of(counts: NDArray[Any]) -> Floats:
-    """(..., 3) correct, predicted, gold -> (...) micro F1; 0 where nothing is predicted or gold."""
-    correct, found = counts[..., 0], counts[..., 1] + counts[..., 2]
-    f1: Floats = np.divide(
-        2.0 * correct, found, out=np.zeros(np.shape(correct), np.float64), where=found != 0
-    )
-    return f1
-
-
-def prf(correct: int, predicted: int, gold: int) -> dict[str, float]:
-    """F1, precision and recall of counts (0 where the denominator is 0), and the counts."""
-    return {
-        "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
-        "precision": correct / predicted if predicted else 0.0,
-        "recall": correct / gold if gold else 0.0,
-        "correct": correct,
-        "predicted": predicted,
-        "gold": gold,
-    }
 
 
 class Entities(WordTask):
@@ -87,11 +67,7 @@ class Entities(WordTask):
     }
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split; ill-formed tags (I- after O) are scored the conlleval way.
-
-        Raises:
-            TagError: see `check_tags`.
-        """
+        """All scores of one split; ill-formed tags (I- after O) are scored the conlleval way."""
         check_tags(gold, predicted)
         by_type: dict[str, list[int]] = {}
         for gold_set, predicted_set in zip(self.spans(gold), self.spans(predicted), strict=True):
@@ -119,11 +95,6 @@ class Entities(WordTask):
         return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
-        """(S, 3) correct, predicted and gold entities by sentence.
-
-        Raises:
-            TagError: see `check_tags`.
-        """
         check_tags(gold, predicted)
         return _sentence_counts(self.spans(gold), self.spans(predicted))
 
@@ -136,13 +107,10 @@ class Entities(WordTask):
     def break_down(
         self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
-        """Counts by bucket; the counts of a facet's buckets add up to those of the whole.
+        """Counts by bucket.
 
         A predicted entity counts in the bucket that it belongs to itself, so that precision is of
         the predictions in a bucket.
-
-        Args:
-            known: words of the entities in train, as `known` returns them, for facet "seen".
         """
         check_tags(found.gold, found.predicted)
         spans_of = self.spans(found.gold), self.spans(found.predicted)
@@ -175,7 +143,6 @@ class Entities(WordTask):
         return ("O", *sorted(seen, key=lambda t: (t[2:], t[:1])))
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Counts:
-        """Number of each word's tag."""
         number = {name: i for i, name in enumerate(classes)}
         tags = (tag for row in self.gold(split) for tag in _in_scheme(row, scheme))
         return np.array([number[tag] for tag in tags], dtype=np.int64)
@@ -188,17 +155,11 @@ class Entities(WordTask):
         Answers in BIO stay as they are, also ill-formed ones (strict scoring sees them); those of
         another scheme are read the conlleval way.
         """
-        tags = np.array(classes, dtype=object)[numbers]
-        rows = [cast(list[str], part.tolist()) for part in np.split(tags, offsets[1:-1])]
+        rows = super().answers(numbers, classes, offsets, scheme)
         return rows if scheme == "bio" else [list(to_bio(row, scheme)[0]) for row in rows]
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
-        """Entity types, sorted."""
         return tuple(sorted({name[2:] for name in classes if name != "O"}))
-
-    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
-        """Entity types of a corpus, sorted."""
-        return corpus.entity_types
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Entity types that occur, sorted."""
@@ -221,7 +182,6 @@ class Entities(WordTask):
         return found
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
-        """(type, first word, word after the last) of each entity of a sentence, in order."""
         return [(type_, start, end) for type_, start, end in spans(tags)]
 
 
@@ -334,15 +294,11 @@ def _namer(facet: str, known: Collection[Any]) -> Callable[[Sequence[str], Entit
     if facet == "type":
         return lambda row, entity: entity[0]
     if facet == "length":
-        return lambda row, entity: _bucket(_LENGTHS, entity[2] - entity[1] + 1)
+        return lambda row, entity: bucket_of(entity[2] - entity[1] + 1, _LENGTHS)
     if facet == "sentence":
-        return lambda row, entity: _bucket(_SENTENCES, len(row))
+        return lambda row, entity: bucket_of(len(row), _SENTENCES)
     surfaces = frozenset(known)
     return lambda row, entity: _SEEN[tuple(row[entity[1] : entity[2] + 1]) not in surfaces]
-
-
-def _bucket(buckets: Sequence[tuple[int | None, str]], size: int) -> str:
-    return next(name for highest, name in buckets if highest is None or size <= highest)
 
 
 def _ordered(facet: str, names: Collection[str]) -> Iterator[str]:

@@ -6,70 +6,54 @@ An answer is a tuple of one string, so that it is laid out like the tags of a se
 from __future__ import annotations
 
 import json
-from collections import Counter
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, nearest
-from featbert.tasks.base import Bucket, Facet, Predictions, Rows
+from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Task, bucket_of, by_bucket
 from featbert.tasks.measures import Counts, ExampleMeasure
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Corpus, Sentence, Split
+    from featbert.data.corpus import Sentence, Split
 
-LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (10**9, "81+"))
+LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
 OVERLAPS = ((0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1.0, "75-100%"))
+FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both texts have")}
 
 
-class ExampleTask:
-    """Methods of `Task` for one answer a sequence.
+class ExampleTask(Task, Protocol):
+    """A task with one answer a sequence.
 
     Attributes:
+        output: of the head that gives its answers.
         measures: those that can choose the epoch, by key; the first does unless another is named.
-        measure: the one that does.
     """
 
     name: str
-    title: str
-    targets: str
     output: ClassVar[str]
-    of_texts = True
+    of_texts: bool = True
     measures: ClassVar[Mapping[str, ExampleMeasure]]
-    scorers: Mapping[str, str] = {}
-    facets: Mapping[str, Facet]
 
     def __init__(self, key: str | None = None) -> None:
         self.measure = next(iter(self.measures.values())) if key is None else self.measures[key]
         if key is not None:
             self.name = f"{self.name}:{key}"
+        self.scorer = f"{self.measure.name} of examples"
+        names = {key: one.name for key, one in self.measures.items()}
+        self.columns = {self.measure.key: self.measure.name} | names
 
     def measured_by(self, key: str) -> Self:
-        """The same task with another measure.
-
-        Raises:
-            InputError: no such measure.
-        """
         if key not in self.measures:
             raise InputError(
                 f"unknown measure {key!r}{nearest(key, self.measures)}; "
                 f"use {', '.join(self.measures)}"
             )
         return type(self)(key)
-
-    @property
-    def scorer(self) -> str:
-        """The measure, as a part of the signature."""
-        return f"{self.measure.name} of examples"
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """All measures, first the one that chooses the epoch."""
-        first = {self.measure.key: self.measure.name}
-        return first | {key: one.name for key, one in self.measures.items()}
 
     def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
         """A linear head on the first special piece, frozen on the mean of words.
@@ -82,7 +66,6 @@ class ExampleTask:
         return settings | {"sentence_pooling": pooling}
 
     def check(self, settings: Any) -> None:
-        """Raises InputError for a head that has no answer for each text."""
         if settings.sentence_pooling == "none":
             raise InputError(f"{self.title} need one vector each; give --sentence-pooling mean")
         if settings.output != self.output:
@@ -93,9 +76,10 @@ class ExampleTask:
                 "mean, max or attention"
             )
 
-    def _values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+        """Every measure that applies."""
         classes = self.classes_in([*gold, *predicted])
-        sides = _single(gold), _single(predicted)
+        sides = single(gold), single(predicted)
         values = {}
         for key in self.columns:
             measure = self.measures[key]
@@ -107,75 +91,29 @@ class ExampleTask:
         """Whether a measure is defined for these classes."""
         return True
 
-    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        """Every measure that applies."""
-        return self._values(gold, predicted)
-
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
-        """(S, K) counts of the measure by example.
-
-        Args:
-            classes: all that may occur, so that systems have the same K; by default those that do.
-        """
         known = sorted({*classes, *self.classes_in([*gold, *predicted])})
-        return self.measure.count(_single(gold), _single(predicted), known)
+        return self.measure.count(single(gold), single(predicted), known)
 
-    def items(self, split: Sequence[Sentence] | Split) -> Any:
-        """One item for each sequence."""
+    def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.arange(len(split) + 1)
-
-    def gold(self, split: Split) -> Rows:
-        """The answers, a tuple of one each."""
-        return split.tags
-
-    def classes_in(self, gold: Rows) -> list[str]:
-        """Answers that occur, sorted."""
-        return sorted({answer for row in gold for answer in row})
-
-    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
-        """Answers of a corpus, sorted."""
-        rows = [s.tags for split in corpus.splits.values() for s in split if s.tags is not None]
-        return tuple(self.classes_in(rows))
-
-    def known(self, words: Rows, gold: Rows) -> set[Any]:
-        """Nothing: no facet asks for the training text."""
-        return set()
-
-    def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
-        """Nothing: an answer marks no words."""
-        return []
-
-    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The answer, as if of the first word."""
-        return [{(answer, 0, 0) for answer in row} for row in rows]
 
     def break_down(
         self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
-        """Counts by bucket; the counts of a facet's buckets add up to those of the whole."""
         counts = self.counts(found.gold, found.predicted)
-        parts: dict[str, dict[str, Bucket]] = {}
-        for facet in facets:
-            names, order = self._buckets(facet, found)
-            size = Counter(names)
-            rows = {name: np.flatnonzero([name == other for other in names]) for name in size}
-            parts[facet] = {
-                name: Bucket(tuple(counts[rows[name]].sum(axis=0).tolist()), size[name])
-                for name in order
-                if name in size
-            }
-        return parts
+        return by_bucket(counts, facets, lambda facet: self._buckets(facet, found))
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         """The bucket of each example, and all buckets in order."""
         if facet == "length":
-            return [_first(LENGTHS, len(row)) for row in found.words], [n for _, n in LENGTHS]
+            names = [bucket_of(len(row), LENGTHS) for row in found.words]
+            return names, [name for _, name in LENGTHS]
         shares = [_overlap(row, at) for row, at in zip(found.words, found.pairs, strict=True)]
-        names = ["no pair" if s is None else _first(OVERLAPS, s) for s in shares]
-        return names, ["no pair", *(n for _, n in OVERLAPS)]
+        names = ["no pair" if s is None else bucket_of(s, OVERLAPS) for s in shares]
+        return names, ["no pair", *(name for _, name in OVERLAPS)]
 
     def predictions_name(self, split: str) -> str:
-        """dev -> dev.jsonl"""
         return f"{split}.jsonl"
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
@@ -188,7 +126,6 @@ class ExampleTask:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def read_predictions(self, path: Path) -> Predictions:
-        """Reads what `write_predictions` wrote."""
         from featbert.data.examples import split_text
 
         found = Predictions([], [], [], [], [])
@@ -210,7 +147,7 @@ class ExampleTask:
         return found
 
 
-def _single(rows: Rows) -> list[str]:
+def single(rows: Rows) -> list[str]:
     """The answer of each example.
 
     Raises:
@@ -219,10 +156,6 @@ def _single(rows: Rows) -> list[str]:
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]
-
-
-def _first(bounds: Sequence[tuple[float, str]], value: float) -> str:
-    return next(name for most, name in bounds if value <= most)
 
 
 def _overlap(words: Sequence[str], pair: int | None) -> float | None:

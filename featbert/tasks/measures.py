@@ -16,6 +16,7 @@ A correlation with a constant is undefined; its value here is 0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,27 @@ def positive_class(classes: Sequence[str]) -> str:
     return last[0] if last else ""
 
 
+def prf(correct: int, predicted: int, gold: int) -> dict[str, float]:
+    """F1, precision and recall of counts (0 where the denominator is 0), and the counts."""
+    return {
+        "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
+        "precision": correct / predicted if predicted else 0.0,
+        "recall": correct / gold if gold else 0.0,
+        "correct": correct,
+        "predicted": predicted,
+        "gold": gold,
+    }
+
+
+def scores_by_class(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
+    """`prf` of every class that occurs, sorted by name."""
+    right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
+    found, wanted = Counter(predicted), Counter(gold)
+    return {name: prf(right[name], found[name], wanted[name]) for name in sorted(found | wanted)}
+
+
 def accuracy_of(counts: Counts) -> Floats:
-    """(..., 2) right and n -> (...) accuracy; 0 without examples."""
+    """(..., 2) right and n -> (...) accuracy; 0 where n is 0."""
     right, n = counts[..., 0], counts[..., 1]
     return np.asarray(right / np.maximum(n, 1), dtype=np.float64)
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
-from featbert.tasks.examples import ExampleTask
-from featbert.tasks.measures import OF_SCORES, ExampleMeasure
+from featbert.tasks.examples import FACETS, ExampleTask
+from featbert.tasks.measures import OF_SCORES
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Corpus, Split
+    from featbert.data.corpus import Split
 
 
 class Regression(ExampleTask):
@@ -26,17 +26,12 @@ class Regression(ExampleTask):
     name = "regression"
     title = "scores of texts"
     targets = "scores"
-    output: ClassVar[str] = "score"
-    measures: ClassVar[Mapping[str, ExampleMeasure]] = OF_SCORES
-    facets: Mapping[str, Facet] = {
-        "score": Facet("gold score"),
-        "length": Facet("words"),
-        "overlap": Facet("share of words that both texts have"),
-    }
+    output = "score"
+    measures = OF_SCORES
+    facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """Every measure."""
-        return Scores(self._values(gold, predicted), {}, len(gold), 0)
+        return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """The lowest and the highest training score."""
@@ -47,16 +42,10 @@ class Regression(ExampleTask):
         """Scores have no classes."""
         return []
 
-    def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
-        """Scores have no classes."""
-        return ()
-
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
-        """Scores have no classes."""
         return ()
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
-        """(S,) scores."""
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 
     def answers(self, numbers: Any, classes: tuple[str, ...], offsets: Any, scheme: str) -> Rows:
@@ -64,7 +53,6 @@ class Regression(ExampleTask):
         return [[f"{number:.6f}"] for number in numbers.tolist()]
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        """The score as it is."""
         return list(tags)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
-from featbert.tasks.entities import prf
+from featbert.tasks.measures import prf
 from featbert.training.history import Epoch, ParameterGroup
 
 

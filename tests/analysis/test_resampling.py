@@ -17,7 +17,7 @@ from featbert.analysis.resampling import (
     randomisation,
     t_interval,
 )
-from featbert.tasks.entities import f1_of
+from featbert.tasks.measures import f1_of
 
 
 def text(seed: int, units: int, *, better: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

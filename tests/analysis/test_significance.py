@@ -17,7 +17,8 @@ from featbert.analysis.resampling import paired_interval, paired_test
 from featbert.analysis.significance import unit_counts, with_significance
 from featbert.report.rendering import render
 from featbert.runs.run import Run
-from featbert.tasks.entities import TASK, f1_of
+from featbert.tasks.entities import TASK
+from featbert.tasks.measures import f1_of
 from tests.analysis.records import make_record, make_signature
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"], ["B-LOC", "O", "O"]] * 8

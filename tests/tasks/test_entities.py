@@ -10,7 +10,8 @@ from seqeval.scheme import IOB2
 
 from featbert.errors import InputError
 from featbert.tasks.base import TASKS, Predictions, get_task
-from featbert.tasks.entities import TASK, TagError, f1_of, prf, word_report
+from featbert.tasks.entities import TASK, TagError, word_report
+from featbert.tasks.measures import f1_of, prf
 from tests.tasks.conlleval import conlleval
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b"]
