@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -29,6 +29,9 @@ from featbert.errors import InputError, nearest
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
 from featbert.tasks.base import TASKS, get_task
 from featbert.text import printable
+
+if TYPE_CHECKING:
+    from featbert.encoders.encoding import Encoding as EncodingOfText
 
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
@@ -133,6 +136,13 @@ class Encoding(Section):
     store_dtype: Literal["float16", "float32"] = Field(
         "float16", description="Number format of the feature store."
     )
+
+    def for_encoder(self, **more: Any) -> EncodingOfText:
+        """How a text is encoded; `more` are attributes that are no fields of this section."""
+        from featbert.encoders.encoding import Encoding as EncodingOfText
+
+        given = self.model_dump(include={"context", "casing", "pooling", "packing", "keep"})
+        return EncodingOfText(dtype=self.store_dtype, **given, **more)
 
 
 class Compute(Section):

@@ -57,27 +57,17 @@ def extract(
     # The store holds words; its manifest keeps how training reads their tags.
     words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column", "target")}
     corpus = load_corpus(text.data, targets=None, **words)
-    o.check_encoding(encoding, source, corpus)
+    asked = encoding.for_encoder(
+        layers=held, token_budget=token_budget, **o.chosen(Compute, given).model_dump()
+    )
+    asked.check(source, corpus)
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
     load_torch()
 
-    from featbert.encoders import encoding as encoders
     from featbert.features.extraction import run_extraction
     from featbert.features.plan import plan_extraction
 
-    plan = plan_extraction(
-        corpus,
-        source,
-        encoders.Encoding(
-            layers=held,
-            dtype=encoding.store_dtype,
-            token_budget=token_budget,
-            **encoding.model_dump(include={"context", "casing", "pooling", "packing", "keep"}),
-            **o.chosen(Compute, given).model_dump(),
-        ),
-        cache_dir=cache_dir,
-        reading=text.reading,
-    )
+    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, reading=text.reading)
     m = plan.manifest
     shape = (
         f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "

@@ -22,11 +22,8 @@ from featbert.text import printable
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from featbert import config
     from featbert.cli.completion import Completion
     from featbert.config import Section
-    from featbert.data.corpus import Corpus
-    from featbert.encoders.source import EncoderSource
     from featbert.features.store import FeatureStore
 
 S = TypeVar("S", bound="Section")
@@ -232,15 +229,6 @@ def chosen(section: type[S], given: Mapping[str, Any]) -> S:
     from featbert.config import validated
 
     return validated(section, {n: v for n, v in given.items() if n in section.model_fields})
-
-
-def check_encoding(encoding: config.Encoding, source: EncoderSource, corpus: Corpus) -> None:
-    """Raises InputError for context without documents and truecasing for an uncased encoder."""
-    from featbert.encoders.encoding import check_casing_of, check_context
-
-    for split in corpus.splits.values():
-        check_context(encoding.context, has_documents=split.has_documents)
-    check_casing_of(source, encoding.casing, corpus)
 
 
 def _option(name: str, field: FieldInfo, default: Any) -> Any:

@@ -72,8 +72,9 @@ def run(
         for table in ("features", "finetune"):
             if getattr(arm, table) is not None:
                 check_trainable(resources.corpus(arm), arm.settings(table))
-        o.check_encoding(arm, resources.encoder(arm.model), resources.corpus(arm))
-        num_layers = resources.encoder(arm.model).num_layers or 0
+        source = resources.encoder(arm.model)
+        arm.for_encoder().check(source, resources.corpus(arm))
+        num_layers = source.num_layers or 0
         for spec in arm.features.specs(num_layers) if arm.features else []:
             parse_layers(spec, num_layers)
     load_torch()
@@ -114,7 +115,7 @@ def _with_notes(outcome: Outcome) -> Comparison:
     from featbert.report.tables import search_line
 
     comparison = comparison_of(outcome)
-    searches = [search_line(search.record()) for search in outcome.plan.searches]
+    searches = [search_line(search.record) for search in outcome.plan.searches]
     published, notes = published_of(comparison, outcome.plan.experiment.keys.published)
     return dataclasses.replace(
         comparison, notes=(*comparison.notes, *searches, *notes), published=published
@@ -148,5 +149,5 @@ def _describe(plan: ExperimentPlan) -> str:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")
-    lines += [f"grid   {search_line(search.record())}" for search in plan.searches]
+    lines += [f"grid   {search_line(search.record)}" for search in plan.searches]
     return "\n".join(printable(line) for line in lines)

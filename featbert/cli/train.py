@@ -146,7 +146,7 @@ def finetune(
     check_layers(settings, source.num_layers or 0)
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
-    o.check_encoding(encoding, source, corpus)
+    encoding.for_encoder().check(source, corpus)
     if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
     load_torch()

@@ -10,7 +10,7 @@ from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
-from featbert.encoders.encoding import Casing, Context, Packing, Pooling
+from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.runs.experiment import RUNS_DIR
@@ -110,9 +110,8 @@ def finetune(
         task=task,
         tag_scheme=tag_scheme,
     )
-    plan = plan_tuned_run(
-        source, corpus, options, context=context, casing=casing, pooling=pooling, packing=packing
-    )
+    encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
+    plan = plan_tuned_run(source, corpus, options, encoding)
     return _finished_or_trained(plan, source, corpus, overwrite, log_dir)
 
 

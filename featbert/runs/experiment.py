@@ -9,16 +9,16 @@ then and on nothing else, which is also how an interrupted experiment resumes.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import statistics
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
-from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import InputError, nearest
 from featbert.features.plan import ExtractionPlan, plan_extraction
@@ -37,8 +37,8 @@ class Resources:
 
     def __init__(self) -> None:
         self._corpora: dict[str, Corpus] = {}
-        self._sources: dict[str, EncoderSource] = {}
-        self._stores: dict[Path, FeatureStore] = {}
+        self.encoder: Callable[[str], EncoderSource] = functools.cache(find_encoder)
+        self.store: Callable[[Path], FeatureStore] = functools.cache(FeatureStore)
 
     def corpus(self, configuration: Configuration) -> Corpus:
         reading = configuration.reading
@@ -47,16 +47,6 @@ class Resources:
         if key not in self._corpora:
             self._corpora[key] = load_corpus(configuration.data, targets=targets, **reading)
         return self._corpora[key]
-
-    def encoder(self, model: str) -> EncoderSource:
-        if model not in self._sources:
-            self._sources[model] = find_encoder(model)
-        return self._sources[model]
-
-    def store(self, path: Path) -> FeatureStore:
-        if path not in self._stores:
-            self._stores[path] = FeatureStore(path)
-        return self._stores[path]
 
 
 @dataclass(frozen=True)
@@ -93,48 +83,14 @@ class Search:
     """A grid search on dev for one row.
 
     Attributes:
-        configuration: what distinguishes its configuration from others of the experiment.
         points: in the file's order, on train alone; points that are the same runs once.
         tried: the runs of each, one a seed.
-        scores: mean dev score of each in [0, 1]; None where a run is missing.
-        failed: which of them failed, so that nothing waits for their scores.
+        record: their scores as far as they are known, and which was chosen.
     """
 
-    tuning: str
-    layers: str | None
-    configuration: str
     points: tuple[Configuration, ...]
     tried: tuple[tuple[Job, ...], ...]
-    scores: tuple[float | None, ...]
-    failed: tuple[bool, ...]
-
-    @property
-    def chosen(self) -> int | None:
-        """The place with the best mean dev score, the first of equals; None until all are there.
-
-        Where some failed the best of the others is taken.
-        """
-        waiting = any(
-            score is None and not failed
-            for score, failed in zip(self.scores, self.failed, strict=True)
-        )
-        known = [score for score in self.scores if score is not None]
-        return None if waiting or not known else self.scores.index(max(known))
-
-    def record(self) -> SearchRecord:
-        """What was tried and chosen, with the settings that not all points share."""
-        settings = [jobs[0].run.options.settings.model_dump() for jobs in self.tried]
-        varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
-        told = [{name: s[name] for name in varied} for s in settings]
-        tried = zip(told, self.tried, self.scores, strict=True)
-        return SearchRecord(
-            self.tuning,
-            self.layers,
-            self.tried[0][0].run.signature.corpus,
-            self.configuration,
-            [TriedSettings(s, [job.name for job in jobs], score) for s, jobs, score in tried],
-            self.chosen,
-        )
+    record: SearchRecord
 
 
 @dataclass(frozen=True)
@@ -171,7 +127,7 @@ class ExperimentPlan:
     @property
     def open_searches(self) -> tuple[Search, ...]:
         """Searches whose rows are not known yet."""
-        return tuple(search for search in self.searches if search.chosen is None)
+        return tuple(search for search in self.searches if search.record.chosen is None)
 
     def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
         """The record of the experiment as it is now."""
@@ -186,7 +142,7 @@ class ExperimentPlan:
             show=list(keys.show),
             transfer=keys.transfer,
             labels=dict(keys.labels),
-            searches=[search.record() for search in self.searches],
+            searches=[search.record for search in self.searches],
             failures=dict(failures),
         )
 
@@ -209,7 +165,7 @@ def plan_experiment(
     """
     resources = resources or Resources()
     _check_labels(experiment, resources)
-    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources, failed)
+    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources, frozenset(failed))
     for number in range(len(experiment.configurations)):
         planner.add(number)
     return ExperimentPlan(
@@ -228,7 +184,7 @@ class _Planner:
     cache_dir: Path
     runs_dir: Path
     resources: Resources
-    failed: Collection[str]
+    failed: frozenset[str]
     adaptations: dict[Path, Adaptation] = field(default_factory=dict)
     adapted: dict[Path, None] = field(default_factory=dict)  # as a set that keeps its order
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -275,7 +231,7 @@ class _Planner:
         alone = dataclasses.replace(
             self.experiment, configurations=(before,), grids={}, names=("",)
         )
-        _Planner(alone, self.cache_dir, self.runs_dir, self.resources, ()).add(0)
+        _Planner(alone, self.cache_dir, self.runs_dir, self.resources, frozenset()).add(0)
 
     def add_row(
         self, number: int, configuration: Configuration, table: str, layers: str | None
@@ -287,10 +243,10 @@ class _Planner:
             models = {"model": configuration.model, "adapt": None}
             points = tuple(p.model_copy(update=models) for p in points)
             search = self.search(self.experiment.names[number], points, table, layers)
-            if search.chosen is None:
+            if search.record.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
-            chosen = search.points[search.chosen].model_copy(update=own)
+            chosen = search.points[search.record.chosen].model_copy(update=own)
             tried = len(search.points)
         for seed in chosen.seeds:
             job = self.add_job(chosen, table, layers, seed, tried)
@@ -314,17 +270,29 @@ class _Planner:
             tuple(self.add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
             for p in distinct.values()
         ]
-        search = Search(
-            tried[0][0].run.tuning,
-            layers,
-            name,
-            tuple(distinct.values()),
-            tuple(tried),
-            tuple(_mean_dev(jobs) for jobs in tried),
-            tuple(any(job.name in self.failed for job in jobs) for jobs in tried),
-        )
-        self.searches.append(search)
-        return search
+        record = self.search_record(name, layers, tried)
+        self.searches.append(Search(tuple(distinct.values()), tuple(tried), record))
+        return self.searches[-1]
+
+    def search_record(
+        self, name: str, layers: str | None, tried: Sequence[tuple[Job, ...]]
+    ) -> SearchRecord:
+        """What was tried, with the settings that not all points share, and the best if it is known.
+
+        It is the first of equals. Where some runs failed the best of the other points is taken.
+        """
+        settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
+        varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
+        points = [
+            TriedSettings({n: s[n] for n in varied}, [job.name for job in jobs], _mean_dev(jobs))
+            for s, jobs in zip(settings, tried, strict=True)
+        ]
+        scores = [point.dev for point in points]
+        known = [score for score in scores if score is not None]
+        waiting = any(p.dev is None and self.failed.isdisjoint(p.runs) for p in points)
+        chosen = None if waiting or not known else scores.index(max(known))
+        first = tried[0][0].run
+        return SearchRecord(first.tuning, layers, first.signature.corpus, name, points, chosen)
 
     def add_job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
@@ -355,8 +323,7 @@ class _Planner:
             tried,
         )
         if layers is None:
-            reading = configuration.model_dump(include={"context", "casing", "pooling", "packing"})
-            run = plan_tuned_run(source, corpus, options, **reading)
+            run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
             return Job(configuration, run, None)
         extraction = self.extraction(configuration)
         manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
@@ -364,13 +331,11 @@ class _Planner:
         return Job(configuration, run, extraction)
 
     def extraction(self, configuration: Configuration) -> ExtractionPlan:
-        names = {"context", "casing", "pooling", "packing", "keep", "precision", "device"}
-        given = configuration.model_dump(include=names)
-        encoding = Encoding(**given, dtype=configuration.store_dtype)
+        where = {"precision": configuration.precision, "device": configuration.device}
         return plan_extraction(
             self.resources.corpus(configuration),
             self.resources.encoder(configuration.model),
-            encoding,
+            configuration.for_encoder(**where),
             cache_dir=self.cache_dir,
             reading=configuration.reading,
         )

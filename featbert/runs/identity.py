@@ -7,23 +7,18 @@ trained again unless that is asked for.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.config import Settings
-from featbert.data.corpus import SPLITS, Corpus
+from featbert.data.corpus import Corpus
 from featbert.data.share import unit_numbers
+from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
 from featbert.runs.record import Signature, SplitIdentity
-from featbert.tasks.base import Task
-from featbert.versions import library_versions
-
-if TYPE_CHECKING:
-    from featbert.encoders.device import Device
 
 # Signature fields that say where and by which libraries a run was computed; they do not make
 # another run of it.
@@ -97,16 +92,14 @@ def encoding_of_store(m: Manifest) -> dict[str, Any]:
 
 
 def encoding_of_encoder(
-    source: EncoderSource, precision: str, **reading: str | None
+    source: EncoderSource, precision: str, how: Encoding, packing: str | None
 ) -> dict[str, Any]:
-    """What a signature says of the encoding that tuning begins with.
-
-    Args:
-        reading: context, casing, pooling and packing.
-    """
-    if source.num_layers is None or source.hidden_size is None:
-        raise InputError(f"{source.folder}/config.json has no number of layers or hidden size")
-    return reading | {
+    """What a signature says of the encoding that tuning begins with."""
+    return {
+        "context": how.context,
+        "casing": how.casing,
+        "pooling": how.pooling,
+        "packing": packing,
         "model": source.name,
         "encoder_weights": source.weights_hash,
         "encoder_layers": source.num_layers,
@@ -119,33 +112,6 @@ def encoding_of_encoder(
         "extraction_device": None,
         "adapted_epochs": source.adapted_epochs,
     }
-
-
-def make_signature(
-    corpus: Corpus,
-    task: Task,
-    encoding: Mapping[str, Any],
-    device: Device,
-    *,
-    training_precision: str,
-    tag_scheme: str,
-) -> Signature:
-    """Signature of a run."""
-    return Signature(
-        corpus=corpus.name,
-        source=corpus.source,
-        language=corpus.language,
-        splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
-        tag_scheme=tag_scheme,
-        entity_types=list(task.classes_of(corpus)),
-        training_precision=training_precision,
-        scorer=task.scorer,
-        device=device.kind,
-        device_name=device.name,
-        threads=device.threads,
-        versions=library_versions(),
-        **encoding,
-    )
 
 
 def split_identity(corpus: Corpus, name: str) -> SplitIdentity:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from featbert.config import Settings
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import SPLITS, Corpus
 from featbert.encoders.device import Device, find_precision
-from featbert.encoders.encoding import check_casing_of, check_context
+from featbert.encoders.encoding import Encoding
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import TUNINGS
@@ -21,12 +21,13 @@ from featbert.runs.identity import (
     check_trainable,
     encoding_of_encoder,
     encoding_of_store,
-    make_signature,
     run_name,
+    split_identity,
 )
 from featbert.runs.record import RECORD_NAME, Signature, read_record
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
+from featbert.versions import library_versions
 
 
 @dataclass(frozen=True)
@@ -135,34 +136,19 @@ def plan_stored_run(
 
 
 def plan_tuned_run(
-    source: EncoderSource,
-    corpus: Corpus,
-    options: RunOptions,
-    *,
-    context: str,
-    pooling: str,
-    casing: str = "original",
-    packing: str = "joint",
+    source: EncoderSource, corpus: Corpus, options: RunOptions, how: Encoding
 ) -> PlannedRun:
-    """A run that tunes the encoder.
+    """A run that tunes the encoder, which reads texts as `how` says.
 
     Raises:
         FeatbertError: an untrainable corpus, document context without documents, truecasing for
             an uncased encoder, or layers to freeze that the encoder lacks.
     """
     check_trainable(corpus, options.settings)
-    for split in corpus.splits.values():
-        check_context(context, has_documents=split.has_documents)
-    check_casing_of(source, casing, corpus)
+    how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    encoding = encoding_of_encoder(
-        source,
-        precision,
-        context=context,
-        casing=casing,
-        pooling=pooling,
-        packing=packing if corpus.has_pairs else None,
-    )
+    packing = how.packing if corpus.has_pairs else None
+    encoding = encoding_of_encoder(source, precision, how, packing)
     check_layers(options.settings, encoding["encoder_layers"])
     return _named(corpus, encoding, options, None, source.reference)
 
@@ -198,13 +184,21 @@ def _named(
     precision = find_precision(options.precision, options.device)
     if TUNINGS[settings.tuning].frozen and options.device.kind == "cuda":
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
-    signature = make_signature(
-        corpus,
-        task,
-        encoding,
-        options.device,
-        training_precision=precision,
+    device = options.device
+    signature = Signature(
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
         tag_scheme=options.tag_scheme,
+        entity_types=list(task.classes_of(corpus)),
+        training_precision=precision,
+        scorer=task.scorer,
+        device=device.kind,
+        device_name=device.name,
+        threads=device.threads,
+        versions=library_versions(),
+        **encoding,
     )
     weighted = combination is not None and combination.mode == "weighted"
     flat = settings.used(weighted=weighted)

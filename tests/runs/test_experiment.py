@@ -87,11 +87,11 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
     ]
     tried = [jobs[0].run.finished for jobs in search.tried]
     scores = [run.record.scores["dev"].values["f1"] for run in tried if run is not None]
-    assert search.scores == tuple(scores)
-    assert search.chosen == scores.index(max(scores))
+    assert [t.dev for t in search.record.tried] == scores
+    assert search.record.chosen == scores.index(max(scores))
     (row,) = comparison_of(outcome).rows
     assert sorted(run.record.seed for run in outcome.runs) == [1, 2]
-    chosen = settings[search.chosen]
+    chosen = settings[search.record.chosen]
     assert row.settings["learning_rate"] == chosen.learning_rate
     assert row.settings["epochs"] == chosen.epochs
     assert {run.record.configurations_tried for run in outcome.runs} == {4}
@@ -101,7 +101,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
         {"epochs": s.epochs, "learning_rate": s.learning_rate} for s in settings
     ]
     assert [t.dev for t in kept.tried] == scores
-    assert kept.chosen == search.chosen
+    assert kept.chosen == search.record.chosen
 
 
 def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
@@ -118,8 +118,8 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
     assert run.record.trained_on == ["train", "dev"]
     assert on_train.record.trained_on == ["train"]
     scores = [jobs[0].run.finished.record.score("dev") for jobs in search.tried]
-    assert search.chosen == scores.index(max(scores))
-    assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.chosen]
+    assert search.record.chosen == scores.index(max(scores))
+    assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.record.chosen]
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
@@ -127,7 +127,10 @@ def test_what_a_grid_tries_is_tried_once(lab: Lab) -> None:
     # A single layer has no mix, so its rate changes nothing.
     rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
     plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
-    assert [(s.layers, len(s.points)) for s in plan.searches] == [("last", 1), ("weighted_all", 2)]
+    assert [(s.record.layers, len(s.points)) for s in plan.searches] == [
+        ("last", 1),
+        ("weighted_all", 2),
+    ]
     plan = lab.plan(  # variants share the search of what they do not change
         features=SMALL,
         finetune={"epochs": 1},
@@ -137,7 +140,7 @@ def test_what_a_grid_tries_is_tried_once(lab: Lab) -> None:
     assert len(plan.searches) == 1
     depths = {"finetune": {"freeze_to": ["none", 0, "all"]}}
     (search,) = lab.plan(finetune={"epochs": 1}, grid=depths).searches
-    tried = [t.settings for t in search.record().tried]
+    tried = [t.settings for t in search.record.tried]
     assert tried == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]
 
 
@@ -154,7 +157,8 @@ def test_a_point_that_fails_does_not_hold_up_its_row(
         finetune={"epochs": 1}, grid={"finetune": {"learning_rate": [1e-3, 1e-4]}}
     )
     (search,) = outcome.plan.searches
-    assert (search.failed, search.chosen) == ((True, False), 1)
+    assert [t.dev is None for t in search.record.tried] == [True, False]
+    assert search.record.chosen == 1
     assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
     assert list(outcome.failures.values()) == ["loss is nan"]
 
