@@ -306,7 +306,7 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
         namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
         same_cell = [r for r in namesakes if cell_of(r, freed) == cell_of(record, freed)]
         settings = {
-            name: _setting(record.settings, name)
+            name: setting_text(record.settings, name)
             for name in differing_names([r.settings for r in namesakes])
             if name not in row_varied
         }
@@ -385,7 +385,8 @@ def _training_text(value: str, among: Iterable[str]) -> str:
     return f"{size} {'/'.join(one[:8] for one in fingerprints.split('/'))}"
 
 
-def _setting(settings: Mapping[str, Any], name: str) -> str:
+def setting_text(settings: Mapping[str, Any], name: str) -> str:
+    """A setting as labels show it."""
     if name in PARTS:
         return part_of(settings, name)
     if name not in settings:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
-
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row
 from featbert.encoders.tunings import TUNINGS
-from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
+from featbert.report.figures.lines import line_figure, line_names
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, DASHED, header, key, looks, wrapped
-from featbert.report.figures.values import about, line_names, num_layers, score_name
+from featbert.report.figures.values import num_layers
 
 
 @figure(
@@ -33,30 +29,21 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     if len(steps) < 3:
         return None
     names = line_names([row for row, _ in tuned], ("freeze_to",), "fine-tuning")
-    lines = lines_of(
+    points = [
         (name, row.tuning, steps.index(_frozen(row)), found)
         for name, (row, found) in zip(names, tuned, strict=True)
-    )
+    ]
     levels = [
         (row.label, found.mean)
         for row, found in scored
         if row.frozen and not (row.layers or "").startswith("layer:")
     ]
-    label = score_name(comparison, split)
-    drawn, axes = line_figure(lines, label, width, levels=[mean for _, mean in levels])
-    keys = line_keys(lines) or [key("fine-tuning", lines[0].look, linestyle="-")]
-    used = {line.look for line in lines}
-    others = itertools.filterfalse(used.__contains__, looks())
-    for (name, mean), look in zip(levels, others, strict=False):
-        style: dict[str, Any] = {"color": look.color, "linestyle": DASHED, "linewidth": 0.9}
-        axes.axhline(100 * mean, zorder=1, **style)
-        keys.append(key(wrapped(name, COLUMN_WIDTH - 0.4), **style))
+    by = "by how much of the encoder is frozen"
+    drawn, axes = line_figure(comparison, split, points, by, width, levels=levels)
     whole = {_frozen(row) for row, _ in tuned if _frozen(row) == num_layers(row)}
     axes.set_xticks(range(len(steps)), [_step(step, whole) for step in steps])
     axes.set(xlim=(-0.35, len(steps) - 0.65), xlabel="frozen up to layer")
-    title = f"{label} by how much of the encoder is frozen"
-    note = about(comparison, spread_note(lines), "dashed: frozen features" if levels else "")
-    return header(drawn, title, note, keys)
+    return drawn
 
 
 def _can_freeze(row: Row) -> bool:

@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row
-from featbert.report.figures.lines import layer_ticks, line_figure, line_keys, lines_of, spread_note
+from featbert.report.figures.lines import layer_ticks, line_figure, line_names
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import header
-from featbert.report.figures.values import about, line_names, num_layers, score_name
+from featbert.report.figures.values import num_layers
 
 
 @figure(
@@ -33,15 +32,18 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
         known = best.get((name, _layer(row)))
         if known is None or len(row.runs) > len(known.runs):
             best[name, _layer(row)] = row
-    found = [(name, row, n, row.score(split)) for (name, n), row in best.items()]
-    lines = lines_of((name, row.tuning, n, one) for name, row, n, one in found if one)
-    label = score_name(comparison, split)
-    drawn, axes = line_figure(lines, label, width)
+    points = [
+        (name, row.tuning, layer, found)
+        for (name, layer), row in best.items()
+        if (found := row.score(split))
+    ]
+    drawn, axes = line_figure(
+        comparison, split, points, "by single layer of frozen features", width
+    )
     deepest = max(num_layers(row) for row in rows)
     layer_ticks(axes, range(deepest + 1))
     axes.set(xlim=(-0.5, deepest + 0.5), xlabel="layer (emb.: the embeddings)")
-    title = f"{label} by single layer of frozen features"
-    return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
+    return drawn
 
 
 def _layer(row: Row) -> int:

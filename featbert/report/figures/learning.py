@@ -10,10 +10,9 @@ from matplotlib.ticker import LogLocator
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import learning_points
-from featbert.report.figures.lines import line_figure, line_keys, lines_of, spread_note
+from featbert.report.figures.lines import line_figure
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import COLUMN_WIDTH, header
-from featbert.report.figures.values import about, score_name
+from featbert.report.figures.style import COLUMN_WIDTH
 from featbert.text import in_percent
 
 _ROOM = 0.42  # inches that a tick's label takes
@@ -32,9 +31,8 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     if not found or len({point.row.train_share for point in every}) < 2:
         return None
     sizes = [(point.row.train_share, point.sentences.mean) for point, _ in found]
-    lines = lines_of((p.series, p.row.tuning, p.sentences.mean, score) for p, score in found)
-    label = score_name(comparison, split)
-    drawn, axes = line_figure(lines, label, width)
+    points = [(p.series, p.row.tuning, p.sentences.mean, score) for p, score in found]
+    drawn, axes = line_figure(comparison, split, points, "by training sentences", width)
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.set_xlabel("sentences trained on")
@@ -47,8 +45,7 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     else:  # shares of several texts
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,.0f}")
-    title = f"{label} by training sentences"
-    return header(drawn, title, about(comparison, spread_note(lines)), line_keys(lines))
+    return drawn
 
 
 def _shown(places: Mapping[float, float], inches: float) -> list[float]:

@@ -2,99 +2,103 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from featbert.analysis.rows import Statistic
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import PARTS, Row, Statistic, grouped, setting_text
+from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures import style
-from featbert.report.figures.values import line_looks
+from featbert.report.figures.values import about, score_name, tuning_look
 
 _HEIGHT = 2.35  # inches
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line's name, its look, and its points from left to right."""
-
-    name: str
-    look: style.Look
-    points: tuple[tuple[float, Statistic], ...]
-
-
-def lines_of(points: Iterable[tuple[str, str, float, Statistic]]) -> list[Line]:
-    """Lines of points that each have their line's name, its way to tune, and a place."""
-    by_name: dict[str, list[tuple[float, Statistic]]] = {}
-    tunings: dict[str, str] = {}
-    for name, tuning, place, found in points:
-        tunings.setdefault(name, tuning)
-        by_name.setdefault(name, []).append((place, found))
-    return [
-        Line(name, look, tuple(sorted(own, key=lambda point: point[0])))
-        for (name, own), look in zip(by_name.items(), line_looks(tunings.values()), strict=True)
-    ]
-
-
 def line_figure(
-    lines: Sequence[Line], label: str, width: float | None, *, levels: Sequence[float] = ()
+    comparison: Comparison,
+    split: str,
+    points: Iterable[tuple[str, str, float, Statistic]],
+    by: str,
+    width: float | None,
+    *,
+    levels: Sequence[tuple[str, float]] = (),
 ) -> tuple[Figure, Axes]:
     """Lines through the means, seeds as dots, a band of one standard deviation; in percent.
 
     Args:
-        label: of the score.
-        levels: scores in [0, 1] that the axes must show too.
+        points: the name of each one's line, its way to tune, its place, and its score.
+        by: end of the title.
+        levels: names and scores of frozen features, dashed lines across the figure.
     """
+    lines = grouped((name, (tuning, place, found)) for name, tuning, place, found in points)
+    looks = _line_looks([own[0][0] for own in lines.values()])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
-    shown = list(levels)
-    for line in lines:
-        places = [place for place, _ in line.points]
-        means = [found.mean for _, found in line.points]
-        # A point of one seed has no spread: the band has a gap there, not a width of nothing.
-        spreads = [math.nan if found.sd is None else found.sd for _, found in line.points]
-        low = [100 * (mean - sd) for mean, sd in zip(means, spreads, strict=True)]
-        high = [100 * (mean + sd) for mean, sd in zip(means, spreads, strict=True)]
-        color, marker = line.look
-        axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
-        axes.plot(
-            places,
-            [100 * mean for mean in means],
-            color=color,
-            marker=marker,
-            markersize=3.6,
-            linewidth=1.3,
-        )
-        dots = [(p, value) for p, found in line.points if found.n > 1 for value in found.values]
-        xs, ys = [x for x, _ in dots], [100 * y for _, y in dots]
-        beside = ScaledTranslation(4 / 72, 0, axes.figure.dpi_scale_trans)
-        place = axes.transData + beside
-        axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=place, zorder=3)
-        shown += [*means, *(y / 100 for y in (*ys, *low, *high) if not math.isnan(y))]
+    shown = [mean for _, mean in levels]
+    drawn: list[tuple[str, dict[str, Any]]] = []
+    for (name, own), look in zip(lines.items(), looks, strict=True):
+        shown += _draw(axes, look, sorted(((p, s) for _, p, s in own), key=lambda point: point[0]))
+        marked = {"color": look.color, "marker": look.marker}
+        drawn.append((name, {**marked, "linestyle": "-", "linewidth": 1.3}))
+    others = itertools.filterfalse(looks.__contains__, style.looks())
+    for (name, mean), look in zip(levels, others, strict=False):
+        dashed: dict[str, Any] = {"color": look.color, "linestyle": style.DASHED, "linewidth": 0.9}
+        axes.axhline(100 * mean, zorder=1, **dashed)
+        drawn.append((name, dashed))
+    label = score_name(comparison, split)
     axes.set(ylim=style.percent_limits(shown), ylabel=f"{label} (%)")
     axes.grid(axis="y")
-    return figure, axes
+    many = any(found.n > 1 for own in lines.values() for _, _, found in own)
+    spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"
+    note = about(comparison, spread, "dashed: frozen features" if levels else "")
+    named = [(style.wrapped(name, style.COLUMN_WIDTH - 0.4), how) for name, how in drawn]
+    keys = [style.key(name, **how) for name, how in named] if len(drawn) > 1 else []
+    return style.header(figure, f"{label} {by}", note, keys), axes
 
 
-def line_keys(lines: Sequence[Line]) -> list[Line2D]:
-    """A legend of several lines."""
-    if len(lines) < 2:
-        return []
-    names = [style.wrapped(line.name, style.COLUMN_WIDTH - 0.4) for line in lines]
-    return [
-        style.key(name, line.look, linestyle="-", linewidth=1.3)
-        for name, line in zip(names, lines, strict=True)
-    ]
+def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]]) -> list[float]:
+    """Draws one line; returns the scores in [0, 1] that the axes must show."""
+    places = [place for place, _ in points]
+    means = [found.mean for _, found in points]
+    # A point of one seed has no spread: the band has a gap there, not a width of nothing.
+    spreads = [math.nan if found.sd is None else found.sd for _, found in points]
+    low = [100 * (mean - sd) for mean, sd in zip(means, spreads, strict=True)]
+    high = [100 * (mean + sd) for mean, sd in zip(means, spreads, strict=True)]
+    color, marker = look
+    axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
+    ys = [100 * mean for mean in means]
+    axes.plot(places, ys, color=color, marker=marker, markersize=3.6, linewidth=1.3)
+    dots = [(p, 100 * value) for p, found in points if found.n > 1 for value in found.values]
+    beside = axes.transData + ScaledTranslation(4 / 72, 0, axes.figure.dpi_scale_trans)
+    xs, seeds = [x for x, _ in dots], [y for _, y in dots]
+    axes.scatter(xs, seeds, s=6, color=color, alpha=0.6, linewidth=0, transform=beside, zorder=3)
+    return [*means, *(y / 100 for y in (*seeds, *low, *high) if not math.isnan(y))]
 
 
-def spread_note(lines: Sequence[Line]) -> str:
-    """What dots and bands are."""
-    many = any(found.n > 1 for line in lines for _, found in line.points)
-    return "dots: seeds, band: mean ± 1 sd" if many else "one seed"
+def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
+    """The first line of each way to tune has its look; others have looks that no way has."""
+    firsts = {name: tuning_look(name) for name in tunings}
+    taken = {tuning_look(name) for name in [*TUNINGS, *tunings]}
+    others = itertools.filterfalse(taken.__contains__, style.looks())
+    return [firsts.pop(name) if name in firsts else next(others) for name in tunings]
+
+
+def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
+    """What tells each row's line from others: what it varies, and settings beside `without`."""
+    names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
+    return [" · ".join([_settings(row, names) or base, *row.varied.values()]) for row in rows]
+
+
+def _settings(row: Row, names: Iterable[str]) -> str:
+    # Rows without namesakes have no setting in their label.
+    shown = {name: row.differing.get(name) or setting_text(row.settings, name) for name in names}
+    return ", ".join(v if name in PARTS else f"{name}={v}" for name, v in shown.items())
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:

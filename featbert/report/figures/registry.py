@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.errors import InputError, nearest
@@ -50,9 +50,9 @@ Draw = Callable[[Any, str, float | None], Any]
 _KINDS: dict[str, Kind] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class Kind:
-    """A kind of figure.
+    """A kind of figure; it decorates the function that draws it.
 
     Attributes:
         caption: how to read it, in a sentence.
@@ -65,13 +65,18 @@ class Kind:
             inches or None, it returns the figure, several by name, or None for nothing to show.
     """
 
-    name: str
+    name: str = field(kw_only=False)
     caption: str
-    section: Section
+    section: Section = "scores"
     needs: str
-    splits: Literal["each", "last", "none"]
-    prepare: Callable[[Comparison, str], Comparison] | None
-    draw: Draw
+    splits: Literal["each", "last", "none"] = "each"
+    prepare: Callable[[Comparison, str], Comparison] | None = None
+    draw: Draw = field(init=False)
+
+    def __call__(self, draw: Draw) -> Draw:
+        self.draw = draw
+        _KINDS[self.name] = self
+        return draw
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
         """Figures by full name, such as `types-length-dev`; none where there is nothing to show."""
@@ -87,22 +92,7 @@ class Kind:
         }
 
 
-def figure(
-    name: str,
-    *,
-    caption: str,
-    section: Section = "scores",
-    needs: str,
-    splits: Literal["each", "last", "none"] = "each",
-    prepare: Callable[[Comparison, str], Comparison] | None = None,
-) -> Callable[[Draw], Draw]:
-    """Declares a function that draws; see `Kind` for what it is given and returns."""
-
-    def declare(draw: Draw) -> Draw:
-        _KINDS[name] = Kind(name, caption, section, needs, splits, prepare, draw)
-        return draw
-
-    return declare
+figure = Kind
 
 
 def check_name(name: str) -> None:
