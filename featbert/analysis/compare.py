@@ -97,7 +97,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The tables, as notebooks show them."""
-        from featbert.report.tables import notebook_html
+        from featbert.report.html.notebook import notebook_html
 
         return notebook_html([self])
 
@@ -131,7 +131,7 @@ class Comparisons(list[Comparison]):
     """Comparisons in a list that notebooks show as tables."""
 
     def _repr_html_(self) -> str:
-        from featbert.report.tables import notebook_html
+        from featbert.report.html.notebook import notebook_html
 
         return notebook_html(self)
 

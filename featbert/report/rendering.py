@@ -1,14 +1,13 @@
-"""Tables as terminal text, Markdown, LaTeX, CSV and HTML; comparisons as JSON."""
+"""Tables as terminal text, Markdown, LaTeX and CSV; comparisons as JSON."""
 
 from __future__ import annotations
 
-import dataclasses
-import html
 import io
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
+
+from pydantic_core import to_jsonable_python
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.published import PublishedMatrix
@@ -19,7 +18,6 @@ from featbert.errors import InputError, nearest
 from featbert.report.tables import Cell, Column, Table, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
-from featbert.runs.run import Run
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
@@ -220,29 +218,6 @@ def harmless(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
 
 
-def as_html(table: Table) -> str:
-    """A fragment without scripts, colours and style sheet, as notebooks show it."""
-    columns, rows = table.columns, table.rows()
-
-    def cell(tag: str, column: Column, text: str, best: bool = False) -> str:
-        side = "right;white-space:nowrap" if column.right else "left"
-        inner = f"<b>{html.escape(text)}</b>" if best else html.escape(text)
-        return f'<{tag} style="text-align:{side}">{inner}</{tag}>'
-
-    head = "".join(cell("th", column, column.head) for column in columns)
-    body = ""
-    for row in rows:
-        pairs = zip(columns, row, strict=True)
-        body += f"<tr>{''.join(cell('td', c, one.text, one.best) for c, one in pairs)}</tr>\n"
-    about = "".join(f"<li>{html.escape(line)}</li>" for line in (*table.legend, *table.notes))
-    named = f"<b>{html.escape(table.title)}</b><br>{html.escape(table.subtitle)}"
-    return (
-        f'<div style="overflow-x:auto"><table style="color:inherit"><caption>{named}</caption>'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-        f"{f'<ul>{about}</ul>' if about else ''}</div>\n"
-    )
-
-
 # JSON ---------------------------------------------------------------------------------------------
 
 
@@ -278,7 +253,8 @@ def json_report(
     report["transfer"] = [_matrix(matrix, number) for number, matrix in enumerate(matrices, 1)]
     report["published_transfer"] = published
     report["notes"] = notes
-    return json.dumps(_plain(report), indent=1, allow_nan=False) + "\n"
+    plain = to_jsonable_python(report, inf_nan_mode="null")
+    return json.dumps(plain, indent=1, allow_nan=False) + "\n"
 
 
 def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
@@ -304,8 +280,8 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "group": number,
         **{name: value for name, value in vars(row).items() if name not in last},
         "seeds": row.seeds,
-        "runs": row.runs,
-        "left_out": row.left_out,
+        "runs": [run.name for run in row.runs],
+        "left_out": [run.name for run in row.left_out],
         **{
             split: {key: score for key, score in own.items() if score is not None} or None
             for split, own in scores.items()
@@ -341,7 +317,7 @@ def _matrix(matrix: TransferMatrix, number: int) -> dict[str, Any]:
         "rows": [
             {
                 "trained_on": row.label,
-                "runs": row.trained.runs,
+                "runs": [run.name for run in row.trained.runs],
                 "seeds": row.trained.seeds,
                 "average": row.average,
                 "average_sd": row.average_sd,
@@ -350,18 +326,3 @@ def _matrix(matrix: TransferMatrix, number: int) -> dict[str, Any]:
             for row in matrix.rows
         ],
     }
-
-
-def _plain(value: Any) -> Any:
-    """`value` in the types of JSON: runs by name, null for numbers that JSON does not know."""
-    if isinstance(value, Run):
-        return value.name
-    if dataclasses.is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -1,7 +1,6 @@
 """Every table of the program: columns of values, and how people read them.
 
-Text, Markdown, LaTeX, CSV and HTML are views of the same `Table` (`featbert.report.rendering`), so
-they cannot disagree.
+Text, Markdown, LaTeX, CSV and HTML are views of the same `Table`, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -612,28 +611,3 @@ def search_line(search: SearchRecord) -> str:
     chosen = search.tried[search.chosen]
     settings = ", ".join(f"{name}={value}" for name, value in chosen.settings.items())
     return f"{what}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"
-
-
-def notebook_html(comparisons: Sequence[Comparison]) -> str:
-    """All tables of comparisons as notebooks show them."""
-    from featbert.report.rendering import as_html
-
-    if not comparisons:
-        return "<p>no finished runs to compare</p>\n"
-    return "".join(map(as_html, tables(comparisons)))
-
-
-def run_html(run: Run) -> str:
-    """A run's scores, facts and epochs as notebooks show them."""
-    from featbert.report.rendering import as_html
-
-    names, values = zip(*run_facts(run), strict=True)
-    facts = Table(run.name, [_names(" ", names), _names(" ", values)])
-    return "".join(map(as_html, (run_scores_table(run), facts, epochs_table(run))))
-
-
-def found_html(found: FoundRuns) -> str:
-    """Every run with state, scores and time as notebooks show them."""
-    from featbert.report.rendering import as_html
-
-    return as_html(runs_table(found))

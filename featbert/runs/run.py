@@ -34,7 +34,7 @@ class Run:
         return f"<Run: {' · '.join([self.name, *scores])}>"
 
     def _repr_html_(self) -> str:
-        from featbert.report.tables import run_html
+        from featbert.report.html.notebook import run_html
 
         return run_html(self)
 
@@ -108,7 +108,7 @@ class FoundRuns:
         return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"
 
     def _repr_html_(self) -> str:
-        from featbert.report.tables import found_html
+        from featbert.report.html.notebook import found_html
 
         return found_html(self)
 

@@ -16,11 +16,11 @@ from featbert.analysis.cost import with_costs
 from featbert.analysis.published import published_figures, published_matrix
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import InputError
-from featbert.report.rendering import FORMATS, as_html, harmless, render
+from featbert.report.html.notebook import as_html, notebook_html
+from featbert.report.rendering import FORMATS, harmless, render
 from featbert.report.tables import (
     comparison_tables,
     epochs_table,
-    notebook_html,
     run_facts,
     run_scores_table,
     runs_table,
@@ -205,5 +205,5 @@ def test_one_run_shows_its_scores_epochs_and_facts() -> None:
     assert [cell.best for cell in dev.cells()] == [False, True, False]
     facts = dict(run_facts(run))
     assert (facts["what"], facts["seed"]) == ("concat_last4", "1")
-    assert as_html(epochs_table(run)).count("<tr>") == 4
+    assert as_html([epochs_table(run)]).count("<tr>") == 4
     assert "r" in run._repr_html_()

@@ -16,7 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from featbert import __version__
@@ -31,6 +30,7 @@ from featbert.io import cannot_write, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
+from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings
 from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
@@ -69,10 +69,7 @@ def html_report(
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
     crossed = _figures(transfer_figures(matrices, published), "t")
     script = _asset("report.js")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_asset("report.html.j2")).render(
+    return html_template("report.html.j2").render(
         title=_title(comparisons, name),
         sections=[_section(one, number) for number, one in enumerate(comparisons, 1)],
         transfer=transfer_tables(matrices, published) if matrices else [],

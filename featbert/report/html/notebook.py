@@ -1,0 +1,54 @@
+"""Tables as notebooks show them: fragments without scripts, colours and style sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from featbert.analysis.compare import Comparison
+from featbert.report.tables import (
+    Column,
+    Table,
+    epochs_table,
+    run_facts,
+    run_scores_table,
+    runs_table,
+    tables,
+)
+from featbert.runs.run import FoundRuns, Run
+
+
+def html_template(name: str) -> Template:
+    """A template of the package, which escapes what it is filled with."""
+    loader = PackageLoader("featbert.report.html")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def as_html(shown: Iterable[Table]) -> str:
+    """Tables, one after the other."""
+    return html_template("tables.html.j2").render(tables=shown)
+
+
+def notebook_html(comparisons: Sequence[Comparison]) -> str:
+    """All tables of comparisons."""
+    return as_html(tables(comparisons)) or "<p>no finished runs to compare</p>\n"
+
+
+def run_html(run: Run) -> str:
+    """A run's scores, facts and epochs."""
+    names, values = zip(*run_facts(run), strict=True)
+    facts = Table(run.name, [Column(" ", column, right=False) for column in (names, values)])
+    return as_html([run_scores_table(run), facts, epochs_table(run)])
+
+
+def found_html(found: FoundRuns) -> str:
+    """Every run with state, scores and time."""
+    return as_html([runs_table(found)])
