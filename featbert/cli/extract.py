@@ -71,7 +71,7 @@ def extract(
     m = plan.manifest
     shape = (
         f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "
-        f"{size(plan.data_bytes)}"
+        f"{size(m.data_bytes)}"
     )
     lines = []
     if plan.hit is not None:

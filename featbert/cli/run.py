@@ -141,7 +141,9 @@ def _describe(plan: ExperimentPlan) -> str:
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
     stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
     for path, extraction in stores.items():
-        state = "exists" if extraction.hit else f"to extract, {size(extraction.data_bytes)}"
+        state = (
+            "exists" if extraction.hit else f"to extract, {size(extraction.manifest.data_bytes)}"
+        )
         lines.append(f"store  {state}  {counted(extraction.manifest.words, 'word')}  {path}")
     for adaptation in plan.adaptations:
         lines.append(f"adapt  to train  {adaptation.plan.folder}")

@@ -74,11 +74,6 @@ class Alignment:
         lengths: Ints = self.windows[:, 1] - self.windows[:, 0] + self.n_special
         return lengths if self.seconds is None else lengths + np.diff(self.seconds)[:, 0]
 
-    @property
-    def sentence_lengths(self) -> Ints:
-        """(S,) words of each sentence."""
-        return np.diff(self.sentences)
-
     def owned_words(self, windows: Ints) -> Ints:
         """The words that `windows` own, window by window."""
         return ranges(self.owned[windows], self.owned[windows + 1] - self.owned[windows])
@@ -113,7 +108,7 @@ def align(
             room for pieces between the specials.
     """
     joint = packing == "joint"
-    n_special = wordpieces.n_special_of_pair if joint else wordpieces.n_special
+    n_special = wordpieces.n_special + (len(wordpieces.middle) if joint else 0)
     capacity = positions - n_special
     if capacity < 1 + joint:
         raise InputError(

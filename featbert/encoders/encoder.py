@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -159,7 +159,7 @@ class Encoder(nn.Module):
 
     def sentence_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """The words of whole sentences, in the given order of sentences."""
-        sizes = alignment.sentence_lengths[sentences]
+        sizes = np.diff(alignment.sentences)[sentences]
         words = ranges(alignment.sentences[sentences], sizes)
         return self.batch(alignment, np.unique(alignment.windows_of(words)), words)
 
@@ -323,18 +323,25 @@ def read_layers(
         take: gets a layer and its (rows, longest, H), lower layers first.
         inputs: of the model's forward.
     """
-    stack = layer_stack(model, num_layers)
+    stack = layer_list(model, num_layers)
     if stack is None:  # one layer's weights for all (ALBERT)
         states = model(**inputs, output_hidden_states=True).hidden_states
         for layer in sorted(layers):
             take(layer, states[layer])
         return
     highest = max(layers)
+
+    def entering(layer: int, _: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        take(layer, args[0] if args else named["hidden_states"])
+        if layer == highest:
+            raise _EnoughError
+
     with ExitStack() as hooks:
         for layer in sorted(layers):
             if layer < num_layers:
-                hook = _hook(layer, take, stop=layer == highest)
-                handle = stack[layer].register_forward_pre_hook(hook, with_kwargs=True)
+                module = model.get_submodule(f"{stack}.{layer}")
+                hook = partial(entering, layer)
+                handle = module.register_forward_pre_hook(hook, with_kwargs=True)
                 hooks.callback(handle.remove)
         try:
             output = model(**inputs)
@@ -342,15 +349,6 @@ def read_layers(
             return
     if highest == num_layers:
         take(num_layers, output.last_hidden_state)
-
-
-def _hook(layer: int, take: Callable[[int, Tensor], None], *, stop: bool) -> Callable[..., None]:
-    def entering(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        take(layer, args[0] if args else named["hidden_states"])
-        if stop:
-            raise _EnoughError
-
-    return entering
 
 
 def layer_list(model: nn.Module, num_layers: int) -> str | None:
@@ -362,12 +360,6 @@ def layer_list(model: nn.Module, num_layers: int) -> str | None:
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:
             return str(name)
     return None
-
-
-def layer_stack(model: nn.Module, num_layers: int) -> nn.ModuleList | None:
-    """The transformer layers in order, or None where the encoder keeps no list of them."""
-    name = layer_list(model, num_layers)
-    return None if name is None else cast(nn.ModuleList, model.get_submodule(name))
 
 
 def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:

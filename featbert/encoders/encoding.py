@@ -19,12 +19,15 @@ from featbert.errors import InputError
 Context = Literal["sentence", "document"]
 CONTEXTS: tuple[Context, ...] = ("sentence", "document")
 Packing = Literal["joint", "apart"]
-PACKINGS: tuple[Packing, ...] = ("joint", "apart")
-KEEPS = ("words", "pooled")
 Casing = Literal["original", "truecased"]
 CASINGS: tuple[Casing, ...] = ("original", "truecased")
 Pooling = Literal["first", "last", "mean"]
-POOLINGS: tuple[Pooling, ...] = ("first", "last", "mean")
+CHOICES = {
+    "dtype": tuple(DTYPE_BYTES),
+    "pooling": ("first", "last", "mean"),
+    "keep": ("words", "pooled"),
+    "packing": ("joint", "apart"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,7 @@ class Encoding:
     precision: str = "auto"
     dtype: str = "float16"
     keep: str = "words"
-    layers: tuple[int, ...] | None = None
+    layers: Sequence[int] | None = None
     token_budget: int | None = None
     device: str = "auto"
 
@@ -64,19 +67,19 @@ class Encoding:
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
-        if self.dtype not in DTYPE_BYTES:
-            raise InputError(f"unknown store dtype {self.dtype!r}; use {' or '.join(DTYPE_BYTES)}")
-        if self.pooling not in POOLINGS:
-            raise InputError(f"unknown pooling {self.pooling!r}; use {', '.join(POOLINGS)}")
-        if self.keep not in KEEPS:
-            raise InputError(f"unknown keep {self.keep!r}; use {' or '.join(KEEPS)}")
-        if self.packing not in PACKINGS:
-            raise InputError(f"unknown packing {self.packing!r}; use {' or '.join(PACKINGS)}")
+        for name, known in CHOICES.items():
+            if (value := getattr(self, name)) not in known:
+                raise InputError(f"unknown {name} {value!r}; use {', '.join(known)}")
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
             raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
             check_context(self.context, has_documents=split.has_documents)
-        check_casing_of(source, self.casing, corpus)
+        check_casing(self.casing, corpus)
+        if self.casing != "original" and is_uncased(source):
+            raise InputError(
+                f"{source.name} is uncased: it lowercases words before it reads them, so "
+                "--casing truecased has no effect; omit it, or use a cased model"
+            )
         if source.num_layers is None or source.hidden_size is None:
             raise InputError(
                 f"{source.folder}/config.json states no number of layers or hidden size; "
@@ -127,14 +130,4 @@ def check_casing(casing: str, corpus: Corpus) -> None:
         raise InputError(
             f"{corpus.source or corpus.name} has no train split to count casing in, only "
             f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
-        )
-
-
-def check_casing_of(source: EncoderSource, casing: str, corpus: Corpus) -> None:
-    """`check_casing`, and that the encoder sees the casing; reads its tokenizer file for that."""
-    check_casing(casing, corpus)
-    if casing != "original" and is_uncased(source):
-        raise InputError(
-            f"{source.name} is uncased: it lowercases words before it reads them, so "
-            "--casing truecased has no effect; omit it, or use a cased model"
         )

@@ -50,10 +50,6 @@ class WordPieces:
     def n_special(self) -> int:
         return len(self.prefix) + len(self.suffix)
 
-    @property
-    def n_special_of_pair(self) -> int:
-        return self.n_special + len(self.middle)
-
     def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
         """Wordpieces of the words of texts.
 

@@ -27,7 +27,7 @@ from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import HostCopy, to_device, torch_dtype
 from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
-from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling, Reading
+from featbert.encoders.encoding import Context, Encoding, Packing, Pooling, Reading
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
@@ -52,17 +52,8 @@ def extract(
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
     cache_dir: str | Path = "cache",
-    layers: Sequence[int] | None = None,
-    context: Context = "sentence",
-    casing: Casing = "original",
-    pooling: Pooling = "first",
-    packing: Packing = "joint",
-    precision: str = "auto",
-    dtype: str = "float16",
-    keep: str = "words",
-    device: str = "auto",
-    token_budget: int | None = None,
     reading: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> FeatureStore:
     """Hidden states of every word of a corpus, to a store under `cache_dir`.
 
@@ -72,27 +63,15 @@ def extract(
     Args:
         corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
-        layers, context, casing, pooling, packing: see `Encoding`.
-        precision, dtype, keep, device, token_budget: see `Encoding`.
         reading: options the corpus was read with, kept for reading it again.
+        options: layers, context, casing, precision and the others of `Encoding`.
 
     Raises:
         FeatbertError: every refusal, before or during the work; a partial store is kept.
     """
     corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
-    encoding = Encoding(
-        context=context,
-        casing=casing,
-        pooling=pooling,
-        packing=packing,
-        precision=precision,
-        dtype=dtype,
-        keep=keep,
-        layers=None if layers is None else tuple(layers),
-        token_budget=token_budget,
-        device=device,
-    )
+    encoding = Encoding(**options)
     plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir, reading=reading)
     return plan.hit or run_extraction(plan, corpus, source)
 

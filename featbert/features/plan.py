@@ -51,10 +51,6 @@ class ExtractionPlan:
     device: Device
     hit: FeatureStore | None
 
-    @property
-    def data_bytes(self) -> int:
-        return self.manifest.data_bytes
-
     def memory_bytes(self, parameters: int) -> int:
         """Memory that it takes at least: weights, and a block computed while one is written."""
         m = self.manifest
@@ -164,7 +160,7 @@ def check_disk(plan: ExtractionPlan) -> None:
         have = shutil.disk_usage(folder).free + kept
     except OSError as error:
         raise FeatbertError(cannot_write(folder, error)) from None
-    need = plan.data_bytes + FRAME_BYTES
+    need = plan.manifest.data_bytes + FRAME_BYTES
     if have < need:
         raise InputError(
             f"{folder} has {have / 1e9:.2f} GB of disk left, the store takes {need / 1e9:.2f} GB; "

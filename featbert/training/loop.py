@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -193,38 +194,19 @@ def predict(
         offsets: (S + 1,) items before each sequence.
         budget: padded tokens of a batch; see `prediction_budget`.
     """
-    found = torch.empty(0)
 
-    def take(ids: Ints, rows: Tensor) -> None:
-        nonlocal found
-        answers = model.decode(inputs.batch(ids), inputs.layout(ids))
-        if not len(found):
-            found = answers.new_empty(int(offsets[-1]))
-        found[rows] = answers
+    def answer(*batch: Any) -> tuple[Tensor, ...]:
+        return (model.decode(*batch),)
 
-    _read(model, inputs, offsets, compute, budget, take)
-    result: Ints = found.cpu().numpy()
-    return result
+    return _answers(model, inputs, offsets, compute, budget, answer)[0]
 
 
 def predict_probabilities(
     model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
 ) -> tuple[Ints, Floats]:
     """(T,) the answers that `predict` gives, and (T, C) the probability of every class."""
-    n_items = int(offsets[-1])
-    found, shares = torch.empty(0), torch.empty(0)
-
-    def take(ids: Ints, rows: Tensor) -> None:
-        nonlocal found, shares
-        answers, probabilities = model.probabilities(inputs.batch(ids), inputs.layout(ids))
-        if not len(found):
-            found = answers.new_empty(n_items)
-            shares = probabilities.new_empty((n_items, probabilities.shape[1]))
-        found[rows] = answers
-        shares[rows] = probabilities
-
-    _read(model, inputs, offsets, compute, budget, take)
-    return found.cpu().numpy(), shares.cpu().numpy()
+    answers, shares = _answers(model, inputs, offsets, compute, budget, model.probabilities)
+    return answers, shares
 
 
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> int:
@@ -239,17 +221,18 @@ def prediction_flops(model: Model, inputs: Inputs, settings: Settings, device: D
     return sum(inputs.flops(model, ids, training=False) for ids in parts)
 
 
-def _read(
+def _answers(
     model: Model,
     inputs: Inputs,
     offsets: Ints,
     compute: Compute,
     budget: TokenBudget,
-    take: Callable[[Ints, Tensor], None],
-) -> None:
-    """Gives `take` the sequences of each part, and the numbers of their items."""
+    answer: Callable[..., tuple[Tensor, ...]],
+) -> list[NDArray[Any]]:
+    """(T, ...) each of what `answer` gives for a batch and its layout, in the text's order."""
     model.eval()
     items = Targets(torch.empty(0), offsets)
+    found: list[Tensor] = []
     with (
         torch.inference_mode(),
         autocast(compute.device, compute.precision),
@@ -258,9 +241,15 @@ def _read(
 
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
-            take(ids, to_device(rows, compute.device.torch))
+            places = to_device(rows, compute.device.torch)
+            parts = answer(inputs.batch(ids), inputs.layout(ids))
+            if not found:
+                found.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
+            for whole, part in zip(found, parts, strict=True):
+                whole[places] = part
             advance(len(rows))
 
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
+    return [whole.cpu().numpy() for whole in found] or [np.empty(0), np.empty(0)]

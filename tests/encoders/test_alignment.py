@@ -56,9 +56,9 @@ def test_all_of_it_against_loops(wordpieces, rows, context, positions):
         found.pieces[a:b].tolist()
         for a, b in zip(found.word_pieces[:-1], found.word_pieces[1:], strict=True)
     ] == by_word
-    assert len(found.sentence_lengths) == len(sentences)
+    assert len(np.diff(found.sentences)) == len(sentences)
     assert found.n_words == len(by_word)
-    assert found.sentence_lengths.tolist() == [len(s) for s in sentences]
+    assert np.diff(found.sentences).tolist() == [len(s) for s in sentences]
 
     key = (lambda i: i) if context == "sentence" else (lambda i: numbers[i])
     units = [list(g) for _, g in groupby(range(len(sentences)), key)]
@@ -120,7 +120,7 @@ def test_windows_of_and_owned_words_undo_each_other(wordpieces):
 
 def test_no_sentences(wordpieces):
     found = align([], wordpieces, positions=12)
-    assert (len(found.sentence_lengths), found.n_words, len(found.windows)) == (0, 0, 0)
+    assert (len(np.diff(found.sentences)), found.n_words, len(found.windows)) == (0, 0, 0)
 
 
 COUNTS = st.lists(st.integers(1, 9), min_size=1, max_size=60)

@@ -17,7 +17,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.encoder import (
     Encoder,
     encoder_flops,
-    layer_stack,
+    layer_list,
     load_encoder,
     matrix_entries,
     read_layers,
@@ -238,8 +238,7 @@ def test_what_transformers_gives_to_the_bit(encoder_folder, family, layers):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_higher_layers_are_not_computed(encoder_folder, family):
     encoder, _, batch = prepared(encoder_folder(family))
-    stack = layer_stack(encoder.model, 3)
-    assert stack is not None
+    stack = encoder.model.get_submodule(layer_list(encoder.model, 3))
     computed = []
     for number, layer in enumerate(stack, 1):
         layer.register_forward_hook(lambda *_, number=number: computed.append(number))
@@ -260,7 +259,7 @@ def test_an_encoder_that_shares_one_layer_gives_all_states():
     torch.manual_seed(0)
     config = AlbertConfig(vocab_size=30, num_hidden_layers=3, num_attention_heads=2, **sizes)
     model = AlbertModel(config).eval()
-    assert layer_stack(model, 3) is None
+    assert layer_list(model, 3) is None
     ids = torch.tensor([[2, 5, 6, 3]])
     heard = []
     with torch.inference_mode():

@@ -447,13 +447,13 @@ def test_not_enough_disk_is_refused_before_the_model_is_loaded(
     corpus, folder, tmp_path, monkeypatch
 ):
     plan = planned(corpus, folder, tmp_path)
-    disk(monkeypatch, plan.data_bytes - 1)
+    disk(monkeypatch, plan.manifest.data_bytes - 1)
     with monkeypatch.context() as patch:
         patch.setattr(extraction, "load_encoder", no_model)
         with pytest.raises(InputError, match=str(tmp_path)):
             run(corpus, folder, tmp_path)
     assert list(tmp_path.iterdir()) == []
-    disk(monkeypatch, plan.data_bytes + (2 << 20))
+    disk(monkeypatch, plan.manifest.data_bytes + (2 << 20))
     assert run(corpus, folder, tmp_path).verify() == []
 
 

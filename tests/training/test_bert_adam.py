@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.training.bert_adam import BertAdam
-from featbert.training.optimizer import make_optimizer, make_schedule, rate_share
+from featbert.training.optimizer import BertAdam, make_optimizer, make_schedule, rate_share
 from tests.models.support import settings_of, stored
 
 GIVEN = {"body": "linear", "epochs": 1, "learning_rate": 2e-2, "weight_decay": 0.01, "warmup": 0.3}
