@@ -133,14 +133,12 @@ class _Reader:
         return self._once(key, lambda: self._read(split, run, trained))[facet]
 
     def _read(self, split: str, run: Run, trained: bool) -> dict[str, dict[str, Bucket]]:
-        """Buckets by facet, of the facets that depend on the training text or of the others."""
         kept = run.predictions(split)
         known = self._learned(run) if trained else set()
         facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
         return self._task.break_down(facets, kept, known=known)
 
     def _learned(self, run: Run) -> set[Any]:
-        """What the run's training text taught it."""
         from featbert.data.corpus import joined
         from featbert.data.share import drawn_part
 
@@ -326,5 +324,4 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
 
 
 def _spans(found: set[tuple[str, int, int]]) -> tuple[Span, ...]:
-    """Spans of one sentence in the order of their words."""
     return tuple(sorted((first, last + 1, kind) for kind, first, last in found))

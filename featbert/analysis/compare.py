@@ -223,7 +223,6 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    """The row with its baseline and the differences to it."""
     base = best_by_dev([o for o in rows if o.tuning == BASELINE and same_task(o, row)])
     # Encoder and context may differ from those of a named baseline; texts and scorer may not.
     if named is not None and all(named.data(s) == row.data(s) for s in EVALUATED):

@@ -174,7 +174,6 @@ def _random_swaps(units: int, resamples: int, seed: int) -> Iterator[Floats]:
 
 
 def _blocks(units: int, resamples: int) -> Iterator[int]:
-    """Resamples of each block."""
     rows = max(1, BLOCK // units)
     for start in range(0, resamples, rows):
         yield min(rows, resamples - start)

@@ -114,7 +114,6 @@ class _Tests:
         return found
 
     def units(self, run: Run) -> str:
-        """What a run's counts are of."""
         return "documents" if any(run.predictions(self.split).documents) else "sentences"
 
     def _counts(self, run: Run) -> Counts:
@@ -144,7 +143,6 @@ def _hash(run: Run, split: str) -> str:
 
 
 def _read_kept(path: Path) -> PairedTest | None:
-    """A test as it was kept, or None."""
     try:
         return PairedTest(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):

@@ -217,12 +217,10 @@ def _read(run: Run, split: str) -> _Scored:
 
 
 def _shared_key(run: Run) -> dict[str, str]:
-    """The part of the comparable key that a matrix does not free."""
     return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
 
 
 def _matrices(runs: Sequence[Run], split: str) -> list[TransferMatrix]:
-    """The matrices of runs that agree in encoder, context and scorer."""
     scored = [_read(run, split) for run in runs]
     data = _all_data(scored)
     # Ways of training are named like the rows of one comparison; which corpus a run was trained

@@ -167,7 +167,6 @@ def _range(split: Split) -> tuple[float, float] | None:
 
 
 def _contradictions(split: Split) -> int:
-    """Examples whose text occurs with another answer, too."""
     answers: dict[tuple[Words, int | None], set[str]] = {}
     for s in split:
         answers.setdefault((s.words, s.pair), set()).update(s.tags or ())

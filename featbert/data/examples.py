@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import RawFile, RawSentence, excerpt, json_object
+from featbert.data.files import RawFile, RawSentence, Row, excerpt
 from featbert.errors import InputError, nearest
 from featbert.text import counted
 
@@ -71,36 +71,10 @@ class Columns:
         return any(column is not None for column in (self.text, self.pair, self.target))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One example before its words are cut.
-
-    Attributes:
-        where: for messages, such as "line 3 of dev.tsv".
-        number: of its line or row, from 1.
-    """
-
-    values: Mapping[str, Any]
-    where: str
-    number: int
-
-
 def looks_like_examples(names: Iterable[str]) -> bool:
     """Whether columns of these names hold a text or a pair."""
     lower = {name.strip().lower() for name in names}
     return any({*pair} <= lower for pair in PAIRS) or any(name in lower for name in TEXTS)
-
-
-def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    """Rows of JSONL.
-
-    Raises:
-        InputError: a line that is no JSON object.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip(" \t"):
-            where = f"line {number} of {path}"
-            yield Row(json_object(line, where), where, number)
 
 
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from encodings.aliases import aliases
@@ -117,6 +117,28 @@ def word_fault(word: str) -> str | None:
     if _DOCSTART_WORD.match(word):
         return f"is the document mark {DOCSTART}"
     return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Named values of a line of a file or a row of a dataset.
+
+    Attributes:
+        where: for messages, such as "line 3 of dev.tsv".
+        number: of its line or row, from 1.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+    number: int
+
+
+def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
+    """Rows of JSONL; blank lines are skipped. Raises InputError for a line that is no object."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip(" \t"):
+            where = f"line {number} of {path}"
+            yield Row(json_object(line, where), where, number)
 
 
 def json_object(line: str, where: str) -> dict[str, Any]:

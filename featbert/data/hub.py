@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, excerpt
-from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, Row
+from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, Row, excerpt
+from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
 from featbert.errors import InputError, MissingError, nearest
 from featbert.progress import stage, track
 
@@ -206,8 +206,8 @@ def read_rows(
         elif values[tokens] == [] and (tags is None or values[tags] == []):
             empty += 1
         else:
-            row = Row(values, f"row {number} of {path}")
-            sentences.append(row.sentence((tokens,), keys, documents, number))
+            row = Row(values, f"row {number} of {path}", number)
+            sentences.append(sentence_of(row, (tokens,), keys, documents))
     return RawFile(path, tuple(sentences), ReadingNotes(empty_rows=empty), unit="row")
 
 

@@ -8,19 +8,19 @@ begins where its value changes. Other keys and blank lines are skipped. The keys
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from featbert.data.corpus import ReadingNotes
 from featbert.data.files import (
     Documents,
     RawFile,
     RawSentence,
+    Row,
     codec_name,
     excerpt,
-    json_object,
+    json_rows,
     read_file,
     word_fault,
 )
@@ -33,55 +33,48 @@ WORD_KEYS = ("tokens", "words")
 DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 
-@dataclass(frozen=True)
-class Row:
-    """Named values of a line of JSONL or a row of a dataset, such as "line 3 of dev.jsonl"."""
+def sentence_of(
+    row: Row, words: Iterable[str], tags: Iterable[str] | None, documents: Documents
+) -> RawSentence:
+    """The sentence under the first of the keys that exist.
 
-    values: Mapping[str, Any]
-    where: str
+    Without keys of `tags`, words alone. Raises InputError for a row that is no sentence.
+    """
+    found = _strings(row, "token", tuple(words))
+    bare = None
+    if tags is not None:
+        bare = tuple(tag.strip(" ") for tag in _strings(row, "tag", tuple(tags)))
+        if len(bare) != len(found):
+            _fail(row, f"{counted(len(found), 'token')} but {counted(len(bare), 'tag')}")
+    if not found:
+        _fail(row, "no token")
+    key = next((row.values[k] for k in DOCUMENT_KEYS if k in row.values), None)
+    if isinstance(key, bool) or not isinstance(key, str | int | None):
+        _fail(row, f"document {excerpt(repr(key))} is neither a string nor an integer")
+    if documents.seen and (key is None) != (documents.key is None):
+        _fail(row, "some rows have a document and others have none")
+    return RawSentence(found, bare, documents.of_next(key), (row.number,))
 
-    def fail(self, fault: str) -> NoReturn:
-        shown = excerpt(json.dumps(self.values, ensure_ascii=False, default=str))
-        raise InputError(f"{fault}, {self.where}: {shown}")
 
-    def sentence(
-        self, words: Iterable[str], tags: Iterable[str] | None, documents: Documents, number: int
-    ) -> RawSentence:
-        """The sentence under the first of the keys that exist; the row is `number`, from 1.
+def _strings(row: Row, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    key = next((k for k in keys if k in row.values), None)
+    if key is None:
+        _fail(row, f"no {keys[0]!r}; the keys are {', '.join(map(repr, row.values)) or 'none'}")
+    value = row.values[key]
+    if not isinstance(value, list):
+        _fail(row, f"{key!r} is not a list of strings")
+    for item in value:
+        if not isinstance(item, str):
+            shown = excerpt(json.dumps(item, default=str))
+            _fail(row, f"{shown} in {key!r} is not a string; write tags by name")
+        if fault := word_fault(item):
+            _fail(row, f"{what} {excerpt(item)} {fault}")
+    return tuple(value)
 
-        Without keys of `tags`, words alone. Raises InputError for a row that is no sentence.
-        """
-        found = self._strings("token", tuple(words))
-        bare = None
-        if tags is not None:
-            bare = tuple(tag.strip(" ") for tag in self._strings("tag", tuple(tags)))
-            if len(bare) != len(found):
-                self.fail(f"{counted(len(found), 'token')} but {counted(len(bare), 'tag')}")
-        if not found:
-            self.fail("no token")
-        key = next((self.values[k] for k in DOCUMENT_KEYS if k in self.values), None)
-        if isinstance(key, bool) or not isinstance(key, str | int | None):
-            self.fail(f"document {excerpt(repr(key))} is neither a string nor an integer")
-        if documents.seen and (key is None) != (documents.key is None):
-            self.fail("some rows have a document and others have none")
-        return RawSentence(found, bare, documents.of_next(key), (number,))
 
-    def _strings(self, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:
-        key = next((k for k in keys if k in self.values), None)
-        if key is None:
-            self.fail(f"no {keys[0]!r}; the keys are {', '.join(map(repr, self.values)) or 'none'}")
-        value = self.values[key]
-        if not isinstance(value, list):
-            self.fail(f"{key!r} is not a list of strings")
-        for item in value:
-            if not isinstance(item, str):
-                self.fail(
-                    f"{excerpt(json.dumps(item, default=str))} in {key!r} is not a string; write "
-                    "tags by name"
-                )
-            if fault := word_fault(item):
-                self.fail(f"{what} {excerpt(item)} {fault}")
-        return tuple(value)
+def _fail(row: Row, fault: str) -> NoReturn:
+    shown = excerpt(json.dumps(row.values, ensure_ascii=False, default=str))
+    raise InputError(f"{fault}, {row.where}: {shown}")
 
 
 def read_jsonl(
@@ -117,7 +110,5 @@ def jsonl_sentences(
 ) -> Iterator[RawSentence]:
     """The sentences of lines, one at a time; `path` is for messages. Raises InputError."""
     documents = Documents()
-    for number, line in enumerate(lines, start=1):
-        if line.strip(" \t"):
-            where = f"line {number} of {path}"
-            yield Row(json_object(line, where), where).sentence(words, tags, documents, number)
+    for row in json_rows(lines, path):
+        yield sentence_of(row, words, tags, documents)

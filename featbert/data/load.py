@@ -24,8 +24,6 @@ from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
 from featbert.data.examples import (
     TABLE_EXTENSIONS,
     Columns,
-    Row,
-    json_rows,
     looks_like_examples,
     read_examples,
     table_rows,
@@ -34,9 +32,11 @@ from featbert.data.files import (
     COLUMN_EXTENSIONS,
     JSON_EXTENSIONS,
     RawFile,
+    Row,
     codec_name,
     excerpt,
     json_object,
+    json_rows,
     read_file,
 )
 from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
@@ -168,15 +168,13 @@ class _Reader:
         if kind not in (*TABLE_EXTENSIONS, *JSON_EXTENSIONS, "json"):
             return None
         lines = read_file(path, self.encoding)
-        told = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
         if kind in TABLE_EXTENSIONS:
             first = (lines or [""])[0].split("," if kind == "csv" else "\t")
-            if not (told or kind == "csv" or looks_like_examples(first)):
+            if not (self._asks_for_examples or kind == "csv" or looks_like_examples(first)):
                 return None
             return table_rows(track(lines, f"reading {path.name}", "lines"), path, self.columns)
         keys = json_object(next(filter(str.strip, lines), "{}"), f"line 1 of {path}")
-        words = (self.token_column, *WORD_KEYS)
-        if not told and (any(key in keys for key in words) or not looks_like_examples(keys)):
+        if not self._is_of_examples(keys):
             return None
         return json_rows(track(lines, f"reading {path.name}", "lines"), path)
 
@@ -219,10 +217,13 @@ class _Reader:
             )
         return raw
 
-    def _is_of_examples(self, features: Mapping[str, Any]) -> bool:
-        told = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
-        words = any(key in features for key in (self.token_column, *WORD_KEYS))
-        return told or (not words and looks_like_examples(features))
+    @property
+    def _asks_for_examples(self) -> bool:
+        return bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
+
+    def _is_of_examples(self, names: Mapping[str, Any]) -> bool:
+        words = any(key in names for key in (self.token_column, *WORD_KEYS))
+        return self._asks_for_examples or (not words and looks_like_examples(names))
 
     def _by_name(self, path: Path) -> dict[str, Any]:
         """Columns of a file where they have names."""
@@ -242,7 +243,6 @@ class _Reader:
 def _splits(
     raw: Mapping[str, RawFile], kind: Targets | None, scheme: str, *, keep_paths: bool
 ) -> dict[str, Split]:
-    """Splits with their tags interpreted."""
     found_scheme, convert = "none", None
     if kind is not None:
         labels = (

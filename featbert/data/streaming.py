@@ -19,13 +19,11 @@ from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import (
     Columns,
-    Row,
     choose_columns,
     example_of,
-    json_rows,
     table_rows,
 )
-from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, read_lines
+from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, Row, json_rows, read_lines
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.words import split_words
 from featbert.errors import InputError

@@ -74,7 +74,6 @@ def in_capitals(words: Sequence[str]) -> bool:
 
 
 def _capital(word: str) -> str:
-    """The word with its first letter as a capital."""
     for i, c in enumerate(word):
         if c.isalpha():
             return word[:i] + c.upper() + word[i + 1 :]
