@@ -14,7 +14,7 @@ import json
 import shutil
 from pathlib import Path
 
-from featbert.runs.evaluations import FOLDER as EVALUATIONS
+from featbert.runs.evaluate import FOLDER as EVALUATIONS
 from featbert.runs.experiment_record import experiment_path, read_experiment_record
 from featbert.runs.record import read_record, write_record
 

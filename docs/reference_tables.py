@@ -21,7 +21,7 @@ from featbert.config import Adapt, RowsTable, defaults
 from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
 from featbert.runs import experiment_record, record
-from featbert.runs.evaluations import EvaluationRecord
+from featbert.runs.evaluate import EvaluationRecord
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
 

@@ -385,13 +385,12 @@ class RowsTable(_Rows):  # type: ignore[misc, valid-type]
         Args:
             num_layers: L of the encoder, for what is given as "all".
         """
-        given = {n: v for n, v in self.model_dump().items() if n in Settings.model_fields}
+        given = self.model_dump(include=set(Settings.model_fields), exclude_none=True)
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers
         for name in ("unfreeze", "freeze_to"):
-            if given[name] == "none":
-                given[name] = None
-        given = {n: v for n, v in given.items() if v is not None}
+            if given.get(name) == "none":
+                del given[name]
         found = defaults(given.pop("tuning", tuning), task, given.get("body"))
         settings = found.but(**(common | given))
         get_task(task).check(settings)

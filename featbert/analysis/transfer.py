@@ -26,7 +26,7 @@ from featbert.analysis.rows import (
     way_order,
 )
 from featbert.errors import InputError
-from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
+from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run

@@ -6,11 +6,13 @@ cannot be read offers nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from featbert.report.figures.registry import NAMES
 
 if TYPE_CHECKING:
     from featbert.tasks.base import Task
@@ -45,6 +47,7 @@ splits = among(("train", "dev", "test"))
 schemes = among(("auto", "bio", "iob1", "io", "bioes"))
 encodings = among(("utf-8", "utf-16", "latin-1", "cp1252"))
 trackers = among(("tensorboard",))
+figures = among(NAMES)
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -89,13 +92,6 @@ def corpora(incomplete: str) -> list[str]:
     return _starting(incomplete, ["sample"]) if incomplete else []
 
 
-def figures(incomplete: str) -> list[str]:
-    """Figures of comparisons."""
-    from featbert.report.figures.registry import NAMES
-
-    return _starting(incomplete, NAMES)
-
-
 def published(incomplete: str) -> list[str]:
     """Published tables."""
     from featbert.runs.published import published_tables
@@ -130,17 +126,13 @@ def varyable(incomplete: str) -> list[str]:
 
 def keys(incomplete: str) -> list[str]:
     """Keys of an experiment file, as `--set` takes them."""
-    return _starting(incomplete, (f"{key}=" for key in _keys()))
-
-
-def _keys() -> Iterator[str]:
     from featbert.config import RowsTable
     from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable
 
     tables: dict[str, Any] = {"features": FeaturesTable, "finetune": RowsTable, "adapt": AdaptTable}
-    yield from (key for key in Configuration.model_fields if key not in tables)
-    for name, table in tables.items():
-        yield from (f"{name}.{key}" for key in table.model_fields)
+    found = [key for key in Configuration.model_fields if key not in tables]
+    found += [f"{name}.{key}" for name, table in tables.items() for key in table.model_fields]
+    return _starting(incomplete, (f"{key}=" for key in found))
 
 
 def _folder(ctx: typer.Context, option: str, default: str) -> Path:

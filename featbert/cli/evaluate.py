@@ -17,8 +17,7 @@ from featbert.progress import report
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
-    from featbert.runs.evaluate import PlannedEvaluation
-    from featbert.runs.evaluations import EvaluationRecord
+    from featbert.runs.evaluate import EvaluationRecord, PlannedEvaluation
 
 
 @app.command(

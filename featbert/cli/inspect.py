@@ -138,7 +138,7 @@ def probe(
     from featbert.config import defaults
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
-    from featbert.runs.identity import check_same_text, check_trainable
+    from featbert.runs.planned import check_same_text, check_trainable
     from featbert.tasks.entities import TASK, word_report
     from featbert.training.probe import fit_probe
 

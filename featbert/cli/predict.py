@@ -23,7 +23,7 @@ from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from featbert.data.streaming import Kind
-    from featbert.runs.predict import AnsweredText, TaggedPiece
+    from featbert.runs.predict import TaggedPiece
 
 STDIN = "-"
 
@@ -111,9 +111,8 @@ def predict(
                 columns=Columns(text.text, text.pair),
                 on_bytes=on_bytes,
             )
-            answers = _tallied(predict_texts(loaded, sentences), tally)
-            _write(answer_rows(answers, format), out)
-            report(f"{counted(tally['texts'], 'text')}{f': {out}' if out else ''}")
+            n_texts = _write(answer_rows(predict_texts(loaded, sentences), format), out)
+            report(f"{counted(n_texts, 'text')}{f': {out}' if out else ''}")
             return
         pieces = read_pieces(
             stream,
@@ -128,12 +127,6 @@ def predict(
     if usable.task.targets == "entities":
         sizes.append(counted(tally["entities"], "entity", "entities"))
     report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
-
-
-def _tallied(answers: Iterable[AnsweredText], tally: Counter[str]) -> Iterator[AnsweredText]:
-    for one in answers:
-        tally.update(texts=1)
-        yield one
 
 
 def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:
@@ -172,14 +165,17 @@ def _input(file: str) -> Iterator[io.BufferedReader]:
         yield stream
 
 
-def _write(rows: Iterable[str], out: Path | None) -> None:
-    """To a file, or as UTF-8 to standard output, each row as it comes."""
+def _write(rows: Iterable[str], out: Path | None) -> int:
+    """To a file, or as UTF-8 to standard output, each row as it comes; returns how many."""
     from featbert.data.files import writing
 
+    number = 0
     if out is not None:
         with writing(out) as stream:
-            stream.writelines(rows)
-        return
+            for row in rows:
+                stream.write(row)
+                number += 1
+        return number
     sys.stdout.flush()
     # Data is written as it is, but a terminal would obey what is in it.
     terminal = sys.stdout.isatty()
@@ -187,3 +183,5 @@ def _write(rows: Iterable[str], out: Path | None) -> None:
         shown = printable(row, keep="\n\t\u200c\u200d") if terminal else row
         sys.stdout.buffer.write(shown.encode())
         sys.stdout.buffer.flush()
+        number += 1
+    return number

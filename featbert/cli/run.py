@@ -64,7 +64,7 @@ def run(
     from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import Resources
     from featbert.runs.experiment_file import read_experiment
-    from featbert.runs.identity import check_trainable
+    from featbert.runs.planned import check_trainable
 
     experiment = read_experiment(file, changes or [])
     resources = Resources()

@@ -13,7 +13,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.showing import grid
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError
 from featbert.report.units import size
 from featbert.text import counted, json_text, printable
 
@@ -92,12 +92,9 @@ def rm(
 
 def _run_folder(name: str, runs_dir: Path) -> Path:
     """A folder of the runs directory that holds a run, finished or not."""
-    for folder in (runs_dir / name, Path(name)):
-        if name and folder.is_dir():
-            break
-    else:
-        known = [p.name for p in runs_dir.iterdir()] if runs_dir.is_dir() else []
-        raise MissingError(f"no run {name!r}, here or in {runs_dir}{nearest(name, known)}")
+    from featbert.runs.load import find_folder
+
+    folder = find_folder(name, runs_dir)
     if folder.is_symlink():
         raise InputError(f"{folder} is a link, not the run's own folder; remove it by hand")
     if not any((folder / made).is_file() for made in MADE):
@@ -110,7 +107,7 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
 
 def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
     """Every run with its state, for JSON."""
-    from featbert.runs.unfinished import unfinished_run
+    from featbert.runs.run import unfinished_run
 
     for run in found:
         r = run.record

@@ -67,7 +67,7 @@ def train(
     log_dir = o.check_log(log_with, runs_dir)
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
-    from featbert.runs.identity import check_same_text, check_trainable
+    from featbert.runs.planned import check_same_text, check_trainable
     from featbert.tasks.base import get_task
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
@@ -132,8 +132,7 @@ def finetune(
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
-    from featbert.runs.identity import check_trainable
-    from featbert.runs.planned import check_layers
+    from featbert.runs.planned import check_layers, check_trainable
     from featbert.tasks.base import get_task
 
     numbers = o.parse_seeds(seeds)

@@ -23,8 +23,7 @@ from featbert.errors import InputError, nearest
 from featbert.report import units
 from featbert.report.units import NONE, percent, points, visible
 from featbert.runs.experiment_record import SearchRecord
-from featbert.runs.run import FoundRuns, Run
-from featbert.runs.unfinished import unfinished_run
+from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.tasks.base import Task
 from featbert.text import counted, in_percent, unusual
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
-_KEPT = (CHECKPOINT, "evaluations")
 
 
 def working_folder(folder: Path) -> Path:
@@ -57,7 +56,7 @@ def clean_run_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
         for path in folder.iterdir():
-            if path.name not in _KEPT and path.is_file():
+            if path.name != CHECKPOINT and path.is_file():
                 path.unlink()
 
 

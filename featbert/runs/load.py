@@ -83,11 +83,16 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
     Raises:
         MissingError: no such folder (with the nearest name), or the run is not finished.
     """
-    runs_dir = Path(runs_dir)
+    folder = find_folder(name, Path(runs_dir))
+    folder = folder if folder.name.strip(".") else folder.resolve()
+    return Run(folder, read_record(folder))
+
+
+def find_folder(name: str, runs_dir: Path) -> Path:
+    """The folder of this name in the runs directory, or anywhere; raises MissingError."""
     for folder in (runs_dir / name, Path(name).expanduser()):
         if name and folder.is_dir():
-            folder = folder if folder.name.strip(".") else folder.resolve()
-            return Run(folder, read_record(folder))
+            return folder
     known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
     where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
     raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
@@ -190,15 +195,10 @@ class LoadedRun:
             InputError: document context for sentences without documents, or hidden states that are
                 not finite.
         """
-        from featbert.encoders.alignment import align
+        from featbert.runs.states import aligned
 
-        alignment = align(
-            self.reading(sentences),
-            self.encoder.wordpieces,
-            positions=self.encoder.positions,
-            context=cast("Context", self.usable.record.signature.context),
-            packing=cast("Packing | None", self.usable.record.signature.packing),
-        )
+        signature = self.usable.record.signature
+        alignment = aligned(self.reading(sentences), self.encoder, signature)
         return self._inputs(alignment, sentences)
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:

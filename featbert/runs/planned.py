@@ -1,7 +1,12 @@
-"""A run that is named but not trained: all checks, and whether it is finished already."""
+"""A run before it is trained: all checks, its signature, its name, and whether it is finished.
+
+Two runs with one name would give the same numbers on the same machine, so a finished one is not
+trained again unless that is asked for.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +14,7 @@ from typing import Any
 
 from featbert.config import Settings
 from featbert.data.corpus import SPLITS, Corpus
+from featbert.data.share import unit_numbers
 from featbert.encoders.device import Device, find_precision
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.layers import LayerCombination, parse_layers
@@ -16,18 +22,24 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.features.store import Manifest
-from featbert.runs.identity import (
-    check_same_text,
-    check_trainable,
-    encoding_of_encoder,
-    encoding_of_store,
-    run_name,
-    split_identity,
-)
-from featbert.runs.record import RECORD_NAME, Signature, read_record
+from featbert.io import json_hash, slug
+from featbert.runs.record import RECORD_NAME, Signature, SplitIdentity, read_record
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
 from featbert.versions import library_versions
+
+# Signature fields that say where and by which libraries a run was computed; they do not make
+# another run of it.
+SURROUNDINGS = (
+    "source",
+    "device",
+    "device_name",
+    "extraction_device",
+    "threads",
+    "versions",
+    "language",
+    "adapted_epochs",  # follows from the weights, which are in the name
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,21 @@ def plan_stored_run(
         )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
-    encoding = encoding_of_store(manifest)
+    encoding = {
+        "model": manifest.model,
+        "encoder_weights": manifest.encoder_weights,
+        "encoder_layers": manifest.num_layers,
+        "encoder_hidden_size": manifest.hidden_size,
+        "context": manifest.context,
+        "pooling": manifest.pooling,
+        "encoder_precision": manifest.precision,
+        "store_dtype": manifest.dtype,
+        "encoder_files": manifest.encoder_files,
+        "extraction_device": manifest.device_name,
+        "casing": manifest.casing,
+        "packing": manifest.packing,
+        "adapted_epochs": manifest.adapted_epochs,
+    }
     return _named(corpus, encoding, options, combination, manifest.model_source)
 
 
@@ -147,10 +173,63 @@ def plan_tuned_run(
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    packing = how.packing if corpus.has_pairs else None
-    encoding = encoding_of_encoder(source, precision, how, packing)
-    check_layers(options.settings, encoding["encoder_layers"])
+    check_layers(options.settings, source.num_layers or 0)
+    encoding = {
+        "context": how.context,
+        "casing": how.casing,
+        "pooling": how.pooling,
+        "packing": how.packing if corpus.has_pairs else None,
+        "model": source.name,
+        "encoder_weights": source.weights_hash,
+        "encoder_layers": source.num_layers,
+        "encoder_hidden_size": source.hidden_size,
+        # Tuning keeps fp32 weights and casts their products: not the same states as those of
+        # an encoder whose weights were cast once, for a store.
+        "encoder_precision": precision if precision == "fp32" else f"{precision}-autocast",
+        "store_dtype": None,
+        "encoder_files": source.files_hash,
+        "extraction_device": None,
+        "adapted_epochs": source.adapted_epochs,
+    }
     return _named(corpus, encoding, options, None, source.reference)
+
+
+def check_trainable(corpus: Corpus, settings: Settings) -> None:
+    """Raises InputError where the corpus lacks a split or targets that training needs."""
+    where = corpus.source or corpus.name
+    has = ", ".join(corpus.splits) or "none"
+    for name, use in (("train", "train on"), ("dev", "choose the best epoch on")):
+        if name not in corpus or not len(corpus[name]):
+            share = ", or make it a part of train: --dev-share 0.1" if name == "dev" else ""
+            raise InputError(
+                f"{where} has no {name} split to {use} (found: {has}); add a {name} file{share}"
+            )
+        if not corpus[name].is_tagged:
+            raise InputError(f"{corpus[name].path or name} has texts but no answers")
+    if settings.train_on != "train" and "test" not in corpus:
+        raise InputError(
+            f"{where} has no test split to score a run that learns from {settings.train_on} "
+            f"(found: {has}); train on train"
+        )
+    if settings.train_share != 1 and unit_numbers(corpus["train"])[-1] == 0:
+        train = corpus["train"]
+        unit = "document" if train.has_documents else "sentence"
+        raise InputError(
+            f"{train.path or 'train'} is one {unit}; a share of {settings.train_share:g} needs "
+            "several"
+        )
+
+
+def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
+    """Raises InputError where the store was extracted from another text than the corpus."""
+    for name, split in corpus.splits.items():
+        stored = manifest.splits.get(name)
+        if stored is None or stored.text != split.text_fingerprint:
+            what = f"other text than {name} of" if stored else f"a text without the {name} split of"
+            raise InputError(
+                f"{store} was extracted from {what} {corpus.source or corpus.name}; "
+                "run featbert extract again"
+            )
 
 
 def check_layers(settings: Settings, num_layers: int) -> None:
@@ -210,3 +289,26 @@ def _named(
     return PlannedRun(
         Path(options.runs_dir) / name, combination, signature, flat, options, model_source, base
     )
+
+
+def split_identity(corpus: Corpus, name: str) -> SplitIdentity:
+    """What identifies the text and targets of a split."""
+    split = corpus[name]
+    return SplitIdentity(split.text_fingerprint, split.tag_fingerprint, len(split), split.n_words)
+
+
+def run_name(
+    signature: Signature,
+    task: str,
+    tuning: str,
+    layers: str | None,
+    settings: dict[str, Any],
+    seed: int,
+) -> str:
+    """<corpus>--<encoder>--<layers or tuning>--seed<n>--<8 hex of all that identifies it>"""
+    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
+    if signature.packing is None:
+        del same["packing"]
+    same |= {"task": task, "tuning": tuning, "layers": layers, "settings": settings, "seed": seed}
+    row = (signature.corpus, signature.model, layers or tuning, f"seed{seed}")
+    return "--".join(map(slug, (*row, json_hash(same)[:8])))

@@ -27,7 +27,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from featbert.data.corpus import Sentence
 from featbert.data.files import BOM, DOCSTART
@@ -37,6 +37,7 @@ from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.load import LoadedRun
 
 Format = Literal["conll", "jsonl"]
+Words = TypeVar("Words", Piece, Sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ def predict_stream(
 
 
 def cut_blocks(
-    pieces: Iterable[Piece], block_words: int, *, by_document: bool
-) -> Iterator[list[Piece]]:
+    pieces: Iterable[Words], block_words: int, *, by_document: bool
+) -> Iterator[list[Words]]:
     """The pieces in blocks of at least `block_words` words, the last one excepted.
 
     Sentences are read no further than their block. A document's end shows in what follows it, so
     that with whole documents one piece is read ahead. A piece without words counts as one.
     """
-    block: list[Piece] = []
+    block: list[Words] = []
     size = 0
     for piece in pieces:
         if by_document and size >= block_words and piece.document != block[-1].document:
@@ -190,16 +191,8 @@ def predict_texts(
     Raises:
         InputError: numbers that are not finite, or pairs where the run reads single texts.
     """
-    waiting: list[Sentence] = []
-    size = 0
-    for sentence in sentences:
-        waiting.append(sentence)
-        size += len(sentence)
-        if size >= block_words:
-            yield from _answered(run, waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield from _answered(run, waiting)
+    for block in cut_blocks(sentences, block_words, by_document=False):
+        yield from _answered(run, block)
 
 
 def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredText]:

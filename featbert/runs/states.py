@@ -13,7 +13,7 @@ import torch
 
 from featbert.config import Settings
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.alignment import Ints, align
+from featbert.encoders.alignment import Alignment, Ints, align
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.encoding import Context, Packing, Pooling, Reading
@@ -118,16 +118,25 @@ class TunedStates:
     ) -> Inputs:
         if self.encoder is None:
             raise RuntimeError("the model comes before its inputs")
-        alignment = align(
-            self.reading(sentences),
-            self.encoder.wordpieces,
-            positions=self.encoder.positions,
-            context=cast(Context, self.signature.context),
-            packing=cast(Packing | None, self.signature.packing),
-        )
+        alignment = aligned(self.reading(sentences), self.encoder, self.signature)
         self.counts = _summed([self.counts, alignment.counts])
         firsts = self.reads == "cls"
         return PieceInputs(alignment, self.encoder, self.device.torch, firsts=firsts)
+
+
+def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signature) -> Alignment:
+    """Sentences in the encoder's subwords and windows, as the run with this signature reads them.
+
+    Raises:
+        InputError: document context for sentences without documents.
+    """
+    return align(
+        sentences,
+        encoder.wordpieces,
+        positions=encoder.positions,
+        context=cast(Context, signature.context),
+        packing=cast(Packing | None, signature.packing),
+    )
 
 
 def training_states(

@@ -18,7 +18,6 @@ import torch
 
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
-from featbert.encoders.alignment import Ints
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Precision
 from featbert.encoders.memory import peak_memory, reset_peak_memory
@@ -29,7 +28,7 @@ from featbert.io import explaining, file_hash, json_hash, owning, write_json
 from featbert.models.combination import ScalarMix
 from featbert.models.model import Model
 from featbert.progress import notice, report, stage
-from featbert.runs.evaluations import evaluation_files
+from featbert.runs.evaluate import evaluation_files
 from featbert.runs.folder import (
     CHECKPOINT,
     WEIGHTS,
@@ -198,6 +197,9 @@ class _Training:
         targets = Targets.of(encoded, self.task.items(self.train))
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
+        documents = None
+        if self.plan.signature.context == "document":
+            documents = np.array([s.document for s in self.train], dtype=np.int64)
 
         def score_dev() -> dict[str, float]:
             predicted = self._predict(model, inputs, dev)
@@ -220,7 +222,7 @@ class _Training:
                 self.compute,
                 seed=self.plan.seed,
                 score_dev=score_dev if chooses else None,
-                documents=_documents(self.plan, self.train),
+                documents=documents,
                 on_epoch=on_epoch,
                 checkpoint=checkpoint,
                 name_of=lambda n: named_sentence(n, "train", self.train.sentences[n].words),
@@ -304,10 +306,3 @@ def _configuration(plan: PlannedRun, classes: tuple[str, ...]) -> dict[str, Any]
         "labels": classes,
         "signature": dataclasses.asdict(plan.signature),
     }
-
-
-def _documents(plan: PlannedRun, train: Split) -> Ints | None:
-    """(S,) document of each sentence, where words see their whole document."""
-    if plan.signature.context != "document":
-        return None
-    return np.array([s.document for s in train], dtype=np.int64)

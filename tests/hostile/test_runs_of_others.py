@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from featbert import FeatbertError, Run, find_runs
-from featbert.runs.evaluations import evaluation_path
+from featbert.runs.evaluate import evaluation_path
 from featbert.runs.experiment_record import ExperimentRecord, experiment_path
 from featbert.runs.record import RECORD_NAME, SplitIdentity, write_json
 from tests.hostile.strange import texts

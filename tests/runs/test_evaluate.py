@@ -15,13 +15,15 @@ from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
 from featbert.runs import evaluate as module
 from featbert.runs.evaluate import (
+    EvaluationRecord,
     check_mapping,
     choose_splits,
     evaluate,
+    evaluation_files,
     parse_mapping,
     plan_evaluation,
+    read_evaluation,
 )
-from featbert.runs.evaluations import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.load import check_usable, load_run
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK

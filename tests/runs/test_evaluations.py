@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from featbert.errors import InputError, MissingError
-from featbert.runs.evaluations import evaluation_files, evaluation_path, read_evaluation
+from featbert.runs.evaluate import evaluation_files, evaluation_path, read_evaluation
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from tests.analysis.evaluation_records import evaluate, make_evaluation

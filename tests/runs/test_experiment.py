@@ -13,7 +13,7 @@ from featbert.analysis.outcome import comparison_of
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
-from featbert.runs.evaluations import evaluation_files, read_evaluation
+from featbert.runs.evaluate import evaluation_files, read_evaluation
 from featbert.runs.experiment_record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned

@@ -5,8 +5,7 @@ import pytest
 
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import write_record
-from featbert.runs.run import Run, find_runs
-from featbert.runs.unfinished import unfinished_run
+from featbert.runs.run import Run, find_runs, unfinished_run
 from tests.analysis.records import make_record
 
 
