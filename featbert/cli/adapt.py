@@ -72,9 +72,8 @@ def adapt(
         out=out,
         models_dir=models_dir,
         seed=seed,
-        device=compute.device,
-        precision=compute.precision,
         overwrite=overwrite,
+        **compute.model_dump(),
     )
     typer.echo("\n".join(map(str, adapted.history)))
     if fresh := ", ".join(adapted.fresh):

@@ -102,7 +102,6 @@ def compare(
     from featbert.analysis.compare import compare_runs
     from featbert.analysis.cost import with_costs
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.config import Settings
     from featbert.report.tables import check_show, search_line
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
@@ -111,7 +110,7 @@ def compare(
     from featbert.runs.run import Run, find_runs
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
-    check_vary(freed, list(Settings.model_fields))
+    check_vary(freed)
     outputs = Outputs(format, figures, figure or (), report)
     notes: tuple[str, ...] = ()
     asked: ExperimentRecord | None = None

@@ -189,11 +189,9 @@ def grid(
         table.add_column(Text(name), justify=justify if at else "left", no_wrap=True)
     for name, cells in rows:
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in (name, *cells)))
-    console = Console(file=io.StringIO(), width=10_000, color_system=None)
-    console.print(table)
-    assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().split("\n")
-    return "\n".join(line.rstrip() for line in lines)
+    out = io.StringIO()
+    Console(file=out, width=10_000, color_system=None).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
 def run_line(run: Run, *, was_there: bool) -> str:

@@ -96,11 +96,10 @@ def train(
         corpus=corpus,
         reading=reading,
         settings=settings,
-        task=text.task,
-        tag_scheme=text.tag_scheme,
         runs_dir=runs_dir,
         overwrite=overwrite,
         log_dir=log_dir,
+        **text.model_dump(include={"task", "tag_scheme"}),
         **compute.model_dump(),
     )
     _make(partial(one, name, seed=seed) for name in wanted for seed in numbers)
@@ -158,11 +157,10 @@ def finetune(
         source,
         reading=text.reading,
         settings=settings,
-        task=text.task,
-        tag_scheme=text.tag_scheme,
         runs_dir=runs_dir,
         overwrite=overwrite,
         log_dir=log_dir,
+        **text.model_dump(include={"task", "tag_scheme"}),
         **encoding.model_dump(include={"context", "casing", "pooling", "packing"}),
         **compute.model_dump(),
     )

@@ -178,7 +178,7 @@ class FileKeys(Section):
     @field_validator("vary")
     @classmethod
     def _vary(cls, vary: list[str]) -> list[str]:
-        check_vary(vary, list(Settings.model_fields))
+        check_vary(vary)
         return vary
 
     @field_validator("published")

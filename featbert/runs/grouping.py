@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from featbert.config import Settings
 from featbert.data.corpus import SPLITS
 from featbert.errors import InputError, nearest
 from featbert.runs.record import RunRecord
@@ -86,12 +87,10 @@ def unknown_vary(vary: Iterable[str], settings: Iterable[str]) -> list[str]:
     return [name for name in vary if name not in known]
 
 
-def check_vary(vary: Iterable[str], settings: Iterable[str]) -> None:
-    """Raises InputError for names in `vary` that are neither varyable nor one of the settings."""
-    settings = list(settings)
-    unknown = unknown_vary(vary, settings)
-    if unknown:
-        known = [*VARYABLE, *_ALWAYS_FREE, *settings]
+def check_vary(vary: Iterable[str]) -> None:
+    """Raises InputError for names in `vary` that are neither varyable nor a setting."""
+    if unknown := unknown_vary(vary, Settings.model_fields):
+        known = [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields]
         wrong = ", ".join(f"{name!r}{nearest(name, known)}" for name in unknown)
         raise InputError(
             f"unknown in vary: {wrong}; use {', '.join(VARYABLE)} or names of settings"

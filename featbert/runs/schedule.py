@@ -44,7 +44,6 @@ from featbert.runs.experiment_file import Experiment
 from featbert.runs.experiment_record import experiment_path
 from featbert.runs.folder import settle
 from featbert.runs.load import check_usable, load_run
-from featbert.runs.planned import PlannedRun
 from featbert.runs.record import write_json
 from featbert.runs.run import Run
 from featbert.runs.train import train_planned
@@ -151,13 +150,13 @@ def run_jobs(
         yield from _in_processes(ready, min(at_a_time, len(ready)), log_dir)
         return
     for job in ready:
-        yield _attempt(job, job.run, resources, log_dir)
+        yield _attempt(job, resources, log_dir)
 
 
-def _attempt(job: Job, run: PlannedRun, resources: Resources, log_dir: Path | None) -> Ended:
+def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
     try:
         corpus = resources.corpus(job.configuration)
-        train_planned(run, job.material(resources), corpus, log_dir=log_dir)
+        train_planned(job.run, job.material(resources), corpus, log_dir=log_dir)
     except Exception as error:
         return Ended(job, failure_of(error), isinstance(error, BusyError))
     return Ended(job)
@@ -252,7 +251,7 @@ def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> No
         options=dataclasses.replace(job.run.options, device=device),
     )
     with forwarded(pipe.send):
-        ended = _attempt(job, run, Resources(), log_dir)
+        ended = _attempt(dataclasses.replace(job, run=run), Resources(), log_dir)
     pipe.send(ended)
     pipe.close()
     os._exit(0)  # Python's own end would walk through all of torch, for a second
