@@ -51,12 +51,10 @@ figures = among(NAMES)
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Runs in the runs directory."""
     return _starting(incomplete, _names(_folder(ctx, "runs_dir", RUNS_DIR), "*--*"))
 
 
 def finished_runs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Finished runs in the runs directory."""
     folder = _folder(ctx, "runs_dir", RUNS_DIR)
     return [name for name in runs(ctx, incomplete) if (folder / name / "record.json").is_file()]
 
@@ -74,7 +72,6 @@ def experiment_files(incomplete: str) -> list[str]:
 
 
 def stores(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Feature stores in the cache."""
     folder = _folder(ctx, "cache_dir", "cache")
     return _starting(incomplete, (str(folder / name) for name in _names(folder, "*.h5")))
 
@@ -93,7 +90,6 @@ def corpora(incomplete: str) -> list[str]:
 
 
 def published(incomplete: str) -> list[str]:
-    """Published tables."""
     from featbert.runs.published import published_tables
 
     return _starting(incomplete, (table.id for table in published_tables()))

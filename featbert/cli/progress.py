@@ -79,12 +79,7 @@ class _Stage:
             self.publish()
 
     def numbers(self, speed: float | None, *, rate: bool = True) -> str:
-        """Such as "12,000/301,418 words  4,600 words/s  1:02 left  loss 0.31".
-
-        Args:
-            speed: units a second.
-            rate: whether there is room for the speed.
-        """
+        """Such as "12,000/301,418 words  4,600 words/s  1:02 left  loss 0.31"."""
         unit, scale, digits = self.unit, 1.0, 0
         if unit == "bytes":
             unit, scale, digits = "MB", 1e6, 1

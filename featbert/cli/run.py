@@ -128,7 +128,7 @@ def _later(plan: ExperimentPlan) -> str:
     if n := len(plan.adaptations):
         one = "encoder to train as a language model first"
         later.append(counted(n, one, "encoders to train as language models first"))
-    if n := len(plan.open_searches):
+    if n := sum(search.record.chosen is None for search in plan.searches):
         one = "grid search decides on further runs"
         later.append(counted(n, one, "grid searches decide on further runs"))
     return "; " + "; ".join(later) if later else ""

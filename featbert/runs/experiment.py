@@ -124,11 +124,6 @@ class ExperimentPlan:
         """Runs that are not finished."""
         return tuple(job for job in self.jobs if job.run.finished is None)
 
-    @property
-    def open_searches(self) -> tuple[Search, ...]:
-        """Searches whose rows are not known yet."""
-        return tuple(search for search in self.searches if search.record.chosen is None)
-
     def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
         """The record of the experiment as it is now."""
         keys = self.experiment.keys

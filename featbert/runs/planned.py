@@ -47,11 +47,8 @@ class RunOptions:
     """What a run is asked besides its corpus and encoder.
 
     Attributes:
-        precision: to compute in; "auto" asks the device.
-        tag_scheme: of the labels that are learned: "bio" or "iob1".
         configurations_tried: how many settings a search on dev chooses these from.
-        experiment, vary: what an experiment file declares; kept in the record.
-        reading: options the corpus was read with; kept in the record.
+        experiment, vary, reading: see `RunRecord`.
     """
 
     seed: int

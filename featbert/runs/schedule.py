@@ -273,16 +273,11 @@ def _cores() -> int:
 
 @dataclass
 class _Work:
-    """What is known while an experiment is carried out.
-
-    Attributes:
-        failures: reasons by the name of the run or encoder that failed.
-        locks: of runs and encoders that wait for another process, by name.
-    """
+    """What is known while an experiment is carried out, by the name of a run or encoder."""
 
     resources: Resources
     failures: dict[str, str] = field(default_factory=dict)
-    locks: dict[str, Path] = field(default_factory=dict)
+    locks: dict[str, Path] = field(default_factory=dict)  # of what another process makes
 
     def leave(self, name: str, path: Path) -> None:
         """Leaves what is called so to the process that makes `path`."""

@@ -81,12 +81,7 @@ def train_planned(
 
 
 class _Training:
-    """A run that is being trained.
-
-    Attributes:
-        train: the sentences that it learns from, the same for every row with its seed.
-        scored: dev and test, as far as they exist and are not learned from.
-    """
+    """A run that is being trained on `train`, the same for every row with its seed."""
 
     def __init__(
         self,
