@@ -2,7 +2,7 @@
 
 Command-line options, experiment files, `--set`, a run's settings and identity, and the reference
 in docs/ all come from the models of this file: a field's type, bounds and description are written
-here and nowhere else. `runs/experiment.py` reads experiment files into these models.
+here and nowhere else. `runs/experiment_file.py` reads experiment files into these models.
 """
 
 from __future__ import annotations
