@@ -480,8 +480,6 @@ def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_pa
 
 def test_a_figure_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     figure = plot(one(usual_runs()), "seeds")
-    with pytest.raises(InputError, match=r"a\.gif"):
-        save_figure(figure, tmp_path / "a.gif")
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(FeatbertError, match="disk full"):
         save_figure(figure, tmp_path / "a.png")

@@ -103,11 +103,7 @@ def check_name(name: str) -> None:
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of that name.
-
-    Raises:
-        InputError: an unknown name.
-    """
+    """The kind of that name; InputError for an unknown one."""
     check_name(name)
     importlib.import_module(f"featbert.report.figures.{name}")
     return _KINDS[name]
