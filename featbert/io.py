@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,17 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
         raise
     if durable:
         flush_folder(path.parent)
+
+
+def replace_folder(folder: Path, new: Path, before: Path) -> None:
+    """Gives `new` the name `folder`; what has it now is at `before` until that is done."""
+    shutil.rmtree(before, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.replace(folder, before)
+    os.replace(new, folder)
+    with contextlib.suppress(OSError):  # not every file system can
+        flush_folder(folder.parent)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -46,12 +46,7 @@ class StoreWriter:
             where an interrupted extraction is resumed.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        manifest: Manifest,
-        layouts: dict[str, Layout],
-    ) -> None:
+    def __init__(self, path: Path, manifest: Manifest, layouts: dict[str, Layout]) -> None:
         """Opens a new store, or an interrupted one of the same plan.
 
         Raises:
@@ -107,13 +102,9 @@ class StoreWriter:
         self.finished[split, block] = sums
 
     def finish(self, manifest: Manifest) -> FeatureStore:
-        """Completes the store under its final name.
+        """Completes the store under its final name, with a manifest that has seconds and counts.
 
-        Args:
-            manifest: the plan's manifest with what is known at the end (seconds, counts).
-
-        Raises:
-            FeatbertError: the disk is full or fails; finished blocks are kept.
+        Finished blocks are kept where the disk is full or fails (FeatbertError).
         """
         with self._explaining():
             for split, layout in self.layouts.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError
-from featbert.io import cannot_write, explaining, lock_beside, owning, replacing
+from featbert.io import cannot_write, explaining, lock_beside, owning, replace_folder, replacing
 from featbert.runs.record import RECORD_NAME
 
 if TYPE_CHECKING:
@@ -37,14 +37,8 @@ def _aside(folder: Path) -> Path:
 
 def move_into_place(written: Path, folder: Path) -> None:
     """Replaces the finished run in `folder` by the one in `written`."""
-    if written == folder:
-        return
-    before = _before(folder)
-    shutil.rmtree(before, ignore_errors=True)
-    with contextlib.suppress(FileNotFoundError):
-        os.replace(folder, before)
-    os.replace(written, folder)
-    shutil.rmtree(before, ignore_errors=True)
+    if written != folder:
+        replace_folder(folder, written, _before(folder))
 
 
 def clean_run_folder(folder: Path) -> None:

@@ -21,7 +21,6 @@ import contextlib
 import dataclasses
 import json
 import math
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,10 +39,10 @@ from featbert.errors import FeatbertError, InputError
 from featbert.io import (
     explaining,
     flush,
-    flush_folder,
     json_hash,
     lock_beside,
     owning,
+    replace_folder,
     slug,
     write_json,
 )
@@ -387,16 +386,9 @@ def clear(partial: Path, *, keep: Path | None) -> None:
 def _move_into_place(folder: Path) -> None:
     """Gives a new encoder that is whole its name; the next call completes an interrupted move."""
     partial = _partial(folder)
-    new, before = partial / ENCODER, partial / "before"
-    if not (new / ADAPTATION_RECORD).is_file():
-        return
-    if folder.exists():
-        shutil.rmtree(before, ignore_errors=True)
-        os.replace(folder, before)
-    os.replace(new, folder)
-    with contextlib.suppress(OSError):  # not every file system can
-        flush_folder(folder.parent)
-    shutil.rmtree(partial, ignore_errors=True)
+    if (partial / ENCODER / ADAPTATION_RECORD).is_file():
+        replace_folder(folder, partial / ENCODER, partial / "before")
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:

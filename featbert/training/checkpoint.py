@@ -91,11 +91,9 @@ class Checkpoint:
         self._last = time.perf_counter()
 
     def resume(self, learner: Learner) -> tuple[Progress, float] | None:
-        """Sets the learner and the random states to what was kept.
+        """Sets the learner and the random states to what was kept; returns progress and seconds.
 
-        Returns:
-            How far the training is, and its seconds so far; None where there is no file, or a
-            damaged one, or that of another training.
+        None where there is no file, or a damaged one, or that of another training.
         """
         from safetensors import SafetensorError, safe_open
 
@@ -129,11 +127,7 @@ class Checkpoint:
         return self._took <= self.cost * (time.perf_counter() - self._last)
 
     def keep(self, learner: Learner, progress: Progress, seconds: float) -> None:
-        """Writes how far the training is; the file is the old one or the new one.
-
-        Raises:
-            FeatbertError: it cannot be written; the old one stays.
-        """
+        """Writes how far the training is; the old file stays where a FeatbertError is raised."""
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 

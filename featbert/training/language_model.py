@@ -76,10 +76,7 @@ def cut_blocks(
 
     Sentences without a document are a block each. With `even`, a document is cut into an even
     number of blocks where its sentences allow it.
-
-    Returns:
-        The blocks in the order of the text, and the sentences that were split and words that the
-        vocabulary does not know.
+    Returned with counts of the sentences that were split and of the words that are unknown.
     """
     pieces, word_ends, unknown = wordpieces.pieces([s.words for s in sentences])
     words = np.repeat(np.arange(len(word_ends) - 1), np.diff(word_ends))
@@ -251,19 +248,10 @@ def train_language_model(
     folder: Path,
     computation: str,
 ) -> dict[str, Any]:
-    """Trains the encoder and its heads, from the last checkpoint where there is one.
+    """Trains the encoder and its heads on train and dev; returns what the record says of it.
 
-    Args:
-        texts: sentences of train and of dev.
-        folder: holds the checkpoints; the model is written to its `ENCODER`.
-        computation: what must be the same for a checkpoint to be used.
-
-    Returns:
-        What the record says of it: sequence_length, counts, fresh, history.
-
-    Raises:
-        InputError: see `load_language_model`; sequences longer than the encoder reads; a loss that
-            is not finite.
+    Resumes from the last checkpoint in `folder` that has the same `computation`; the model is
+    written to the folder's `ENCODER`. Errors are those of `adapt`.
     """
     settings, nsp = plan.settings, plan.nsp
     encoder = load_encoder(source)  # checks the checkpoint, and knows its tokenizer and positions
@@ -333,13 +321,9 @@ def train_language_model(
 def load_language_model(
     source: EncoderSource, *, nsp: bool, seed: int
 ) -> tuple[Any, Vocabulary, tuple[str, ...]]:
-    """The checkpoint's encoder with its heads, in fp32; heads that it lacks are drawn from `seed`.
+    """The encoder with its heads in fp32, its vocabulary, and the parts that it lacks.
 
-    Returns:
-        The model, what masking must know of its tokenizer, and the parts that the checkpoint lacks.
-
-    Raises:
-        InputError: no mask token, or no masked-LM architecture.
+    These are drawn from `seed`. Raises InputError without mask token or masked-LM architecture.
     """
     tokenizer: Any = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
     if tokenizer.mask_token_id is None:

@@ -24,13 +24,7 @@ def fit_probe(
 ) -> list[str]:
     """Tags that logistic regression trained on word vectors predicts for other words.
 
-    Args:
-        train_vectors: (N, D) word vectors of the training split.
-        train_tags: N tags.
-        vectors: (M, D) word vectors to tag.
-
-    Returns:
-        M tags.
+    Vectors are (N, D) with N tags, and (M, D) for M tags in return.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

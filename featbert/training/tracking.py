@@ -23,11 +23,7 @@ TRACKERS = ("tensorboard",)
 
 
 def log_folder(tracker: str, runs_dir: str | Path) -> Path:
-    """The folder for the logs of a runs directory: hidden, so that it is taken for no run.
-
-    Raises:
-        InputError: an unknown tracker, or one that is not installed.
-    """
+    """A hidden folder for logs; raises InputError for a tracker that is unknown or missing."""
     if tracker not in TRACKERS:
         known = " or ".join(TRACKERS)
         raise InputError(f"unknown tracker {tracker!r}{nearest(tracker, TRACKERS)}; use {known}")

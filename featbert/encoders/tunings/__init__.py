@@ -19,11 +19,7 @@ TUNINGS: dict[str, Tuning] = {
 
 
 def get_tuning(name: str) -> Tuning:
-    """The tuning called `name`.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The tuning called `name`; raises InputError where there is none."""
     if name not in TUNINGS:
         known = ", ".join(TUNINGS)
         raise InputError(f"unknown tuning {name!r}{nearest(name, TUNINGS)}; known: {known}")
