@@ -9,7 +9,7 @@ Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (
 Conneau et al. 2017).
 
 cls, mean and max of word vectors do not depend on what is trained, so they are computed once where
-nothing comes between them and the states (`EARLY`).
+nothing comes between them and the states (`KEPT_POOLINGS`).
 """
 
 from __future__ import annotations

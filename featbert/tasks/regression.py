@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from featbert.progress import notice
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
 from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
@@ -31,6 +32,10 @@ class Regression(ExampleTask):
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
+        """Every measure; a correlation with equal scores is undefined, and shown as 0."""
+        for name, rows in (("gold", gold), ("predicted", predicted)):
+            if len({tuple(row) for row in rows}) == 1 < len(rows):
+                notice(f"all {name} scores are {rows[0][0]}: correlations are undefined, here 0")
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:

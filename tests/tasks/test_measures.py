@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from featbert.analysis.resampling import randomisation
 from featbert.errors import InputError
+from featbert.tasks.base import get_task
 from featbert.tasks.measures import OF_CLASSES, OF_SCORES, positive_class
 
 ORACLES = {
@@ -112,3 +113,13 @@ def test_systems_of_one_distribution_differ_by_chance_in_5_percent(key):
         first, second = (measure.count(gold, found, ["0", "1"]) for found in systems)
         low += randomisation(first, second, measure.of, resamples=300)[0] < 0.05
     assert 0.03 <= low / runs <= 0.07
+
+
+def test_an_undefined_correlation_is_said(monkeypatch):
+    said = []
+    monkeypatch.setattr("featbert.tasks.regression.notice", said.append)
+    task = get_task("regression")
+    assert set(task.score([["1.0"]] * 3, [["1.0"], ["2.0"], ["3.0"]]).values.values()) == {0.0}
+    assert len(said) == 1
+    task.score([["1.0"], ["2.0"]], [["1.0"], ["2.0"]])
+    assert len(said) == 1
