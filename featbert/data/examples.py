@@ -71,10 +71,21 @@ class Columns:
         return any(column is not None for column in (self.text, self.pair, self.target))
 
 
-def looks_like_examples(names: Iterable[str]) -> bool:
+def has_texts(names: Iterable[str]) -> bool:
     """Whether columns of these names hold a text or a pair."""
     lower = {name.strip().lower() for name in names}
     return any({*pair} <= lower for pair in PAIRS) or any(name in lower for name in TEXTS)
+
+
+def looks_like_examples(names: Iterable[str]) -> bool:
+    """Whether these are the columns of examples, and not a word and its tag.
+
+    A word may be "text"; so a pair, a text with its answer, or a text alone.
+    """
+    lower = {name.strip().lower() for name in names}
+    is_pair = any({*pair} <= lower for pair in PAIRS)
+    has_answer = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
+    return is_pair or (has_texts(lower) and (has_answer or len(lower) == 1))
 
 
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
@@ -87,8 +98,10 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
     """
     cells = _csv(lines, path) if path.suffix.lower() == ".csv" else _tsv(lines)
     number, first = next(cells, (0, []))
+    if not first:
+        return
     given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
-    has_header = looks_like_examples(first) or bool(given & {*first})
+    has_header = has_texts(first) or bool(given & {*first})
     names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
     for name in names:
         if names.count(name) > 1:

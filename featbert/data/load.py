@@ -169,7 +169,7 @@ class _Reader:
             return None
         lines = read_file(path, self.encoding)
         if kind in TABLE_EXTENSIONS:
-            first = (lines or [""])[0].split("," if kind == "csv" else "\t")
+            first = (lines or [""])[0].split("\t")
             if not (self._asks_for_examples or kind == "csv" or looks_like_examples(first)):
                 return None
             return table_rows(track(lines, f"reading {path.name}", "lines"), path, self.columns)

@@ -167,3 +167,14 @@ def test_texts_are_not_read_from_files_of_words(tmp_path):
     (tmp_path / "train.conll").write_text("a O\n", "utf-8")
     with pytest.raises(InputError, match=r"train\.conll"):
         load_corpus(tmp_path, targets="classes")
+
+
+@pytest.mark.parametrize("word", ["Text", "sentence", "Question"])
+def test_a_word_that_is_the_name_of_a_column_is_a_word(tmp_path, word):
+    corpus = read(tmp_path, f"{word}\tO\nRome\tB-LOC\n", targets="entities")
+    assert corpus["train"].sentences[0].words == (word, "Rome")
+
+
+def test_an_empty_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="no sentence"):
+        read(tmp_path, "")
