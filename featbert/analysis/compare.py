@@ -172,6 +172,24 @@ def compare_runs(
     return _comparison(runs, check_comparable(runs, vary=vary), baseline)
 
 
+def compare_tasks(
+    runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
+) -> Comparisons:
+    """A comparison for each task of runs that belong together, such as those of an experiment.
+
+    Raises:
+        InputError, MissingError: as in `compare_runs`.
+    """
+    found = _once(runs, baseline)
+    by_task = grouped((run.record.task, run) for run in found).values()
+    return Comparisons(
+        compare_runs(
+            group, vary=vary, baseline=baseline if baseline in {run.name for run in group} else None
+        )
+        for group in by_task or [[]]
+    )
+
+
 def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None) -> Comparison:
     members = list(grouped((row_key(run, freed), run) for run in runs).values())
     rows = [

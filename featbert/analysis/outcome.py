@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from featbert.analysis.compare import Comparison, compare_runs
+from featbert.analysis.compare import Comparisons, compare_tasks
 from featbert.errors import FeatbertError
 from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.experiment_file import Experiment
@@ -12,15 +12,15 @@ from featbert.runs.schedule import Outcome, carry_out
 from featbert.text import counted
 
 
-def comparison_of(outcome: Outcome) -> Comparison:
-    """The rows of an experiment in one comparison.
+def comparisons_of(outcome: Outcome) -> Comparisons:
+    """The rows of an experiment: a comparison for each task.
 
     Raises:
         FeatbertError: no run of a row was finished.
     """
     if not outcome.runs:
         raise _failed(outcome)
-    return compare_runs(outcome.runs, vary=outcome.plan.experiment.vary)
+    return compare_tasks(outcome.runs, vary=outcome.plan.experiment.vary)
 
 
 def run_experiment(
@@ -29,8 +29,8 @@ def run_experiment(
     cache_dir: str | Path = "cache",
     runs_dir: str | Path = RUNS_DIR,
     jobs: int = 1,
-) -> Comparison:
-    """Extracts once, trains what is missing, and compares all runs of the experiment.
+) -> Comparisons:
+    """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
 
     Args:
         jobs: runs at a time, each in a process of its own.
@@ -41,7 +41,7 @@ def run_experiment(
     outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
         raise _failed(outcome)
-    return comparison_of(outcome)
+    return comparisons_of(outcome)
 
 
 def _failed(outcome: Outcome) -> FeatbertError:

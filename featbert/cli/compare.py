@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.showing import Outputs, published_of
+from featbert.cli.showing import Outputs, with_published
 from featbert.errors import InputError, MissingError
 from featbert.progress import notice
 from featbert.text import counted
 
 if TYPE_CHECKING:
+    from featbert.analysis.compare import Comparison
     from featbert.runs.experiment_record import ExperimentRecord
 
 
@@ -99,7 +100,7 @@ def compare(
     """
     from featbert.analysis.breakdown import check_facets, with_breakdowns, with_scorers
     from featbert.analysis.compare import compare as compare_all
-    from featbert.analysis.compare import compare_runs
+    from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
     from featbert.analysis.transfer import transfer_matrices
     from featbert.report.tables import check_show, search_line
@@ -112,21 +113,21 @@ def compare(
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)
     outputs = Outputs(format, figures, figure or (), report)
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    comparisons: list[Comparison]
     asked: ExperimentRecord | None = None
     if experiment is not None:
         if runs:
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
-        one = compare_runs(found, vary=[*asked.vary, *freed], baseline=baseline)
-        beside, lines = published_of(one, asked.published)
+        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], baseline=baseline)
+        comparisons, lines = with_published(comparisons, asked.published)
         lines = [*(search_line(search) for search in asked.searches), *lines]
-        comparisons = [dataclasses.replace(one, published=beside)]
         show = show or asked.show
         if asked.missing:
             lines.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
-        notes = tuple(lines)
+        notes = lines
     elif runs:
         found = [find_run(name, runs_dir) for name in runs]
         comparisons = [compare_runs(found, vary=freed, baseline=baseline)]
@@ -158,10 +159,7 @@ def compare(
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
-    comparisons = [
-        dataclasses.replace(one, published=(*one.published, *published_of(one, published or ())[0]))
-        for one in comparisons
-    ]
+    comparisons, _ = with_published(comparisons, published or ())
     matrices = [
         matrix
         for matrix in transfer_matrices(r for c in comparisons for row in c.rows for r in row.runs)

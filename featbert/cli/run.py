@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +11,14 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, published_of, run_line
+from featbert.cli.showing import Outputs, run_line, with_published
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison
     from featbert.runs.experiment import ExperimentPlan
-    from featbert.runs.schedule import Outcome
 
 
 @app.command(
@@ -79,7 +76,9 @@ def run(
             parse_layers(spec, num_layers)
     load_torch()
 
+    from featbert.analysis.outcome import comparisons_of
     from featbert.analysis.transfer import transfer_matrices
+    from featbert.report.tables import search_line
     from featbert.runs.experiment import plan_experiment
     from featbert.runs.schedule import carry_out
 
@@ -91,11 +90,13 @@ def run(
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
+    comparisons, notes = with_published(comparisons_of(outcome), experiment.keys.published)
     outputs.show(
-        [_with_notes(outcome)],
+        comparisons,
         transfer_matrices(outcome.runs) if experiment.keys.transfer else [],
         published=experiment.keys.published,
         show=experiment.keys.show,
+        notes=[*(search_line(search.record) for search in outcome.plan.searches), *notes],
         name=experiment.name,
     )
     if outcome.failures:
@@ -107,19 +108,6 @@ def run(
             f"{counted(len(outcome.failures), 'run')} failed{skipped}; run the same command to try "
             "again"
         )
-
-
-def _with_notes(outcome: Outcome) -> Comparison:
-    """The comparison with what the experiment says of it: searches, published figures."""
-    from featbert.analysis.outcome import comparison_of
-    from featbert.report.tables import search_line
-
-    comparison = comparison_of(outcome)
-    searches = [search_line(search.record) for search in outcome.plan.searches]
-    published, notes = published_of(comparison, outcome.plan.experiment.keys.published)
-    return dataclasses.replace(
-        comparison, notes=(*comparison.notes, *searches, *notes), published=published
-    )
 
 
 def _later(plan: ExperimentPlan) -> str:

@@ -6,7 +6,7 @@ import io
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from featbert.analysis.compare import Comparison
     from featbert.analysis.published import PublishedMatrix
-    from featbert.analysis.results import PublishedFigures
     from featbert.analysis.transfer import TransferMatrix
     from featbert.runs.run import Run
 
@@ -145,24 +144,28 @@ def _write_report(
     say(f"{path}: {size(path.stat().st_size)}, opens in any browser")
 
 
-def published_of(
-    comparison: Comparison, names: Sequence[str]
-) -> tuple[tuple[PublishedFigures, ...], list[str]]:
-    """The published tables of these names next to a comparison, and why some cannot be.
+def with_published(
+    comparisons: Sequence[Comparison], names: Sequence[str]
+) -> tuple[list[Comparison], list[str]]:
+    """Comparisons with the published tables of these names, and why some cannot be shown.
 
     Tables by language are left to the transfer matrices.
     """
     from featbert.analysis.published import is_by_language, published_figures
     from featbert.runs.published import published_table
 
-    found, notes = [], []
-    for table in map(published_table, names):
-        if not is_by_language(table):
+    notes: dict[str, None] = {}
+    found = []
+    tables = [table for table in map(published_table, names) if not is_by_language(table)]
+    for comparison in comparisons:
+        published = list(comparison.published)
+        for table in (one for one in tables if one.task == comparison.task.name):
             try:
-                found.append(published_figures(comparison, table))
+                published.append(published_figures(comparison, table))
             except InputError as error:
-                notes.append(f"{table.id}: {error}")
-    return tuple(found), notes
+                notes[f"{table.id}: {error}"] = None
+        found.append(replace(comparison, published=tuple(published)))
+    return found, [*notes]
 
 
 def _published_matrices(names: Sequence[str]) -> list[PublishedMatrix]:

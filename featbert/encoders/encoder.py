@@ -267,6 +267,7 @@ def load_encoder(
         "trust_remote_code": False,
         "weights_only": True,  # nothing in a pytorch_model.bin is called
         "output_loading_info": True,
+        **source.changes,
     }
     with refusing(f"transformers cannot load {source.folder}"), stage(f"loading {source.name}", ""):
         try:

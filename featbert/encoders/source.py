@@ -72,11 +72,27 @@ class EncoderSource:
         name: as the user gave it; a folder by its last part.
         folder: holds config.json, weights and tokenizer files.
         reference: what finds it again: an absolute folder, or the name it was found by.
+        depth: of the lowest layers that are left of it; None for all.
     """
 
     name: str
     folder: Path
     reference: str
+    depth: int | None = None
+
+    def cut(self, depth: int) -> EncoderSource:
+        """The encoder without the layers above `depth`; InputError where it has no more."""
+        if not 0 < depth < (self.num_layers or 0):
+            raise InputError(
+                f"{self.name} has {self.num_layers} layers, so it cannot be cut to {depth}"
+            )
+        name, reference = f"{self.name}:{depth}", f"{self.reference}:{depth}"
+        return EncoderSource(name, self.folder, reference, depth)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """Keys of the checkpoint's config that have other values."""
+        return {} if self.depth is None else {"num_hidden_layers": self.depth}
 
     @cached_property
     def config(self) -> dict[str, object]:
@@ -109,7 +125,7 @@ class EncoderSource:
 
     @property
     def num_layers(self) -> int | None:
-        return self.size("num_hidden_layers", "n_layers", "num_layers")
+        return self.depth or self.size("num_hidden_layers", "n_layers", "num_layers")
 
     @property
     def hidden_size(self) -> int | None:
@@ -129,7 +145,7 @@ class EncoderSource:
 
     @cached_property
     def parameters(self) -> int | None:
-        """Parameters without those of heads; None where no safetensors file says it."""
+        """Parameters without heads, of all layers; None where no safetensors file says it."""
         known: dict[str, list[int]] = {}  # a second copy in another precision counts once
         try:
             for path in self.weight_files:
@@ -142,8 +158,10 @@ class EncoderSource:
 
     @cached_property
     def weights_hash(self) -> str:
-        """SHA-256 (hex) over the weight files."""
-        return _hash_files(self.weight_files)
+        """SHA-256 (hex) over the weight files, and over the depth where it is cut."""
+        found = _hash_files(self.weight_files)
+        cut = f"{found}:{self.depth}".encode()
+        return found if self.depth is None else hashlib.sha256(cut).hexdigest()
 
     @cached_property
     def files_hash(self) -> str:
@@ -155,11 +173,17 @@ class EncoderSource:
 def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     """The encoder that `model` names: a folder, an installed package's encoder, or a Hub id.
 
+    `NAME:3` is the encoder called NAME without the layers above the third.
+
     Raises:
+        InputError: it has no more layers than it is cut to.
         MissingError: nothing by that name here, and no network or no such Hub id; or a folder
             without config, weights or tokenizer.
     """
     folder = Path(model).expanduser()
+    whole, colon, depth = model.rpartition(":")
+    if colon and depth.isdecimal() and not folder.exists():
+        return find_encoder(whole).cut(int(depth))
     if folder.is_dir():
         folder = folder.resolve()
         return _checked(EncoderSource(folder.name, folder, str(folder)))

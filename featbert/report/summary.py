@@ -12,12 +12,13 @@ from typing import Any
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import lead_lines
+from featbert.analysis.overview import CLEAR, Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import CostRow, Difference
-from featbert.analysis.rows import BASELINE, Row, best_by_dev
+from featbert.analysis.rows import BASELINE, Row
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
-from featbert.report.tables import CLEAR, p_value
+from featbert.report.tables import p_value
 from featbert.runs.grouping import CONDITIONS, EVALUATED
 from featbert.text import counted, in_percent
 
@@ -40,24 +41,19 @@ class Finding:
 
 def findings(comparison: Comparison) -> list[Finding]:
     """One finding for each freed part of the comparison, in the order of its rows."""
-    cells: dict[tuple[tuple[str, str], ...], list[Row]] = {}
-    for row in comparison.rows:
-        cells.setdefault(tuple(row.cell.items()), []).append(row)
     return [
         Finding(
-            units.visible(" · ".join(rows[0].varied.values())),
-            tuple((topic, units.visible(line)) for topic, line in _lines(comparison, rows)),
+            units.visible(" · ".join(contest.rows[0].varied.values())),
+            tuple((topic, units.visible(line)) for topic, line in _lines(contest)),
         )
-        for rows in cells.values()
+        for contest in contests(comparison)
     ]
 
 
-def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    data = lead_lines(rows)
-    rows = [row for row in rows if row.train_share == max(other.train_share for other in rows)]
-    features = best_by_dev([row for row in rows if row.frozen])
-    tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
-    if features is None or tuned is None:
+def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
+    comparison, rows = contest.comparison, contest.rows
+    features, tuned, split = contest.features, contest.tuned, contest.split
+    if features is None or tuned is None or split is None:
         only = features or tuned
         if only is not None:
             among = " is the best row by dev and" if len(rows) > 1 else ""
@@ -65,13 +61,12 @@ def _lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
         missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {missing} here to compare with."
     else:
-        split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
         yield "Quality", _quality(features, tuned, split)
-        yield "Trust", _trust(comparison, features, tuned, split)
+        yield "Trust", _trust(contest, features, tuned, split)
         yield "Cost", _cost(comparison, features, tuned)
         for breakdown in comparison.breakdowns[:1]:
             yield "Where", _where(comparison, breakdown.facet, features, tuned, split)
-    for line in data:
+    for line in lead_lines([row for row in comparison.rows if row.cell == rows[0].cell]):
         yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
     layers = [] if features is None else _alike(features, rows)
     if len(layers) > 1:
@@ -111,9 +106,8 @@ def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
     return [r for r in rows if r.frozen and _DEV in r.splits and shared(r) == shared(best)]
 
 
-def _trust(comparison: Comparison, features: Row, tuned: Row, split: str) -> str:
-    test = _test_of(comparison, features, tuned, split)
-    dev = _test_of(comparison, features, tuned, _DEV)
+def _trust(contest: Contest, features: Row, tuned: Row, split: str) -> str:
+    test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
     if test is None:
         return (
             "The difference is not tested: predictions of both rows with a common seed are needed."
@@ -148,12 +142,6 @@ def _trusted(test: Difference) -> str:
     if clear_seeds:
         return f"It is clear over seeds ({over_seeds}), but not over the text ({over_text})."
     return f"Neither seeds ({over_seeds}) nor text ({over_text}) distinguish the two."
-
-
-def _test_of(comparison: Comparison, features: Row, tuned: Row, split: str) -> Difference | None:
-    wanted = (features.name, tuned.name, split)
-    found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
-    return next(found, None)
 
 
 def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:

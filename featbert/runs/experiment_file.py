@@ -166,7 +166,9 @@ class FileKeys(Section):
     description: str = Field("", description="What the experiment asks.")
     corpora: dict[str, str | dict[str, Any]] = Field({}, description="Several corpora, by name.")
     variants: dict[str, Any] = Field({}, description="Keys with lists: every combination.")
-    variant: list[dict[str, Any]] = Field([], description="Single alternatives.")
+    variant: list[dict[str, Any]] = Field(
+        [], description="Single alternatives; corpora names those that one is for, else all."
+    )
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
     grid: dict[str, Any] = Field({}, description="Settings to search on dev, by table.")
     transfer: bool = Field(False, description="Score each run on the other corpora too.")
@@ -343,23 +345,29 @@ class _Reader:
 
     def overlays(self, file: FileKeys) -> list[dict[str, Any]]:
         """What each configuration changes in the file's own keys."""
-        corpora: list[dict[str, Any]] = [
-            {"language": name} | ({"data": own} if isinstance(own, str) else own)
+        corpora: dict[str, dict[str, Any]] = {
+            name: {"language": name} | ({"data": own} if isinstance(own, str) else own)
             for name, own in file.corpora.items()
-        ]
+        }
+        for name in (name for way in file.variant for name in way.get("corpora", ())):
+            if name not in corpora:
+                self.note([f"variant.corpora: unknown corpus {name!r}{nearest(name, corpora)}"])
         ways = self.combinations(file.variants, "variants")
         sizes: list[dict[str, Any]] = [{}]
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
-        parts = (corpora or [{}], file.variant or [{}], ways, sizes)
+        parts = (corpora or [""], file.variant or [{}], ways, sizes)
         count = math.prod(map(len, parts))
         if count > MOST_COMBINATIONS:
             self.note([f"{count:,} configurations; at most {MOST_COMBINATIONS:,} are possible"])
             return []
         found = []
-        for corpus, way, combination, size in itertools.product(*parts):
-            overlay = merged(merged(corpus, way), combination)
+        for name, way, combination, size in itertools.product(*parts):
+            if name not in way.get("corpora", [name]):
+                continue
+            own = {key: value for key, value in way.items() if key != "corpora"}
+            overlay = merged(merged(corpora.get(name, {}), own), combination)
             if size and any("train_share" in keys for keys in (self.common, overlay)):
                 self.note(["train_share is given twice: by itself and in [train_sizes]"])
             found.append(merged(overlay, size))

@@ -57,6 +57,7 @@ class PublishedTable(_Strict):
     corpus: str
     verified: str
     rows: tuple[PublishedRow, ...]
+    task: str = "entities"
     source: str | None = None
     context: str | None = None
     scorer: str | None = None

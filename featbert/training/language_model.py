@@ -343,6 +343,7 @@ def load_language_model(
             local_files_only=True,
             weights_only=True,  # nothing in a pytorch_model.bin is called
             output_loading_info=True,
+            **source.changes,
         )
     lacking = [key for key in info["missing_keys"] if key not in model.all_tied_weights_keys]
     fresh = tuple(sorted({key.rpartition(".")[0] for key in lacking}))

@@ -80,6 +80,18 @@ def test_word_vectors_of_every_layer_are_those_of_transformers(tiny, family):
     assert all(np.abs(found[i] - found[i + 1]).max() > 0.1 for i in range(3))
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cut_encoder_gives_the_states_of_the_lowest_layers(tiny, encoder_folder, family):
+    whole, _ = tiny(family)
+    cut = load_encoder(find_encoder(f"{encoder_folder(family)}:2"))
+    assert cut.num_layers == 2
+    assert sum(p.numel() for p in cut.parameters()) < sum(p.numel() for p in whole.parameters())
+    found, expected = states_of(cut, TEXTS), states_of(whole, TEXTS)[:3]
+    # ModernBERT norms its last states once more.
+    same = slice(0, 2 if family == "modernbert" else 3)
+    assert np.array_equal(found[same], expected[same])
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize("pooling", ["first", "last", "mean"])
 def test_pooling(tiny, family, pooling):

@@ -33,4 +33,5 @@ class Lab:
         return carry_out(self.experiment(**keys), jobs=jobs, log_dir=log_dir, **self.where)
 
     def run(self, *, jobs: int = 1, **keys: Any) -> Comparison:
-        return run_experiment(self.experiment(**keys), jobs=jobs, **self.where)
+        (comparison,) = run_experiment(self.experiment(**keys), jobs=jobs, **self.where)
+        return comparison

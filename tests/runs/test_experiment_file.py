@@ -243,3 +243,24 @@ def test_the_papers_values_are_in_the_papers_file() -> None:
     assert len(tried) == 18
     features = paper.settings("features")
     assert (features.body, features.lstm_size, features.lstm_layers) == ("bilstm", 768, 2)
+
+
+def test_a_variant_is_for_the_corpora_that_it_names(tmp_path: Path) -> None:
+    text = """
+        [corpora]
+        a = "a"
+        b = { data = "b", task = "labels" }
+        [[variant]]
+        features.layers = ["last"]
+        [[variant]]
+        corpora = ["b"]
+        finetune.epochs = 1
+    """
+    found = read_experiment(written(tmp_path, text))
+    assert [(c.data, c.task, c.features is None) for c in found.configurations] == [
+        ("a", "entities", False),
+        ("b", "labels", False),
+        ("b", "labels", True),
+    ]
+    with pytest.raises(InputError):
+        read_experiment(written(tmp_path, text.replace('["b"]', '["c"]')))

@@ -1,0 +1,131 @@
+"""Features against fine-tuning, a line for each corpus and task: the answer in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.resampling import Interval, paired_interval
+from featbert.analysis.results import Difference
+from featbert.analysis.rows import BASELINE, Row, best_by_dev, grouped
+
+if TYPE_CHECKING:
+    import pandas
+
+# A p-value below it is clear.
+CLEAR = 0.05
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The best row on features and the best tuned row by dev, on one corpus with one encoder.
+
+    Attributes:
+        rows: among which they were chosen: all that learned from as much.
+        split: the last that both were scored on, None without rows of both.
+        over_seeds: t interval of the mean difference (features less tuned) of runs with the same
+            seeds; None for fewer than three.
+        over_text: the test of the difference, None unless it was asked for.
+    """
+
+    comparison: Comparison
+    rows: tuple[Row, ...]
+    features: Row | None
+    tuned: Row | None
+    split: str | None = None
+    over_seeds: Interval | None = None
+    over_text: Difference | None = None
+
+    @property
+    def ahead(self) -> Row | None:
+        """The row that text and seeds both say is better; None where one of them does not."""
+        if self.over_text is None or self.over_text.adjusted >= CLEAR:
+            return None
+        seeds = self.over_seeds
+        if seeds is None or seeds.low <= 0 <= seeds.high:
+            return None
+        return self.features if seeds.low > 0 else self.tuned
+
+
+def contests(comparison: Comparison) -> list[Contest]:
+    """One for each freed part of the comparison, in the order of its rows."""
+    cells = grouped((tuple(row.cell.items()), row) for row in comparison.rows)
+    return [_contest(comparison, rows) for rows in cells.values()]
+
+
+def _contest(comparison: Comparison, rows: list[Row]) -> Contest:
+    most = max(row.train_share for row in rows)
+    rows = [row for row in rows if row.train_share == most]
+    features = best_by_dev([row for row in rows if row.frozen])
+    tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
+    if features is None or tuned is None:
+        return Contest(comparison, tuple(rows), features, tuned)
+    split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
+    ours, theirs = _by_seed(features, split), _by_seed(tuned, split)
+    seeds = [seed for seed in ours if seed in theirs]
+    return Contest(
+        comparison,
+        tuple(rows),
+        features,
+        tuned,
+        split,
+        paired_interval([theirs[seed] for seed in seeds], [ours[seed] for seed in seeds]),
+        test_of(comparison, features, tuned, split),
+    )
+
+
+def _by_seed(row: Row, split: str) -> dict[int, float]:
+    score = row.score(split)
+    return dict(zip(row.seeds, score.values if score else (), strict=False))
+
+
+def test_of(comparison: Comparison, row: Row, baseline: Row, split: str) -> Difference | None:
+    """The test of a row against a baseline, where there is one."""
+    wanted = (row.name, baseline.name, split)
+    found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
+    return next(found, None)
+
+
+def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
+    """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
+
+    Scores and differences (features less tuned) in [0, 1]; `ahead` is the tuning that text and
+    seeds both say is better, "neither" where they do not, and None where that was not tested.
+    """
+    import pandas
+
+    return pandas.DataFrame(_lines(comparisons))
+
+
+def _lines(comparisons: Iterable[Comparison]) -> Iterator[dict[str, object]]:
+    for one in (contest for comparison in comparisons for contest in contests(comparison)):
+        if one.features is None or one.tuned is None or one.split is None:
+            continue
+        ours, theirs = one.features.score(one.split), one.tuned.score(one.split)
+        assert ours is not None
+        assert theirs is not None
+        seeds, test = one.over_seeds, one.over_text
+        ahead = one.ahead
+        yield {
+            "task": one.features.task.name,
+            "corpus": one.features.corpus,
+            "model": one.features.model,
+            "context": one.features.context,
+            "measure": one.features.task.measure.name,
+            "split": one.split,
+            "features": one.features.label,
+            "features_mean": ours.mean,
+            "features_sd": ours.sd,
+            "tuned": one.tuned.label,
+            "tuned_mean": theirs.mean,
+            "tuned_sd": theirs.sd,
+            "difference": ours.mean - theirs.mean,
+            "over_text_low": test and test.pooled.low,
+            "over_text_high": test and test.pooled.high,
+            "over_seeds_low": seeds and seeds.low,
+            "over_seeds_high": seeds and seeds.high,
+            "p_adjusted": test and test.adjusted,
+            "ahead": (ahead.tuning if ahead else "neither") if test else None,
+        }
