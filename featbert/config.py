@@ -272,8 +272,8 @@ class Settings(Training, Tuning, Head):
     @property
     def reads(self) -> str:
         """What of stored states the head reads: "words", or pooled vectors of texts."""
-        early = not self.reads_words and self.sentence_pooling in KEPT_POOLINGS
-        return self.sentence_pooling if early else "words"
+        pooled = "cls" if self.sentence_pooling == "pooler" else self.sentence_pooling
+        return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 
     def used(self, *, weighted: bool = False) -> dict[str, Any]:
         """The settings that play a part, flat; the tuning itself is not one of them.

@@ -79,16 +79,24 @@ class Encoder(nn.Module):
         num_layers: L.
         hidden_size: H.
         positions: longest sequence it reads, specials included.
+        pooler: whether first pieces are read through the checkpoint's own pooler, which is a
+            dense layer and tanh.
     """
 
     def __init__(
-        self, model: nn.Module, wordpieces: WordPieces, *, pooling: Pooling = "first"
+        self,
+        model: nn.Module,
+        wordpieces: WordPieces,
+        *,
+        pooling: Pooling = "first",
+        pooler: bool = False,
     ) -> None:
         super().__init__()
         config: Any = model.config
         self.model = model
         self.wordpieces = wordpieces
         self.pooling = pooling
+        self.pooler = pooler
         self.num_layers = int(config.num_hidden_layers)
         self.hidden_size = int(config.hidden_size)
         self.positions = _usable_positions(model)
@@ -195,7 +203,10 @@ class Encoder(nn.Module):
 
     def forward(self, batch: PieceBatch) -> Tensor:
         """(W, H) the last layer's vectors of words, or of first pieces (`first_batch`)."""
-        return self._words(self.model(**_inputs(batch)).last_hidden_state, batch)
+        output = self.model(**_inputs(batch))
+        if self.pooler and batch.sequences is not None:
+            return _mean_of(output.pooler_output, batch.sequences, batch.n_words)
+        return self._words(output.last_hidden_state, batch)
 
     @cached_property
     def parameter_depths(self) -> dict[str, int]:
@@ -248,13 +259,20 @@ def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
 
 
 def load_encoder(
-    source: EncoderSource, *, dtype: torch.dtype = torch.float32, pooling: Pooling = "first"
+    source: EncoderSource,
+    *,
+    dtype: torch.dtype = torch.float32,
+    pooling: Pooling = "first",
+    pooler: bool = False,
 ) -> Encoder:
-    """The encoder of a checkpoint, in eval mode, without pooler.
+    """The encoder of a checkpoint, in eval mode.
+
+    Args:
+        pooler: whether first pieces are to be read through the checkpoint's own pooler.
 
     Raises:
-        InputError: transformers or tokenizers cannot load it, or it leaves layers at random
-            values.
+        InputError: transformers or tokenizers cannot load it, it leaves layers at random values, or
+            it has no pooler that is asked for.
     """
     from transformers import AutoModel
     from transformers.utils import logging
@@ -272,11 +290,15 @@ def load_encoder(
     with refusing(f"transformers cannot load {source.folder}"), stage(f"loading {source.name}", ""):
         try:
             model, info = AutoModel.from_pretrained(
-                source.folder, add_pooling_layer=False, **options
+                source.folder, add_pooling_layer=pooler, **options
             )
         except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
             model, info = AutoModel.from_pretrained(source.folder, **options)
-    if missing := sorted(k for k in info["missing_keys"] if "pooler" not in k):
+    absent = [name for name in info["missing_keys"] if "pooler" in name]
+    if pooler and (absent or getattr(model, "pooler", None) is None):
+        what = "weights of its pooler" if absent else "pooler"
+        raise InputError(f"{source.name} has no {what}; use --sentence-pooling cls")
+    if missing := sorted({*info["missing_keys"]} - {*absent}):
         raise InputError(
             f"{len(missing)} weights are missing in {source.folder} ({missing[0]}, ...); the "
             "checkpoint has another architecture than its config"
@@ -288,7 +310,7 @@ def load_encoder(
             f"the tokenizer in {source.folder} has {pieces:,} pieces, the encoder embeddings for "
             f"{known:,}; they are not of one checkpoint"
         )
-    return Encoder(model, wordpieces, pooling=pooling).eval()
+    return Encoder(model, wordpieces, pooling=pooling, pooler=pooler).eval()
 
 
 def _usable_positions(model: nn.Module) -> int:
@@ -366,9 +388,9 @@ def layer_list(model: nn.Module, num_layers: int) -> str | None:
 def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
     """Depth of each parameter of a transformers encoder, by the parameter's name.
 
-    Depth 0 is the embeddings, 1..L are the layers. A final norm belongs to the last layer; whatever
-    else is outside of the layers serves all of them (relative positions, for example) and counts as
-    embeddings.
+    Depth 0 is the embeddings, 1..L are the layers. A final norm and the pooler belong to the last
+    layer; what else is outside of the layers serves all of them (such as relative positions) and
+    counts as embeddings.
 
     Raises:
         InputError: the encoder keeps its layers in no list of `num_layers` modules.
@@ -382,7 +404,7 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
     prefix = layers + "."
     depths = {}
     for name, _ in model.named_parameters():
-        outside = num_layers if "final" in name else 0
+        outside = num_layers if "final" in name or name.startswith("pooler.") else 0
         number = name.removeprefix(prefix).partition(".")[0]
         depths[name] = int(number) + 1 if name.startswith(prefix) else outside
     return depths
@@ -407,9 +429,10 @@ def encoder_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None
     lengths = window_lengths.astype(np.float64)
     computed = encoder.num_layers if highest is None else highest
     attention = 4.0 * computed * encoder.hidden_size * float((lengths**2).sum())
-    entries = matrix_entries(encoder)
+    pooler = matrix_entries(encoder.model.get_submodule("pooler")) if encoder.pooler else 0
+    entries = matrix_entries(encoder) - pooler
     if computed < encoder.num_layers and layer_list(encoder.model, encoder.num_layers):
         depths = encoder.parameter_depths
         named = encoder.model.named_parameters()
         entries -= sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > computed)
-    return 2.0 * entries * float(lengths.sum()) + attention
+    return 2.0 * (entries * float(lengths.sum()) + pooler * len(lengths)) + attention

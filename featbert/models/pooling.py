@@ -1,6 +1,7 @@
 """Pooling: the vectors of a text's words become one vector.
 
     cls        the encoder's first special piece           (D)
+    pooler     the same through the checkpoint's pooler    (D), of an encoder that is tuned
     mean, max  over the words                              (D)
     max_mean   both, one after the other                   (2D)
     attention  weighted mean; weights softmax(w . x + b)   (D), w and b learned
@@ -39,7 +40,8 @@ class Pooling(nn.Module):
             texts: 2 where a sequence is a pair of texts that were encoded apart.
         """
         super().__init__()
-        self.how = settings.sentence_pooling
+        # The pooler is the encoder's: what it makes of first pieces is read like these.
+        self.how = "cls" if settings.sentence_pooling == "pooler" else settings.sentence_pooling
         self.texts = texts
         own = 2 * width if self.how == "max_mean" else width
         self.width = own if texts == 1 else 4 * own

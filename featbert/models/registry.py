@@ -47,6 +47,7 @@ _POOLING = "featbert.models.pooling:Pooling"
 POOLINGS = {
     "none": Part(_POOLING, "words"),
     "cls": Part(_POOLING, "first special piece"),
+    "pooler": Part(_POOLING, "first special piece through the checkpoint's pooler"),
     "mean": Part(_POOLING, "mean of words"),
     "max": Part(_POOLING, "maximum of words"),
     "max_mean": Part(_POOLING, "maximum and mean of words"),

@@ -427,7 +427,11 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
         layers = parse_layers(record.layers or "", signature.encoder_layers)
         loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
     else:
-        encoder = load_encoder(usable.source, pooling=cast("Pooling", signature.pooling))
+        encoder = load_encoder(
+            usable.source,
+            pooling=cast("Pooling", signature.pooling),
+            pooler=settings.sentence_pooling == "pooler",
+        )
         loaded = tuned_model(encoder, classes, settings, texts)
     _load_weights(loaded, usable)
     kind = FrozenRun if frozen else LoadedRun

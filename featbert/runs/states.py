@@ -109,7 +109,11 @@ class TunedStates:
             what=f"tuning {self.source.name} (weights, gradients, moments)",
             less="train on its frozen features (featbert train), or use a smaller encoder",
         )
-        self.encoder = load_encoder(self.source, pooling=cast(Pooling, self.signature.pooling))
+        self.encoder = load_encoder(
+            self.source,
+            pooling=cast(Pooling, self.signature.pooling),
+            pooler=settings.sentence_pooling == "pooler",
+        )
         texts = 2 if self.signature.packing == "apart" else 1
         return tuned_model(self.encoder, classes, settings, texts).to(self.device.torch)
 

@@ -70,11 +70,13 @@ class ExampleTask(Task, Protocol):
             raise InputError(f"{self.title} need one vector each; give --sentence-pooling mean")
         if settings.output != self.output:
             raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
-        if settings.sentence_pooling == "cls" and settings.reads_words:
+        if settings.sentence_pooling in ("cls", "pooler") and settings.reads_words:
             raise InputError(
-                f"the body {settings.body} reads words, so cls is not computed; use max_mean, "
-                "mean, max or attention"
+                f"the body {settings.body} reads words, so {settings.sentence_pooling} is not "
+                "computed; use max_mean, mean, max or attention"
             )
+        if settings.sentence_pooling == "pooler" and settings.tuning == "none":
+            raise InputError("features are read without the checkpoint's pooler; use cls")
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """Every measure that applies."""

@@ -293,17 +293,20 @@ def test_flops_count_no_layer_above(encoder_folder):
     assert by_layer[1] == 2.0 * entries * lengths.sum() + layer
 
 
-def test_the_fine_tuned_tagger_against_torch_s_counter(tiny_bert: Path) -> None:
-    model = tuned(tiny_bert).eval()
+@pytest.mark.parametrize("pooling", ["none", "cls", "pooler", "mean"])
+def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None:
+    model = tuned(tiny_bert, sentence_pooling=pooling).eval()
     encoder = model.encoder
     encoder.model.set_attn_implementation("eager")  # the counter ignores fused attention
     text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
-    inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
+    firsts = pooling in ("cls", "pooler")
+    inputs = PieceInputs(alignment, encoder, torch.device("cpu"), firsts=firsts)
     counted = 0
     for sentence in range(len(text)):  # one at a time: nothing is padded
+        number = np.array([sentence])
         with FlopCounterMode(display=False) as counter, torch.no_grad():
-            logits_of(model, inputs.batch(np.array([sentence])), inputs.lengths[[sentence]])
+            logits_of(model, inputs.batch(number), inputs.layout(number))
         counted += counter.get_total_flops()
     everything = np.arange(len(text))
     assert inputs.flops(model, everything, training=False) == pytest.approx(counted, rel=1e-6)

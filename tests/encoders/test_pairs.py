@@ -10,9 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align, plan_pair
@@ -87,6 +88,51 @@ def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, family):
         torch.testing.assert_close(firsts[number], states[0], **CLOSE)
         at += len(wanted)
     assert at == len(found)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_the_pooler_gives_what_transformers_gives(folders, family):
+    source = find_encoder(str(folders[family]))
+    encoder = load_encoder(source, pooler=True)
+    tokenizer = AutoTokenizer.from_pretrained(source.folder)
+    model = AutoModelForSequenceClassification.from_pretrained(source.folder).eval()
+    if family == "roberta":  # its classifier has a dense layer of its own
+        model = AutoModel.from_pretrained(source.folder).eval()
+    alignment = align(
+        pairs_of([*PAIRS, LONG]), encoder.wordpieces, positions=encoder.positions, packing="joint"
+    )
+    with torch.inference_mode():
+        batch = encoder.first_batch(alignment, np.arange(4))
+        found = encoder(batch)
+        windows = encoder.model(batch.ids, batch.mask, token_type_ids=batch.types).pooler_output
+    torch.testing.assert_close(found[3], windows[batch.sequences == 3].mean(0), **CLOSE)
+    assert found[3].abs().max() > 0.1
+    for number, (a, b) in enumerate(PAIRS):
+        both = tokenizer(a.split(), b.split(), is_split_into_words=True, return_tensors="pt")
+        if encoder.has_types:
+            both["token_type_ids"] = torch.tensor([both.encodings[0].type_ids])
+        with torch.inference_mode():
+            if family == "bert":
+                expected = model(**both).logits[0]
+                torch.testing.assert_close(model.classifier(found[number]), expected, **CLOSE)
+            else:
+                expected = model(**both).pooler_output[0]
+                torch.testing.assert_close(found[number], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("family", ["distilbert", "electra", "modernbert", "roberta"])
+def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
+    folder = folders[family]
+    if family == "roberta":  # a language model's, as they are published
+        folder = tmp_path / family
+        shutil.copytree(folders[family], folder)
+        weights = load_file(folder / "model.safetensors")
+        kept = {name: w for name, w in weights.items() if "pooler" not in name}
+        assert len(kept) == len(weights) - 2
+        save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+        load_encoder(find_encoder(str(folder)))
+    with pytest.raises(InputError, match=family):
+        load_encoder(find_encoder(str(folder)), pooler=True)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])

@@ -29,7 +29,8 @@ def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given:
 
 def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> Model:
     """A model on the encoder in a folder."""
-    encoder = load_encoder(find_encoder(str(folder)), pooling=pooling)
+    pooler = given.get("sentence_pooling") == "pooler"
+    encoder = load_encoder(find_encoder(str(folder)), pooling=pooling, pooler=pooler)
     return tuned_model(encoder, classes(n), settings_of("full", **given))
 
 

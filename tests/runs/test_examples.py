@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from featbert import compare, find_runs
 from featbert.analysis.significance import with_significance
@@ -157,6 +158,35 @@ def test_tuned_rows_of_pairs(made, tmp_path, task, packing):
     assert loaded.answers(loaded.inputs(sentences), items) == run.predictions("dev").predicted
 
 
+@pytest.mark.parametrize(
+    ("tuning", "given", "trains"),
+    [
+        ("full", {}, True),
+        ("bitfit", {}, True),
+        ("full", {"freeze_to": 3}, True),
+        ("full", {"freeze_to": 4}, False),
+    ],
+)
+def test_the_pooler_is_trained_with_the_encoder(made, tmp_path, tuning, given, trains):
+    corpus = load_corpus(made["root"] / "pairs", targets="classes")
+    given = {"sentence_pooling": "pooler", "learning_rate": 1e-3} | given
+    settings = settings_of(tuning, "classification", **given)
+    options = {"task": "classification", "settings": settings, "runs_dir": tmp_path, **FP32}
+    run = finetune(corpus, made["model"], **options)
+    assert run.record.settings["sentence_pooling"] == "pooler"
+    kept = load_file(run.folder / "weights.safetensors")
+    pooler = {f"states.model.pooler.dense.{name}" for name in ("weight", "bias")}
+    bias = {"states.model.pooler.dense.bias"}
+    wanted = bias if settings.tuning == "bitfit" else pooler if trains else set()
+    assert kept.keys() & pooler == wanted
+    before = load_file(Path(made["model"]) / "model.safetensors")["pooler.dense.bias"]
+    assert all(not torch.equal(kept[name], before) for name in bias & kept.keys())
+    sentences = corpus["test"].sentences
+    loaded = load_run(run, device="cpu")
+    items = run.task.items(sentences)
+    assert loaded.answers(loaded.inputs(sentences), items) == run.predictions("test").predicted
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
 def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, store, pooling):
@@ -258,6 +288,7 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
     ("task", "given"),
     [
         ("classification", {"body": "bilstm", "sentence_pooling": "cls"}),
+        ("classification", {"sentence_pooling": "pooler"}),
         ("classification", {"output": "crf"}),
         ("regression", {"output": "softmax"}),
         ("entities", {"sentence_pooling": "mean"}),
