@@ -25,7 +25,7 @@ def published_figures(comparison: Comparison, table: PublishedTable) -> Publishe
     """The figures of `table` next to the rows of `comparison`, in the table's order.
 
     Raises:
-        InputError: the table has its figures by language or by tuning.
+        InputError: the table has its figures by language, data set or tuning.
     """
     splits = tuple(s for s in EVALUATED if any(_figure(row, s) is not None for row in table.rows))
     if not splits:
@@ -37,8 +37,8 @@ def published_figures(comparison: Comparison, table: PublishedTable) -> Publishe
     return PublishedFigures(table, splits, tuple(lines))
 
 
-def is_by_language(table: PublishedTable) -> bool:
-    """Whether a table is a transfer matrix: its figures are by language."""
+def is_matrix(table: PublishedTable) -> bool:
+    """Whether the figures of a table are by language or data set."""
     return any(isinstance(row.test, dict) for row in table.rows)
 
 
@@ -97,7 +97,7 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-# Matrices by language -----------------------------------------------------------------------------
+# Matrices by language or data set -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class PublishedTransfer:
 
 @dataclass(frozen=True)
 class PublishedMatrix:
-    """A published table by language: rows by what was trained on, columns by evaluation."""
+    """A published table by language or data set: columns are what was evaluated on."""
 
     id: str
     title: str
@@ -147,7 +147,7 @@ class PublishedMatrix:
 
 
 def published_matrix(table: PublishedTable) -> PublishedMatrix:
-    """A table whose figures are by language."""
+    """A table whose figures are by language or data set."""
     rows = tuple(_transfer(row) for row in table.rows)
     copied = table.model_dump(include={"id", "title", "corpus", "verified", "note"})
     return PublishedMatrix(
@@ -161,7 +161,7 @@ def published_matrix(table: PublishedTable) -> PublishedMatrix:
 
 def _transfer(row: PublishedRow) -> PublishedTransfer:
     percents = row.test if isinstance(row.test, dict) else {}
-    label = row.train or row.setting or ""
+    label = row.train or row.setting or _label(row)
     if row.setting and row.model and "bert" not in row.model:
         label = f"{row.setting} ({row.model})"
     digits = max((len(str(p).partition(".")[2]) for p in percents.values()), default=0)

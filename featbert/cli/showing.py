@@ -66,14 +66,14 @@ class Outputs:
 
         Args:
             matrices: of transfer; they follow the comparisons.
-            published: tables, of which those by language are shown with the matrices.
+            published: tables, of which those by language or data set follow.
             show: keys of further scores.
             notes: further lines.
             name: of the experiment.
         """
         from featbert.report.rendering import render
 
-        tables = _published_matrices(published) if matrices else []
+        tables = _published_matrices(published)
         terminal = self.format == "text" and sys.stdout.isatty()
         text = render(
             comparisons,
@@ -149,14 +149,14 @@ def with_published(
 ) -> tuple[list[Comparison], list[str]]:
     """Comparisons with the published tables of these names, and why some cannot be shown.
 
-    Tables by language are left to the transfer matrices.
+    Tables by language or data set are left out.
     """
-    from featbert.analysis.published import is_by_language, published_figures
+    from featbert.analysis.published import is_matrix, published_figures
     from featbert.runs.published import published_table
 
     notes: dict[str, None] = {}
     found = []
-    tables = [table for table in map(published_table, names) if not is_by_language(table)]
+    tables = [table for table in map(published_table, names) if not is_matrix(table)]
     for comparison in comparisons:
         published = list(comparison.published)
         for table in (one for one in tables if one.task == comparison.task.name):
@@ -169,11 +169,11 @@ def with_published(
 
 
 def _published_matrices(names: Sequence[str]) -> list[PublishedMatrix]:
-    from featbert.analysis.published import is_by_language, published_matrix
+    from featbert.analysis.published import is_matrix, published_matrix
     from featbert.runs.published import published_table
 
     found = map(published_table, dict.fromkeys(names))
-    return [published_matrix(table) for table in found if is_by_language(table)]
+    return [published_matrix(table) for table in found if is_matrix(table)]
 
 
 def grid(

@@ -125,11 +125,6 @@ def plan_extraction(
         packing=encoding.packing if corpus.has_pairs else None,
         keep=encoding.keep,
     )
-    if encoding.keep == "pooled":  # a store of words has all of it
-        words = dataclasses.replace(encoding, keep="words")
-        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir, reading=reading)
-        if whole.hit is not None:
-            return whole
     path = Path(cache_dir) / manifest.file_name
     hit = None
     if path.is_file():
@@ -147,6 +142,11 @@ def plan_extraction(
         else:  # one store per text and encoder: the layers of the old one are kept
             union = tuple(sorted({*manifest.layers, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
+    if hit is None and encoding.keep == "pooled":  # a store of words has all of it
+        words = dataclasses.replace(encoding, keep="words")
+        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir, reading=reading)
+        if whole.hit is not None:
+            return whole
     return ExtractionPlan(path, manifest, device, hit)
 
 

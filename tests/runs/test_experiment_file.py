@@ -10,6 +10,7 @@ import pytest
 from featbert.config import defaults
 from featbert.errors import InputError, MissingError
 from featbert.runs.experiment_file import Experiment, read_experiment
+from featbert.tasks.base import get_task
 
 ROOT = Path(__file__).parents[2]
 
@@ -264,3 +265,46 @@ def test_a_variant_is_for_the_corpora_that_it_names(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError):
         read_experiment(written(tmp_path, text.replace('["b"]', '["c"]')))
+
+
+def test_glue_is_planned_as_in_the_paper() -> None:
+    """Devlin et al. 2019, section 4.1: batch 32, 3 epochs, the rate chosen on dev."""
+    experiment = read_experiment(ROOT / "experiments" / "glue.toml")
+    measured = {
+        c.language: (c.data, get_task(c.task).measure.key) for c in experiment.configurations
+    }
+    assert {data.partition(":")[0] for data, _ in measured.values()} == {"hf"}
+    assert {name: key for name, (_, key) in measured.items() if key != "accuracy"} == {
+        "cola": "matthews",
+        "mrpc": "f1",
+        "qqp": "f1",
+        "stsb": "spearman",
+    }
+    assert len(measured) == 8
+    for number, configuration in enumerate(experiment.configurations):
+        assert configuration.seeds == [1, 2, 3, 4, 5]
+        tried = [c.settings("finetune") for c in experiment.grids[number, "finetune"]]
+        assert [s.learning_rate for s in tried] == [5e-5, 4e-5, 3e-5, 2e-5]
+        assert {(s.batch_size, s.epochs, s.sentence_pooling) for s in tried} == {(32, 3, "cls")}
+
+
+@pytest.mark.parametrize("name", ["frozen-or-tuned", "sentence-layers", "model-depth"])
+def test_the_experiments_on_sentences_have_a_row_of_every_kind(name: str) -> None:
+    experiment = read_experiment(ROOT / "experiments" / f"{name}.toml")
+    heads = {
+        (get_task(c.task).targets, c.settings("features").sentence_pooling)
+        for c in experiment.configurations
+        if c.features is not None
+    }
+    found = {(c.data.partition("/")[2], c.task) for c in experiment.configurations if c.features}
+    poolings = {
+        "frozen-or-tuned": {"cls", "mean", "attention", "max_mean"},
+        "model-depth": {"mean"},
+    }
+    wanted = poolings.get(name, {"cls", "mean"})
+    assert {pooling for _, pooling in heads} - {"none"} == wanted
+    assert ("polarity", "classification") in found
+    tuned = {c.data for c in experiment.configurations if c.finetune is not None}
+    assert tuned == (
+        set() if name == "sentence-layers" else {c.data for c in experiment.configurations}
+    )
