@@ -27,7 +27,7 @@ from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError, nearest
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
-from featbert.tasks.base import TASKS, get_task
+from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable
 
 if TYPE_CHECKING:
@@ -101,6 +101,11 @@ class Data(Section):
     tag_scheme: Literal["bio", "iob1"] = Field(
         "bio", description="Scheme of the labels that are learned; scores are of the entities."
     )
+
+    @field_validator("task")
+    @classmethod
+    def _measure_of_data(cls, task: str, info: ValidationInfo) -> str:
+        return task_of(task, info.data.get("data", ""))
 
     @property
     def reading(self) -> dict[str, Any]:

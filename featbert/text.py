@@ -25,9 +25,9 @@ def unusual(counts: Mapping[str, int]) -> str:
     )
 
 
-def named_sentence(number: int, split: str, words: Sequence[str]) -> str:
+def named_sentence(number: int, split: str, words: Sequence[str], unit: str = "sentence") -> str:
     """2, "train", ["EU", "rejects"] -> sentence 3 of train ('EU rejects')"""
-    return f"sentence {number + 1} of {split} ({' '.join(words)[:60]!r})"
+    return f"{unit} {number + 1} of {split} ({' '.join(words)[:60]!r})"
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -43,7 +43,7 @@ def check(
     from featbert.data.load import load_corpus
     from featbert.tasks.base import get_task
 
-    text = o.chosen(Data, given)
+    text = o.chosen(Data, given | {"data": data})
     corpus = load_corpus(data, targets=get_task(text.task).targets, **text.reading)
     report = check_corpus(corpus)
     if format == "json":

@@ -108,9 +108,9 @@ def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -
     from featbert.tasks.base import get_task
 
     what = f"{record.corpus} {record.split}"
-    columns = list(get_task(plan.usable.run.record.task).columns.items())[:3]
-    shown = [f"{name} {100 * record.scores.values[key]:.2f}" for key, name in columns]
-    sizes = counted(record.scores.examples, "sentence"), counted(record.scores.words, "word")
+    task, values = get_task(plan.usable.run.record.task), record.scores.values
+    shown = [f"{task.columns[key]} {100 * values[key]:.2f}" for key in [*values][:3]]
+    sizes = counted(record.scores.examples, task.unit), counted(record.scores.words, "word")
     seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
     took = "evaluated before" if was_there else duration(seconds)
     lines = ["  ".join([what, *shown, *sizes, took, str(plan.path)])]

@@ -133,7 +133,7 @@ def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[Tag
     """The pieces as they are; adds what passes to `tally`."""
     for tagged in pieces:
         n_words = len(tagged.tags)
-        tally.update(sentences=n_words > 0, words=n_words, entities=len(tagged.entities))
+        tally.update(sentences=n_words > 0, words=n_words, entities=len(tagged.entities or ()))
         yield tagged
 
 

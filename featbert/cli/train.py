@@ -72,15 +72,16 @@ def train(
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
     numbers = o.parse_seeds(seeds)
-    text, compute = o.chosen(Data, given), o.chosen(Compute, given)
-    settings = o.chosen(RowsTable, given).settings("none", 0, text.task)
+    rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = o.choose_store(features, cache_dir)
     m = store.manifest
+    text = o.chosen(Data, {"data": m.source} | given)
+    settings = rows.settings("none", 0, text.task)
     for name in wanted:
         store.require(parse_layers(name, m.num_layers).indices)
     reading = m.reading | text.reading
     task = get_task(text.task)
-    corpus = load_corpus(given.get("data", m.source), targets=task.targets, **reading)
+    corpus = load_corpus(text.data, targets=task.targets, **reading)
     check_trainable(corpus, settings)
     check_same_text(m, store.path, corpus)
     report(f"{corpus.name}: {corpus.source}, {', '.join(task.classes_of(corpus))}")

@@ -152,7 +152,8 @@ class Corpus:
         language: BCP 47 code where known, such as "en".
         source: the argument of `load_corpus` that reads it again: "sample", an absolute path or
             a dataset ("hf:NAME").
-        targets: what the tags are: "entities" (BIO), "labels" (any label a word), or None.
+        targets: what the tags are: "entities" (BIO), "labels" (any label a word), "classes" or
+            "scores" (one an example), or None.
     """
 
     name: str
@@ -170,21 +171,6 @@ class Corpus:
     @property
     def has_pairs(self) -> bool:
         return any(split.has_pairs for split in self.splits.values())
-
-    @property
-    def tag_set(self) -> tuple[str, ...]:
-        """Tags of all splits: "O" first, BIO tags by type with B- before I-, labels by name."""
-        seen = {t for split in self.splits.values() for s in split for t in s.tags or ()}
-        return tuple(sorted(seen, key=_by_type))
-
-    @property
-    def entity_types(self) -> tuple[str, ...]:
-        """Types of the BIO tags of all splits, sorted: ("LOC", "MISC", "ORG", "PER")."""
-        return tuple(sorted({t[2:] for t in self.tag_set if t[:2] in ("B-", "I-")}))
-
-
-def _by_type(tag: str) -> tuple[bool, str, str]:
-    return (tag != "O", tag[2:], tag[:1]) if tag[:2] in ("B-", "I-") else (tag != "O", tag, "")
 
 
 def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None]]) -> str:

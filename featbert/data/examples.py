@@ -17,14 +17,14 @@ from __future__ import annotations
 import csv
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import RawFile, RawSentence, Row, excerpt
-from featbert.errors import InputError, nearest
+from featbert.data.files import RawFile, RawSentence, Row, excerpt, named_column
+from featbert.errors import InputError
 from featbert.text import counted
 
 TABLE_EXTENSIONS = ("tsv", "csv")
@@ -55,8 +55,8 @@ NO_ANSWER = ("", "-")
 HIDDEN = ("-1", "-1.0")
 
 Column = str | int
-# The answer that a value is, given the names of its classes where it has them; None for none.
-Answer = Callable[[Any, Sequence[str] | None], str | None]
+# The answer that a value is; None for none.
+Answer = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -160,20 +160,9 @@ def choose_columns(
     """
     by_lower = {name.strip().lower(): name for name in reversed(names)}
     listed = ", ".join(names)
-
-    def named(column: Column, option: str) -> str:
-        if isinstance(column, int) and 1 <= column <= len(names):
-            return names[column - 1]
-        if column not in names:
-            raise InputError(
-                f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
-                f"it has {listed}"
-            )
-        return str(column)
-
-    pair = None if wanted.pair is None else named(wanted.pair, "pair")
+    pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", where)
     if wanted.text is not None:
-        text = named(wanted.text, "text")
+        text = named_column(wanted.text, names, "text", where)
     else:
         found = next((p for p in PAIRS if {*p} <= by_lower.keys()), None)
         single = next((t for t in TEXTS if t in by_lower), None)
@@ -186,7 +175,7 @@ def choose_columns(
     if usual is None:
         return Chosen(text, pair, None)
     if wanted.target is not None and (must or wanted.target in names):
-        return Chosen(text, pair, named(wanted.target, "target"))
+        return Chosen(text, pair, named_column(wanted.target, names, "target", where))
     free = [key for key in usual if key in by_lower and by_lower[key] not in (text, pair)]
     if must and not free:
         raise InputError(f"no column of answers in {where}; it has {listed}; name it with --target")
@@ -202,7 +191,7 @@ def read_examples(
     *,
     must: bool,
     encoding: str = "utf-8",
-    names: Mapping[str, Sequence[str]] | None = None,
+    unit: str = "line",
 ) -> RawFile:
     """The examples of one file; `tags` are their answers.
 
@@ -210,7 +199,6 @@ def read_examples(
         keys: usual names of the answer; None reads texts alone.
         answer: of a value; may raise ValueError.
         must: whether every example must have an answer; else none may.
-        names: of the classes by column, where values are their numbers.
 
     Raises:
         InputError: columns that are not there, no text, or an answer that is none; names the row.
@@ -220,21 +208,13 @@ def read_examples(
     for row in rows:
         if chosen is None:
             chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
-        sentences.append(example_of(row, chosen, answer, names))
+        sentences.append(example_of(row, chosen, answer))
     empty = sum("" in s.words for s in sentences)
-    unit = "row" if names is not None else "line"
-    file = RawFile(
-        path, tuple(sentences), ReadingNotes(encoding=encoding, empty_texts=empty), unit=unit
-    )
+    file = RawFile(path, tuple(sentences), ReadingNotes(encoding=encoding, empty_texts=empty), unit)
     return _hidden(file) if chosen is not None and chosen.target is not None else file
 
 
-def example_of(
-    row: Row,
-    chosen: Chosen,
-    answer: Answer | None = None,
-    names: Mapping[str, Sequence[str]] | None = None,
-) -> RawSentence:
+def example_of(row: Row, chosen: Chosen, answer: Answer | None = None) -> RawSentence:
     """One example with its words, and its answer if one is read; see `read_examples`."""
     texts = tuple(_text(row, name) for name in (chosen.text, chosen.pair) if name is not None)
     cut = [split_text(one) for one in texts]
@@ -244,8 +224,7 @@ def example_of(
     tags = None
     if chosen.target is not None and answer is not None:
         try:
-            labels = (names or {}).get(chosen.target)
-            found = answer(row.values.get(chosen.target), labels)
+            found = answer(row.values.get(chosen.target))
         except ValueError as error:
             raise InputError(f"{error} in column {chosen.target}, {row.where}") from None
         tags = None if found is None else (found,)
@@ -296,14 +275,11 @@ def _splitter() -> Any:
     return BertPreTokenizer()
 
 
-def class_of(value: Any, names: Sequence[str] | None = None) -> str | None:
+def class_of(value: Any) -> str | None:
     """The class that a value names; None where it is hidden.
 
-    Args:
-        names: of the classes, where values are their numbers.
-
     Raises:
-        ValueError: neither text nor number.
+        ValueError: neither text nor whole number.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -313,12 +289,10 @@ def class_of(value: Any, names: Sequence[str] | None = None) -> str | None:
         return None
     if not isinstance(value, str | int):
         raise ValueError(f"{excerpt(repr(value))} is no class")
-    if names is not None and isinstance(value, int) and 0 <= value < len(names):
-        return names[value]
     return str(value).strip()
 
 
-def score_of(value: Any, names: Sequence[str] | None = None) -> str | None:
+def score_of(value: Any) -> str | None:
     """The score that a value is, as Python writes it; None where it is hidden.
 
     Raises:

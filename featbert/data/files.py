@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from encodings.aliases import aliases
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -77,7 +78,7 @@ class RawFile:
 
     def __post_init__(self) -> None:
         if not self.sentences:
-            raise InputError(f"no sentence in {self.path}")
+            raise InputError(f"no sentence or example in {self.path}")
         if self.sentences[-1].document is not None:  # those before the first mark are document 0
             numbered = (replace(s, document=s.document or 0) for s in self.sentences)
             object.__setattr__(self, "sentences", tuple(numbered))
@@ -133,6 +134,18 @@ class Row:
     number: int
 
 
+def named_column(column: int | str, names: Sequence[str], option: str, where: object) -> str:
+    """The column of this name, or of this number from 1; InputError where there is none."""
+    if isinstance(column, int) and 1 <= column <= len(names):
+        return names[column - 1]
+    if column not in names:
+        raise InputError(
+            f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
+            f"it has {', '.join(names)}"
+        )
+    return str(column)
+
+
 def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """Rows of JSONL; blank lines are skipped. Raises InputError for a line that is no object."""
     for number, line in enumerate(lines, start=1):
@@ -171,11 +184,11 @@ def codec_name(encoding: str) -> str:
         ) from None
 
 
-def read_file(path: Path, encoding: str = "utf-8") -> list[str]:
-    """All lines of a file, as `read_lines` gives them; MissingError where there is none."""
+def read_file(path: Path, encoding: str = "utf-8", most: int | None = None) -> list[str]:
+    """Lines of a file, all or the first, as `read_lines` gives them; MissingError without one."""
     try:
         with path.open("rb") as stream:
-            return list(read_lines(stream, encoding, str(path)))
+            return list(islice(read_lines(stream, encoding, str(path)), most))
     except FileNotFoundError:
         raise MissingError(f"{path} does not exist") from None
     except OSError as error:

@@ -27,9 +27,17 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, Row, excerpt
+from featbert.data.files import (
+    DOCSTART,
+    Documents,
+    RawFile,
+    RawSentence,
+    Row,
+    excerpt,
+    named_column,
+)
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
 
 PREFIX = "hf:"
@@ -170,6 +178,26 @@ def _quietly() -> Iterator[None]:
         yield
 
 
+def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Row]:
+    """The rows of one split.
+
+    Args:
+        names: whether classes are given by name, also those in lists; else by number.
+    """
+    labels = {}
+    for column, feature in dataset.features.items() if names else ():
+        found = getattr(getattr(feature, "feature", feature), "names", None)
+        if found is not None:
+            labels[column] = dict(enumerate(found))
+    rows = track(dataset.with_format(None), f"reading {path}", "rows")
+    for number, values in enumerate(rows, start=1):
+        for column, known in labels.items():
+            value = values[column]
+            listed = isinstance(value, list)
+            values[column] = [known.get(v, v) for v in value] if listed else known.get(value, value)
+        yield Row(values, f"row {number} of {path}", number)
+
+
 def read_rows(
     dataset: Any,
     path: Path,
@@ -183,30 +211,23 @@ def read_rows(
     elements = {name: getattr(feature, "feature", None) for name, feature in features.items()}
     texts = {name for name, element in elements.items() if _is_text(element)}
     tokens = _choose("token", token_column, WORD_KEYS, features, path, texts)
-    tags, names = None, None
+    tags = None
     if tag_keys is not None:
         named = {name for name, element in elements.items() if hasattr(element, "names")}
         tags = _choose("tag", tag_column, tag_keys, features, path, (texts | named) - {tokens})
-        names = getattr(elements[tags], "names", None)
     marks = [name for name in DOCUMENT_KEYS if name in features and _is_key(features[name])]
     keys = None if tags is None else (tags,)
     columns = [tokens, *(keys or ()), *marks[:1]]
 
     sentences: list[RawSentence] = []
     documents, empty = Documents(), 0
-    rows = dataset.select_columns(columns).with_format(None)
-    for number, values in enumerate(track(rows, f"reading {path}", "rows"), start=1):
-        if tags is not None and names is not None and isinstance(values[tags], list):
-            values[tags] = [
-                names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
-                for tag in values[tags]
-            ]
+    for row in dataset_rows(dataset.select_columns(columns), path):
+        values = row.values
         if values[tokens] == [DOCSTART]:
             documents.begin()
         elif values[tokens] == [] and (tags is None or values[tags] == []):
             empty += 1
         else:
-            row = Row(values, f"row {number} of {path}", number)
             sentences.append(sentence_of(row, (tokens,), keys, documents))
     return RawFile(path, tuple(sentences), ReadingNotes(empty_rows=empty), unit="row")
 
@@ -220,26 +241,24 @@ def _choose(
     usable: set[str],
 ) -> str:
     """The named column, or the only usable one with a usual name."""
-    option = f"--{what}-column"
-    if named is not None and named not in features:
-        raise InputError(
-            f"no column {named!r} in {path}{nearest(named, features)}; it has {', '.join(features)}"
-        )
-    there = [name for name in usual if name in features] if named is None else [named]
+    option, names = f"{what}-column", [*features]
+    if named is not None:
+        usual = [named_column(named, names, option, path)]
+    there = [name for name in usual if name in names]
     found = [name for name in there if name in usable]
     if len(found) == 1:
         return found[0]
     if found:
-        raise InputError(f"several {what} columns in {path}, {', '.join(found)}; give {option}")
+        raise InputError(f"several {what} columns in {path}, {', '.join(found)}; give --{option}")
     if there:
         kind = "strings" if what == "token" else "tags with names"
         raise InputError(
             f"column {there[0]!r} of {path} is not a list of {kind} of its own, but "
-            f"{excerpt(repr(features[there[0]]))[1:-1]}; give another with {option}"
+            f"{excerpt(repr(features[there[0]]))[1:-1]}; give another with --{option}"
         )
     raise InputError(
-        f"no {what} column ({', '.join(usual)}) in {path}; it has {', '.join(features)}; "
-        f"name one with {option}"
+        f"no {what} column ({', '.join(usual)}) in {path}; it has {', '.join(names)}; "
+        f"name one with --{option}"
     )
 
 

@@ -59,7 +59,7 @@ def sentence_of(
 def _strings(row: Row, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     key = next((k for k in keys if k in row.values), None)
     if key is None:
-        _fail(row, f"no {keys[0]!r}; the keys are {', '.join(map(repr, row.values)) or 'none'}")
+        _fail(row, f"no key {keys[0]!r}; it has {', '.join(map(repr, row.values)) or 'none'}")
     value = row.values[key]
     if not isinstance(value, list):
         _fail(row, f"{key!r} is not a list of strings")

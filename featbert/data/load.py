@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -39,12 +39,12 @@ from featbert.data.files import (
     json_rows,
     read_file,
 )
-from featbert.data.hub import PREFIX, HubName, load_splits, read_rows
+from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
 from featbert.data.jsonl import WORD_KEYS, read_jsonl
 from featbert.data.share import with_dev
 from featbert.data.tags import TARGETS, TagError, Targets
 from featbert.errors import InputError, MissingError, nearest, nearest_path
-from featbert.progress import track
+from featbert.progress import notice, track
 from featbert.text import counted
 
 SAMPLE = "sample"
@@ -62,6 +62,8 @@ _GLUED = re.compile(
 _NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
 _MOST_NAMES = 12
+# Among which is one that is not blank, such as the header.
+FIRST_LINES = 1000
 
 
 def load_corpus(
@@ -122,10 +124,10 @@ def load_corpus(
     elif path is None or str(path) == SAMPLE:
         name, found, source = SAMPLE, "en", SAMPLE
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
-            raw = {split: read.file(folder / f"{split}.conll", split) for split in SPLITS}
+            raw = read.files({split: folder / f"{split}.conll" for split in SPLITS})
     else:
         place = Path(os.path.abspath(Path(path).expanduser()))
-        raw = {split: read.file(file, split) for split, file in _files(place).items()}
+        raw = read.files(_files(place))
         (name, found), source = _name(place), str(place)
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
     if dev_share is not None:
@@ -143,16 +145,27 @@ class _Reader:
     tag_column: int | str | None
     columns: Columns
 
-    def file(self, path: Path, split: str) -> RawFile:
-        if (rows := self._rows(path)) is not None:
-            return self._examples(rows, path, split, encoding=codec_name(self.encoding))
-        if self.kind is not None and self.kind.answer is not None:
-            raise InputError(
-                f"{path} has words, not texts with one of the {self.kind.name} each; name files "
-                "with columns .tsv, .csv or .jsonl, or use another --task"
-            )
-        if path.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json"):
-            return read_jsonl(path, encoding=self.encoding, **self._by_name(path))
+    def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
+        """The files of the splits: texts or words, as the first of them."""
+        first = next(iter(files.values()))
+        of_texts = self._has_texts(first)
+        self._check(of_texts, first)
+        for path in files.values():
+            if (_is_table(path) or _is_json(path)) if of_texts else not self._has_texts(path):
+                continue
+            kinds = ("texts", "words") if of_texts else ("words", "texts")
+            raise InputError(f"{first} has {kinds[0]}, but {path} has {kinds[1]}; read one of them")
+        read = self._texts if of_texts else self._words
+        return {split: read(path, split) for split, path in files.items()}
+
+    def _texts(self, path: Path, split: str) -> RawFile:
+        lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
+        rows = table_rows(lines, path, self.columns) if _is_table(path) else json_rows(lines, path)
+        return self._examples(rows, path, split, encoding=codec_name(self.encoding))
+
+    def _words(self, path: Path, split: str) -> RawFile:
+        if _is_json(path):
+            return read_jsonl(path, encoding=self.encoding, **self._by_name)
         return read_conll(
             path,
             encoding=self.encoding,
@@ -162,82 +175,90 @@ class _Reader:
             conllu_tags=None if self.kind is None else self.kind.conllu,
         )
 
-    def _rows(self, path: Path) -> Iterable[Row] | None:
-        """Rows of a file of examples; None for one of words."""
-        kind = path.suffix.lower().lstrip(".")
-        if kind not in (*TABLE_EXTENSIONS, *JSON_EXTENSIONS, "json"):
-            return None
-        lines = read_file(path, self.encoding)
-        if kind in TABLE_EXTENSIONS:
-            first = (lines or [""])[0].split("\t")
-            if not (self._asks_for_examples or kind == "csv" or looks_like_examples(first)):
-                return None
-            return table_rows(track(lines, f"reading {path.name}", "lines"), path, self.columns)
-        keys = json_object(next(filter(str.strip, lines), "{}"), f"line 1 of {path}")
-        if not self._is_of_examples(keys):
-            return None
-        return json_rows(track(lines, f"reading {path.name}", "lines"), path)
+    def _has_texts(self, path: Path) -> bool:
+        """Whether a file has texts, by its name and its first line; else it has words."""
+        if not (_is_table(path) or _is_json(path)):
+            return False
+        line = next(filter(str.strip, read_file(path, self.encoding, FIRST_LINES)), "")
+        if _is_json(path):
+            return self._are_of_texts(json_object(line or "{}", f"line 1 of {path}"))
+        return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))
+
+    def _are_of_texts(self, names: Collection[str]) -> bool:
+        """Whether columns or keys of these names hold texts."""
+        asked = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
+        words = any(key in names for key in (self.token_column, *WORD_KEYS))
+        return asked or (not words and looks_like_examples(names))
+
+    def _check(self, of_texts: bool, path: Path) -> None:
+        """Raises InputError where a corpus of texts or of words has other targets."""
+        if self.kind is None or of_texts == (self.kind.answer is not None):
+            return
+        if of_texts:
+            raise InputError(
+                f"{path} has texts with one answer each, no {self.kind.name} of words; "
+                "use --task classification or --task regression"
+            )
+        raise InputError(
+            f"{path} has words, not texts with one of the {self.kind.name} each; name files "
+            "with columns .tsv, .csv or .jsonl, or use another --task"
+        )
 
     def _examples(self, rows: Iterable[Row], path: Path, split: str, **options: Any) -> RawFile:
         kind = self.kind
-        if kind is not None and kind.answer is None:
-            raise InputError(
-                f"{path} has texts with one answer each, no {kind.name} of words; "
-                "use --task classification or --task regression"
-            )
         keys, answer = (None, None) if kind is None else (kind.keys, kind.answer)
         must = kind is not None and split == "train"
         return read_examples(rows, path, self.columns, keys, answer, must=must, **options)
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
-        """Its splits with usual names."""
+        """Its splits with usual names: texts or words, as the first of them."""
         loaded = load_splits(where)
-        columns = self._by_name(Path(where.source))
-        raw = {}
+        named: dict[str, str] = {}
         for split in SPLITS:
-            names = [name for name in loaded if _SPLIT_WORDS.get(name.lower()) == split]
-            if len(names) > 1:
-                raise InputError(f"several {split} splits in {where.source}: {', '.join(names)}")
-            for name in names:
-                path, dataset = Path(where.source, name), loaded[name]
-                if self._is_of_examples(dataset.features):
-                    labels = {
-                        n: f.names for n, f in dataset.features.items() if hasattr(f, "names")
-                    }
-                    rows = track(dataset.with_format(None), f"reading {path}", "rows")
-                    numbered = (
-                        Row(v, f"row {i} of {path}", i) for i, v in enumerate(rows, start=1)
-                    )
-                    raw[split] = self._examples(numbered, path, split, names=labels)
-                else:
-                    raw[split] = read_rows(dataset, path, **columns)
-        if not raw:
+            # MultiNLI has two dev and test parts; the matched ones have the genres of train.
+            for suffix in ("", "_matched"):
+                bare = {name: name.lower().removesuffix(suffix) for name in loaded}
+                names = [n for n in loaded if _SPLIT_WORDS.get(bare[n]) == split]
+                if len(names) > 1:
+                    listed = ", ".join(names)
+                    raise InputError(f"several {split} splits in {where.source}: {listed}")
+                if names:
+                    named[split] = names[0]
+                    break
+        if not named:
             raise InputError(
                 f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
             )
-        return raw
+        if others := loaded.keys() - named.values():
+            notice(f"not read of {where.source}: {_listed(sorted(others))}")
+        first = next(iter(named.values()))
+        of_texts = self._are_of_texts(loaded[first].features)
+        self._check(of_texts, Path(where.source, first))
+        return {
+            split: self._rows(loaded[name], Path(where.source, name), split, of_texts)
+            for split, name in named.items()
+        }
+
+    def _rows(self, dataset: Any, path: Path, split: str, of_texts: bool) -> RawFile:
+        if not of_texts:
+            return read_rows(dataset, path, **self._by_name)
+        # A score is the number of a class, not its name.
+        rows = dataset_rows(dataset, path, names=self.kind is not TARGETS["scores"])
+        return self._examples(rows, path, split, unit="row")
 
     @property
-    def _asks_for_examples(self) -> bool:
-        return bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
-
-    def _is_of_examples(self, names: Mapping[str, Any]) -> bool:
-        words = any(key in names for key in (self.token_column, *WORD_KEYS))
-        return self._asks_for_examples or (not words and looks_like_examples(names))
-
-    def _by_name(self, path: Path) -> dict[str, Any]:
-        """Columns of a file where they have names."""
-        for what, column in (("token", self.token_column), ("tag", self.tag_column)):
-            if isinstance(column, int):
-                raise InputError(
-                    f"{what} column {column} is a number, but the columns of {path} have names"
-                )
+    def _by_name(self) -> dict[str, Any]:
         keys = None if self.kind is None else self.kind.keys
-        return {
-            "token_column": self.token_column,
-            "tag_column": self.tag_column,
-            "tag_keys": keys,
-        }
+        columns = {"token_column": self.token_column, "tag_column": self.tag_column}
+        return columns | {"tag_keys": keys}
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower().lstrip(".") in TABLE_EXTENSIONS
+
+
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json")
 
 
 def _splits(

@@ -188,8 +188,8 @@ class Targets:
     Attributes:
         keys: its usual names in JSONL and in datasets, the first one that exists.
         conllu: its column in CoNLL-U, if there is one.
-        answer: for one answer an example, the answer that a value of the file is, and the names of
-            its classes where it has them; None for a tag a word.
+        answer: for one answer an example, the answer that a value of the file is; None for a tag a
+            word.
         interpret: given the labels of all sentences of a corpus and the `scheme` of the caller
             ("auto" by default), the scheme of the corpus and a function that turns labels (T,) of
             a sentence into tags (T,) and the number of repaired ones. May raise TagError.

@@ -18,7 +18,7 @@ from featbert.runs.folder import settle
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run
 from featbert.runs.train import train_planned
-from featbert.tasks.base import get_task
+from featbert.tasks.base import get_task, task_of
 
 
 def train(
@@ -58,6 +58,7 @@ def train(
     """
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
     m = store.manifest
+    task = task_of(task, m.source if corpus is None else corpus.source)
     corpus = corpus or load_corpus(m.source, targets=get_task(task).targets, **m.reading)
     options = RunOptions(
         seed,
@@ -97,6 +98,7 @@ def finetune(
     Args:
         settings: defaults to `defaults("full")`; its `tuning` says what is trained.
     """
+    task = task_of(task, corpus if isinstance(corpus, str) else corpus.source)
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, targets=get_task(task).targets)
     source = find_encoder(model) if isinstance(model, str) else model

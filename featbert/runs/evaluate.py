@@ -173,7 +173,7 @@ def plan_evaluation(
     chosen, mapping = corpus[name], dict(mapping or {})
     where = chosen.path or f"{name} of {corpus.source or corpus.name}"
     if not len(chosen) or not chosen.is_tagged:
-        what = "tags" if len(chosen) else "sentences"
+        what = "answers" if len(chosen) else f"{usable.task.unit}s"
         raise InputError(f"{where} has no {what} to score against")
     if usable.record.signature.context == "document" and not all(
         s.document is not None for s in chosen

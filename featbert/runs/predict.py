@@ -57,13 +57,13 @@ class TaggedPiece:
     Attributes:
         tags: (T,) as the run would have recorded them.
         probabilities: (T,) of the label that each word was given.
-        entities: in order, as they are scored; none for a task without spans of words.
+        entities: in order, as they are scored; None for a task that has none.
     """
 
     piece: Piece
     tags: tuple[str, ...]
     probabilities: tuple[float, ...]
-    entities: tuple[Entity, ...]
+    entities: tuple[Entity, ...] | None
 
 
 def predict_stream(
@@ -110,10 +110,11 @@ def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
         rows = zip(*run.probable_answers(run.inputs(sentences)), strict=True)
     for piece in block:
         tags, probabilities = next(rows) if piece.words else ([], [])
-        entities = tuple(
-            Entity(type_, start, end, math.prod(probabilities[start:end]))
-            for type_, start, end in run.usable.task.phrases(tags)
-        )
+        phrases, entities = run.usable.task.phrases(tags), None
+        if phrases is not None:
+            entities = tuple(
+                Entity(*one, math.prod(probabilities[slice(*one[1:])])) for one in phrases
+            )
         yield TaggedPiece(piece, tuple(tags), tuple(probabilities), entities)
 
 
@@ -144,26 +145,22 @@ def _json(tagged: TaggedPiece) -> str:
     if piece.offsets is not None:
         row["offsets"] = piece.offsets
     row["tags"] = tagged.tags
-    row["entities"] = _entities(tagged)
+    if tagged.entities is not None:
+        row["entities"] = [_entity(one, piece) for one in tagged.entities]
     row["probabilities"] = [round(p, 6) for p in tagged.probabilities]
     if piece.text is None and piece.document is not None:
         row["document"] = piece.document
     return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _entities(tagged: TaggedPiece) -> list[dict[str, Any]]:
-    piece = tagged.piece
-    found = []
-    for entity in tagged.entities:
-        row: dict[str, Any] = {"type": entity.type, "start": entity.start, "end": entity.end}
-        if piece.text is not None and piece.offsets is not None:
-            start, end = piece.offsets[entity.start][0], piece.offsets[entity.end - 1][1]
-            row |= {"start_char": start, "end_char": end, "text": piece.text[start:end]}
-        else:
-            row["text"] = " ".join(piece.words[entity.start : entity.end])
-        row["probability"] = round(entity.probability, 6)
-        found.append(row)
-    return found
+def _entity(entity: Entity, piece: Piece) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": entity.type, "start": entity.start, "end": entity.end}
+    if piece.text is not None and piece.offsets is not None:
+        start, end = piece.offsets[entity.start][0], piece.offsets[entity.end - 1][1]
+        row |= {"start_char": start, "end_char": end, "text": piece.text[start:end]}
+    else:
+        row["text"] = " ".join(piece.words[entity.start : entity.end])
+    return row | {"probability": round(entity.probability, 6)}
 
 
 # Texts and pairs ----------------------------------------------------------------------------------

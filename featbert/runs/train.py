@@ -220,7 +220,9 @@ class _Training:
                 documents=documents,
                 on_epoch=on_epoch,
                 checkpoint=checkpoint,
-                name_of=lambda n: named_sentence(n, "train", self.train.sentences[n].words),
+                name_of=lambda n: named_sentence(
+                    n, "train", self.train.sentences[n].words, self.task.unit
+                ),
             )
 
     def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:

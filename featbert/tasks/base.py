@@ -7,6 +7,7 @@ line in `TASKS`.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ TASKS = {
     "classification": "featbert.tasks.classification",
     "regression": "featbert.tasks.regression",
 }
+# Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
+GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class Task(Protocol):
         scorers: those of the columns that are scorers of their own: key to name.
         facets: by name, the properties by which scores can be broken down.
         of_texts: whether an answer is of a whole text or pair; else of a word.
+        unit: what the sequences of a text are called, in the singular.
     """
 
     name: str
@@ -136,6 +140,7 @@ class Task(Protocol):
     scorers: Mapping[str, str] = {}
     facets: Mapping[str, Facet]
     of_texts: bool
+    unit: str
 
     def measured_by(self, key: str) -> Task:
         """The same task with another measure that chooses the epoch.
@@ -235,9 +240,9 @@ class Task(Protocol):
         """An answer with classes under other names; "O" stands for no class."""
         return [mapping.get(tag, tag) for tag in tags]
 
-    def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
-        """(class, first word, word after the last) of what an answer marks in its words."""
-        return []
+    def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]] | None:
+        """(class, first word, word after the last) of the phrases that tags mark, if they do."""
+        return None
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """(class, first word, last word) of each answer, by sentence; the first word for a text."""
@@ -285,6 +290,12 @@ def by_bucket(
 def bucket_of(value: float, bounds: Sequence[tuple[float, str]]) -> str:
     """Name of the first bucket whose highest value is not below `value`."""
     return next(name for highest, name in bounds if value <= highest)
+
+
+def task_of(name: str, data: str) -> str:
+    """`name`, or where it is just "classification" the task that GLUE has for this data set."""
+    found = re.fullmatch(r"hf:(?:.*/)?glue:(\w+)", data)
+    return GLUE.get(found[1], name) if found and name == "classification" else name
 
 
 def get_task(name: str) -> Task:

@@ -16,7 +16,7 @@ import importlib.metadata
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -36,10 +36,6 @@ Surface = tuple[str, ...]
 _LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
 _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
 _SEEN = ("seen", "unseen")
-
-
-class TagError(InputError):
-    """Tags that cannot be scored: not BIO, or predictions that do not fit the gold tags."""
 
 
 class Entities(WordTask):
@@ -193,22 +189,21 @@ def _in_scheme(tags: Sequence[str], scheme: str) -> Sequence[str]:
 
 
 def check_tags(gold: Rows, predicted: Rows) -> None:
-    """Refuses predictions that do not fit the gold tags, and tags that are not BIO.
+    """Raises InputError for predictions that do not fit the gold tags, and tags that are not BIO.
 
-    Raises:
-        TagError: names the sentence, counted from 1.
+    It names the sentence, counted from 1.
     """
     if len(gold) != len(predicted):
         first = min(len(gold), len(predicted)) + 1
         side = "predictions" if len(predicted) < len(gold) else "gold tags"
-        raise TagError(
+        raise InputError(
             f"{len(predicted)} predicted sentences for {len(gold)} gold ones; "
             f"the first without {side} is sentence {first}"
         )
     known: set[str] = {"O"}
     for number, (gold_row, predicted_row) in enumerate(zip(gold, predicted, strict=True), 1):
         if len(gold_row) != len(predicted_row):
-            raise TagError(
+            raise InputError(
                 f"{len(predicted_row)} predicted tags for the {len(gold_row)} words of "
                 f"sentence {number}"
             )
@@ -216,34 +211,30 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
             for position, tag in enumerate(row, 1):
                 if tag not in known:
                     if tag[:2] not in ("B-", "I-") or len(tag) == 2:
-                        raise TagError(
+                        raise InputError(
                             f"{tag!r}, the {side} tag of word {position} in sentence {number}, is "
                             "no BIO tag (O, B-type, I-type)"
                         )
                     known.add(tag)
 
 
-def word_report(gold: Rows, predicted: Rows, *, per: Literal["type", "tag"] = "type") -> str:
-    """scikit-learn's classification report of single words, as text without a final newline.
+def word_report(gold: Rows, predicted: Rows) -> str:
+    """scikit-learn's classification report of the types of single words, as text.
 
     O is no row of its own: nearly all words are O, and its score would hide all others. The row
-    `micro avg` of a report by type is the value `word_f1` of `Entities.score`.
-
-    Args:
-        per: "type" compares PER with PER; "tag" compares B-PER with B-PER.
+    `micro avg` is the value `word_f1` of `Entities.score`.
 
     Raises:
-        TagError: see `check_tags`.
+        InputError: see `check_tags`.
     """
     from sklearn.metrics import classification_report
 
     check_tags(gold, predicted)
-    start = 2 if per == "type" else 0
 
     def flat(rows: Rows) -> list[str]:
         # Outside is "", which no type is called. One outside word is added, right on both sides:
         # without any, scikit-learn would print `accuracy` where `micro avg` belongs.
-        return ["" if tag == "O" else tag[start:] for row in rows for tag in row] + [""]
+        return ["" if tag == "O" else tag[2:] for row in rows for tag in row] + [""]
 
     gold_labels, predicted_labels = flat(gold), flat(predicted)
     labels = sorted((set(gold_labels) | set(predicted_labels)) - {""})

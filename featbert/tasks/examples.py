@@ -37,6 +37,7 @@ class ExampleTask(Task, Protocol):
     name: str
     output: ClassVar[str]
     of_texts: bool = True
+    unit: str = "example"
     measures: ClassVar[Mapping[str, ExampleMeasure]]
 
     def __init__(self, key: str | None = None) -> None:

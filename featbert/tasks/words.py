@@ -19,6 +19,7 @@ class WordTask(Task, Protocol):
     """A task with one label a word, and one measure."""
 
     of_texts: bool = False
+    unit: str = "sentence"
 
     def measured_by(self, key: str) -> Self:
         if key != self.measure.key:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from featbert.data.corpus import Corpus, Sentence, Split, joined
+from featbert.data.corpus import Sentence, Split, joined
 
 
 def split(*sentences: Sentence) -> Split:
@@ -32,14 +32,7 @@ def test_a_fingerprint_stays_what_it_is():
     assert one.tag_fingerprint[:16] == "968d0ae3e0757b24"
 
 
-def test_sets_of_tags():
-    tags = ("I-PER", "B-LOC", "O", "B-PER")
-    entities = Corpus("x", {"train": split(Sentence(tuple("abcd"), tags))})
-    assert entities.tag_set == ("O", "B-LOC", "B-PER", "I-PER")
-    assert entities.entity_types == ("LOC", "PER")
-    words = split(Sentence(("a", "b"), ("VERB", "ADJ")))
-    labels = Corpus("x", {"train": words}, targets="labels")
-    assert (labels.tag_set, labels.entity_types) == (("ADJ", "VERB"), ())
+def test_a_split_without_tags():
     untagged = split(Sentence(("a",)))
     assert not untagged.is_tagged
     with pytest.raises(ValueError, match="train"):

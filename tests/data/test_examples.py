@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -161,6 +162,41 @@ def test_jsonl_is_words_or_texts_by_its_keys(tmp_path, keys):
     line = json.dumps({key: value[key] for key in keys})
     targets = "entities" if keys[0] == "tokens" else "classes"
     assert read(tmp_path, line + "\n", "jsonl", targets)["train"].sentences[0].words == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "named"),
+    [
+        ("train.tsv", "dev.conll", r"train\.tsv .*dev\.conll"),
+        ("train.conll", "dev.tsv", r"train\.conll .*dev\.tsv"),
+        ("train.conll", "dev.jsonl", r"train\.conll .*dev\.jsonl"),
+        ("train.tsv", "dev.jsonl", "x"),
+    ],
+)
+@pytest.mark.parametrize("targets", ["classes", "labels", None])
+def test_a_corpus_has_words_or_texts(tmp_path, train, dev, named, targets):
+    content = {
+        "tsv": "sentence\tlabel\na b\tx\n",
+        "conll": "a X\n",
+        "jsonl": '{"sentence": "a b", "label": "x"}\n',
+    }
+    for name in (train, dev):
+        (tmp_path / name).write_text(content[name.partition(".")[2]], "utf-8")
+    if named == "x" and targets != "labels":
+        corpus = load_corpus(tmp_path, targets=targets)
+        assert corpus["train"].sentences[0].texts == corpus["dev"].sentences[0].texts == ("a b",)
+        return
+    with pytest.raises(InputError, match=r"train|dev") as error:
+        load_corpus(tmp_path, targets=targets)
+    assert "\n" not in str(error.value)
+    if targets is None:
+        assert re.search(named, str(error.value))
+
+
+def test_a_table_without_header_is_not_read_as_words_next_to_one_with_it(tmp_path):
+    folder(tmp_path, train=GLUE, dev="A man eats.\tA man's eating.\t1\n")
+    with pytest.raises(InputError, match=r"dev\.tsv.*--text"):
+        load_corpus(tmp_path, targets=None)
 
 
 def test_texts_are_not_read_from_files_of_words(tmp_path):

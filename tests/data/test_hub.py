@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from types import SimpleNamespace
 
 import datasets
 import pytest
 
+from featbert.config import Data
 from featbert.data.hub import CONVERTED, HubName
 from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
+from featbert.progress import logged_by
+from featbert.tasks.base import get_task
 from tests.data.support import ROWS, features, made, tags, written
 
 pytestmark = pytest.mark.usefixtures("offline")
@@ -254,7 +258,7 @@ def test_columns_by_name(saved):
         ("lables", "'labels'"),
         ("label", "'label'"),
         ("words", "'words'"),
-        (3, "3"),
+        (9, "9"),
     ):
         with pytest.raises(InputError, match=named):
             load_corpus(source, token_column="words", tag_column=wrong)
@@ -272,3 +276,83 @@ def test_without_the_usual_columns_or_splits(saved):
         load_corpus(saved("languages", en=ROWS, de=ROWS))
     with pytest.raises(InputError, match="dev, validation"):
         load_corpus(saved("two", dev=ROWS, validation=ROWS))
+
+
+GLUE_TASKS = {
+    "cola": "classification:matthews",
+    "sst2": "classification",
+    "mrpc": "classification",
+    "stsb": "regression",
+    "mnli": "classification",
+}
+
+
+@pytest.fixture(scope="module")
+def glue(offline, tmp_path_factory):
+    """A copy of some of GLUE, as the Hub has it: classes with names, hidden test answers."""
+    folder, card = tmp_path_factory.mktemp("copy") / "glue", ["---", "configs:"]
+    number = datasets.Value("float32")
+    answers = {
+        "cola": datasets.ClassLabel(names=["unacceptable", "acceptable"]),
+        "sst2": datasets.ClassLabel(names=["negative", "positive"]),
+        "mrpc": datasets.ClassLabel(names=["not_equivalent", "equivalent"]),
+        "stsb": number,
+        "mnli": datasets.ClassLabel(names=["entailment", "neutral", "contradiction"]),
+    }
+    texts = {"mnli": ("premise", "hypothesis"), "cola": ("sentence",), "sst2": ("sentence",)}
+    for config, answer in answers.items():
+        card += [f"- config_name: {config}", "  data_files:"]
+        keys = texts.get(config, ("sentence1", "sentence2"))
+        types = dict.fromkeys(keys, TEXT) | {"label": answer, "idx": datasets.Value("int32")}
+        parts = ["train", "validation", "test"]
+        if config == "mnli":
+            held_out = [f"{part}_{how}" for part in parts[1:] for how in ("matched", "mismatched")]
+            parts = ["train", *held_out]
+        (folder / config).mkdir(parents=True)
+        for part in parts:
+            labels = [-1, -1] if "test" in part else [0.5, 4.25] if answer is number else [1, 0]
+            rows = {key: [f"{part} of {key}.", "Two."] for key in keys}
+            made(rows | {"label": labels, "idx": [0, 1]}, datasets.Features(types)).to_parquet(
+                folder / config / f"{part}.parquet"
+            )
+            card += [f"  - split: {part}", f"    path: {config}/{part}.parquet"]
+    (folder / "README.md").write_text("\n".join([*card, "---", ""]), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(("config", "name"), GLUE_TASKS.items())
+def test_data_sets_of_glue(glue, config, name):
+    data = f"hf:{glue}:{config}"
+    assert Data(data=data, task="classification").task == name
+    assert Data(data=data, task="classification:accuracy").task == "classification:accuracy"
+    assert Data(data=data, task="labels").task == "labels"
+    corpus = load_corpus(data, targets=get_task(name).targets)
+    assert list(corpus.splits) == ["train", "dev", "test"]
+    expected = {
+        "stsb": [("0.5",), ("4.25",)],
+        "mnli": [("neutral",), ("entailment",)],
+        "cola": [("acceptable",), ("unacceptable",)],
+        "sst2": [("positive",), ("negative",)],
+        "mrpc": [("equivalent",), ("not_equivalent",)],
+    }[config]
+    assert corpus["train"].tags == corpus["dev"].tags == expected
+    assert not corpus["test"].is_tagged
+    pair = config not in ("cola", "sst2")
+    assert all((s.pair is not None) == pair for split in corpus.splits.values() for s in split)
+    wanted = "validation_matched" if config == "mnli" else "validation"
+    assert corpus["dev"].sentences[0].texts[0].startswith(f"{wanted} of ")
+
+
+def test_a_score_is_the_number_of_a_class(glue):
+    corpus = load_corpus(f"hf:{glue}:mnli", targets="scores")
+    assert corpus["train"].tags == [("1.0",), ("0.0",)]
+    assert not corpus["test"].is_tagged
+
+
+def test_parts_that_are_not_read_are_named(glue):
+    heard: list[str] = []
+    with logged_by(lambda _, text: heard.append(text), logging.WARNING):
+        load_corpus(f"hf:{glue}:mnli", targets="classes")
+    assert [("validation_mismatched" in line, "_matched" in line) for line in heard] == [
+        (True, False)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +96,11 @@ def test_nothing_that_is_said_of_labels_is_of_entities(corpus, tiny_bert, tmp_pa
     (run,) = find_runs(space.runs)
     text = tmp_path / "text.txt"
     text.write_text("Jordan said so\n", "utf-8")
-    said = space.call("predict", run.folder, text, "--runs-dir", space.runs).stderr
-    assert said.endswith("1 sentence, 3 words\n")
+    predicted = space.call(
+        "predict", run.folder, text, "--runs-dir", space.runs, "--format", "jsonl"
+    )
+    assert predicted.stderr.endswith("1 sentence, 3 words\n")
+    assert "entities" not in json.loads(predicted.stdout)
     compared = space.compare("--scorers", "--report", tmp_path / "page.html")
     assert "labels of words have one scorer, accuracy of words" in compared.stderr
     assert "winner" not in compared.stdout

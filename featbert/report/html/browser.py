@@ -23,17 +23,23 @@ from featbert.text import counted
 _JOINERS = "\u200c\u200d"
 
 
-def browser_json(texts: Sequence[JudgedText], best: str | None, baseline: str | None) -> str:
+def browser_json(
+    texts: Sequence[JudgedText], best: str | None, baseline: str | None, *, unit: str
+) -> str:
     """JSON without a character that could end the element which holds it.
 
     Args:
         best, baseline: names of the rows that are compared at first.
+        unit: what is judged, such as "sentence".
     """
     types = _types(texts)
     several = len({text.corpus for text in texts}) > 1
     data = {
         "types": [visible(kind) for kind in types],
-        "texts": [_text(text, types, best, baseline, several=several) for text in texts],
+        "texts": [
+            _text(text, types, best, baseline, several=several) | {"about": _about(text, unit)}
+            for text in texts
+        ],
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
@@ -59,7 +65,6 @@ def _text(
     names = [answer.row for answer in text.answers]
     return {
         "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
-        "about": _about(text),
         "a": names.index(best) if best in names else 0,
         "b": names.index(baseline) if baseline in names else len(names) - 1,
         "rows": [
@@ -77,11 +82,11 @@ def _text(
     }
 
 
-def _about(text: JudgedText) -> str:
+def _about(text: JudgedText, unit: str) -> str:
     """What the browser holds of a text."""
     seeds = sorted({answer.seed for answer in text.answers})
     about = (
-        f"{text.with_mistakes:,} of {counted(text.size, 'sentence')} have a mistake of some row; "
+        f"{text.with_mistakes:,} of {counted(text.size, unit)} have a mistake of some row; "
         f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
     if len(text.sentences) < text.with_mistakes:

@@ -146,6 +146,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
         "browser": _browser(comparison, texts),
+        "unit": comparison.task.unit,
         "kind": next(iter(comparison.task.facets.values())).title,
         "shared": shared,
         "runs": runs,
@@ -197,7 +198,7 @@ def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | No
     best = best_by_dev([row for row in comparison.rows if row.frozen])
     base = None if best is None else baseline_of(best, comparison.rows, "dev")
     names = [None if row is None else row.name for row in (best, base)]
-    return Markup(browser_json(texts, *names))
+    return Markup(browser_json(texts, *names, unit=comparison.task.unit))
 
 
 def _scores(record: RunRecord) -> str:

@@ -32,6 +32,7 @@
   class Browser {
     constructor(root) {
       this.data = JSON.parse(root.querySelector("script").textContent);
+      this.unit = root.dataset.unit;
       this.controls = {};
       for (const control of root.querySelectorAll("[data-control]")) {
         this.controls[control.dataset.control] = control;
@@ -97,7 +98,7 @@
       this.b = Number(this.controls.b.value);
       this.found = this.text.sentences.filter((sentence) => this.wanted(sentence));
       const n = this.found.length;
-      this.parts.count.textContent = n === 1 ? "1 sentence" : `${n.toLocaleString("en")} sentences`;
+      this.parts.count.textContent = `${n.toLocaleString("en")} ${this.unit}${n === 1 ? "" : "s"}`;
       this.parts.list.replaceChildren();
       this.more();
     }
@@ -111,7 +112,7 @@
 
     item(sentence) {
       const item = element("li");
-      item.append(element("div", "number", `sentence ${sentence[0]}`));
+      item.append(element("div", "number", `${this.unit} ${sentence[0]}`));
       item.append(this.line(sentence, null, "gold"));
       for (const [side, letter] of [[this.a, "A"], [this.b, "B"]]) {
         item.append(this.line(sentence, side, `${letter} ${this.text.rows[side].name}`));
