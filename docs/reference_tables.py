@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from featbert.cli.main import commands
-from featbert.config import Adapt, RowsTable, defaults
+from featbert.config import RowsTable, defaults
 from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
 from featbert.runs import experiment_record, record
@@ -39,7 +39,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "train_sizes": lambda: keys(files.TrainSizes),
     "features": lambda: keys(files.FeaturesTable, defaults("none")),
     "finetune": lambda: keys(RowsTable, defaults("full")),
-    "adapt": lambda: keys(files.AdaptTable, Adapt()),
+    "adapt": lambda: keys(files.AdaptTable),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},
 }
 
@@ -81,12 +81,11 @@ def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
     """The keys of a table of experiment files.
 
     Args:
-        given: has the defaults of keys that the model leaves open.
+        given: has the defaults of its settings, where the model's are not those.
     """
     rows = []
     for name, field in model.model_fields.items():
-        default = field.get_default(call_default_factory=True)
-        default = getattr(given, name, None) if default is None else default
+        default = getattr(given, name, field.get_default(call_default_factory=True))
         rows.append(
             (f"`{name}`", values(field.annotation), shown(default), field.description or "")
         )

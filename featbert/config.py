@@ -17,11 +17,9 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
-    create_model,
     field_validator,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS
@@ -355,32 +353,20 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     return Settings(tuning=tuning, **{**TUNINGS[tuning].defaults, **own, **asked})
 
 
-def optional(name: str, *parents: type[Section], **own: Any) -> type[Section]:
-    """A model with the fields of `parents`, each None unless it is given, and fields of its own."""
-    fields: dict[str, Any] = {}
-    for parent in parents:
-        for field, info in parent.model_fields.items():
-            fields.setdefault(field, (_or_none(info), Field(None, description=info.description)))
-    model: type[Section] = create_model(name, __base__=Section, **(fields | own))
-    return model
-
-
-def _or_none(info: FieldInfo) -> Any:
-    bounded = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
-    return bounded | None  # type: ignore[operator]
-
-
-_Rows = optional("_Rows", Training, Tuning, Head)
 # Depths in an experiment file: "all" is the whole encoder, "none" leaves the setting out.
 _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
 
 
-class RowsTable(_Rows):  # type: ignore[misc, valid-type]
+class RowsTable(Head, Tuning, Training):
     """Settings of rows in an experiment file; what is left out has the tuning's default."""
 
-    unfreeze: _Group = Field(None, description=Tuning.model_fields["unfreeze"].description)
-    freeze_to: _Depth = Field(None, description=Tuning.model_fields["freeze_to"].description)
+    unfreeze: _Group = Field(  # type: ignore[assignment]
+        None, description=Tuning.model_fields["unfreeze"].description
+    )
+    freeze_to: _Depth = Field(  # type: ignore[assignment]
+        None, description=Tuning.model_fields["freeze_to"].description
+    )
 
     def settings(
         self, tuning: str, num_layers: int, task: str = "entities", **common: Any
@@ -390,7 +376,7 @@ class RowsTable(_Rows):  # type: ignore[misc, valid-type]
         Args:
             num_layers: L of the encoder, for what is given as "all".
         """
-        given = self.model_dump(include=set(Settings.model_fields), exclude_none=True)
+        given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers
         for name in ("unfreeze", "freeze_to"):

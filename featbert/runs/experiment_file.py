@@ -45,8 +45,6 @@ from featbert.config import (
     Training,
     epochs_on,
     mistakes,
-    optional,
-    validated,
 )
 from featbert.encoders.layers import NAMES, parse_layers
 from featbert.encoders.tunings import TUNINGS
@@ -94,7 +92,10 @@ class FeaturesTable(RowsTable):
         return list(dict.fromkeys(specs))
 
 
-AdaptTable: Any = optional("AdaptTable", Adapt, seed=(Seed, Field(1, description="Random seed.")))
+class AdaptTable(Adapt):
+    """`[adapt]`: how the encoder is trained as a language model."""
+
+    seed: Seed = Field(1, description="Random seed.")
 
 
 class Configuration(Data, Encoding, Compute):
@@ -135,7 +136,7 @@ class Configuration(Data, Encoding, Compute):
     def idle(self, table: str) -> set[str]:
         """Settings of a table that have no effect on its rows."""
         rows: RowsTable = getattr(self, table)
-        given = set(rows.model_dump(exclude_none=True)) & set(Settings.model_fields)
+        given = set(rows.model_dump(exclude_unset=True)) & set(Settings.model_fields)
         return given - self.settings(table).used(weighted=True).keys() - {"tuning"}
 
     @property
@@ -143,9 +144,7 @@ class Configuration(Data, Encoding, Compute):
         """Settings and seed of the encoder's language-model training, if it is asked for."""
         if self.adapt is None:
             return None
-        given = self.adapt.model_dump(exclude_none=True)
-        seed: int = given.pop("seed")
-        return validated(Adapt, given), seed
+        return Adapt(**self.adapt.model_dump(exclude={"seed"})), self.adapt.seed
 
 
 class TrainSizes(Section):
@@ -434,7 +433,6 @@ class _Reader:
         for table in TABLES:
             if getattr(configuration, table) is not None:
                 self.attempt(f"[{table}]", lambda t=table: configuration.settings(t))
-        self.attempt("[adapt]", lambda: configuration.adaptation)
         return configuration
 
     def attempt(self, where: str, check: Any) -> None:
