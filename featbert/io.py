@@ -157,22 +157,28 @@ def write_json(path: Path, value: Any) -> None:
 
 
 @contextlib.contextmanager
-def explaining(path: Path) -> Iterator[None]:
-    """Raises FeatbertError in place of an OSError of the block, which writes `path`."""
+def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
+    """Raises FeatbertError in place of an OSError of the block, which writes `path`.
+
+    Args:
+        further: errors that mean the same, such as those of a library that writes it.
+    """
+    kinds: tuple[type[Exception], ...] = (OSError, *further)
     try:
         yield
-    except OSError as error:
-        if isinstance(error, FeatbertError):
-            raise
+    except FeatbertError:
+        raise
+    except kinds as error:
         raise FeatbertError(cannot_write(path, error)) from None
 
 
-def cannot_write(path: Path, error: OSError) -> str:
+def cannot_write(path: Path, error: Exception) -> str:
     """Message: which file cannot be written, why, and what to do about it."""
-    problem = f"{path} cannot be written: {error.strerror or error}"
-    if error.errno in _NO_ROOM:
+    problem = f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
+    number = getattr(error, "errno", None)
+    if number in _NO_ROOM:
         return f"{problem}; make room on that disk, then run the same command again"
-    if error.errno in _FORBIDDEN:
+    if number in _FORBIDDEN:
         return f"{problem}; name a folder that can be written to, or change its permissions"
     return problem
 

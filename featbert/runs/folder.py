@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError
-from featbert.io import cannot_write, explaining, lock_beside, owning, replace_folder, replacing
+from featbert.io import explaining, lock_beside, owning, replace_folder, replacing
 from featbert.runs.record import RECORD_NAME
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 WEIGHTS = "weights.safetensors"
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT = "checkpoint.pt"
 
 
 def working_folder(folder: Path) -> Path:
@@ -84,13 +84,10 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
 
     state = model.state_dict()
     tensors = {name: state[name].detach().cpu().contiguous() for name in names}
-    try:
-        with explaining(path), replacing(path) as temporary:
-            save_file(tensors, temporary)
-            # safetensors makes files for their owner alone
-            shutil.copymode(path.with_name("config.json"), temporary)
-    except SafetensorError as error:
-        raise FeatbertError(cannot_write(path, OSError(str(error)))) from None
+    with explaining(path, SafetensorError), replacing(path) as temporary:
+        save_file(tensors, temporary)
+        # safetensors makes files for their owner alone
+        shutil.copymode(path.with_name("config.json"), temporary)
 
 
 def _before(folder: Path) -> Path:

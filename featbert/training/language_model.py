@@ -42,13 +42,12 @@ from featbert.errors import InputError
 from featbert.io import write_text
 from featbert.progress import report, stage
 from featbert.training.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
+from featbert.training.checkpoint import Pace
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # Next-sentence labels as pre-trained heads have them, and the label that no loss counts.
 FOLLOWS, RANDOM, NONE = 0, 1, -100
-# Share of the time that writing checkpoints may take; they are written at the end of epochs.
-CHECKPOINT_SHARE = 0.05
 # The last file of a checkpoint: which training it belongs to.
 COMPUTATION = "computation.txt"
 
@@ -482,19 +481,17 @@ class _Progress(TrainerCallback):
 
     def __init__(self, computation: str, advance: Callable[[int], None]) -> None:
         self.computation, self.advance = computation, advance
-        self.evaluated = self.saved = time.monotonic()
-        self.took = 0.0
+        self.evaluated, self.pace = time.perf_counter(), Pace()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         report(str(history_of(state)[-1]))
-        self.evaluated = time.monotonic()
+        self.evaluated = time.perf_counter()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.advance(1)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        due = (time.monotonic() - self.saved) * CHECKPOINT_SHARE >= self.took
-        control.should_save = due and state.global_step < state.max_steps
+        control.should_save = self.pace.is_due() and state.global_step < state.max_steps
         return control
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -502,5 +499,4 @@ class _Progress(TrainerCallback):
         latest = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         write_text(latest / COMPUTATION, self.computation)
         clear(Path(args.output_dir), keep=latest)
-        self.saved = time.monotonic()
-        self.took = self.saved - self.evaluated
+        self.pace.wrote(self.evaluated)

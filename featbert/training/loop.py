@@ -155,7 +155,7 @@ def fit(
             score = row.dev_score
             if score is not None and (best is None or score > best[0]):
                 best = (score, epoch, {n: t.clone() for n, t in learner.weights().items()})
-            if checkpoint is not None and epoch < settings.epochs and checkpoint.is_due():
+            if checkpoint is not None and epoch < settings.epochs and checkpoint.pace.is_due():
                 progress = Progress(history, best, step, flops, trained)
                 checkpoint.keep(learner, progress, time.perf_counter() - started)
     if best is not None:

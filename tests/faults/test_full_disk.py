@@ -14,7 +14,7 @@ from featbert.runs.run import find_runs
 from tests.workspace import Workspace, error_of
 
 FILES = (
-    *("config.json", "history.jsonl", "checkpoint.safetensors", "dev.conll", "test.conll"),
+    *("config.json", "history.jsonl", "checkpoint.pt", "dev.conll", "test.conll"),
     *("weights.safetensors", "record.json"),
 )
 
@@ -65,7 +65,7 @@ def test_each_file_of_a_run(
     assert workspace.finetune("--quiet").exit_code == 0
     (run,) = find_runs(workspace.runs)
     left = {p.name for p in run.folder.iterdir()}
-    assert left == set(FILES) - {"checkpoint.safetensors"}
+    assert left == set(FILES) - {"checkpoint.pt"}
 
 
 def test_an_experiment(workspace: Workspace, monkeypatch) -> None:

@@ -66,7 +66,7 @@ def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
 
 def training(runs: Path) -> Callable[[], bool]:
     """Whether a run has a checkpoint, and so is in the middle of training."""
-    return lambda: any(runs.glob("*/checkpoint.safetensors"))
+    return lambda: any(runs.glob("*/checkpoint.pt"))
 
 
 def timeless(record: RunRecord) -> RunRecord:

@@ -109,7 +109,7 @@ def test_the_processes_of_runs_end_with_the_command(
     command = started(words)
     try:
         runs, children = workspace.runs, []
-        wait_for(lambda: len([*runs.glob("*/checkpoint.safetensors")]) > 1, command)
+        wait_for(lambda: len([*runs.glob("*/checkpoint.pt")]) > 1, command)
         children = psutil.Process(command.pid).children(recursive=True)
         assert len(children) >= 2
         command.send_signal(by)
@@ -281,7 +281,7 @@ def test_two_commands_share_the_work_of_one_experiment(
     words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
     other = started(words)
     try:
-        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.safetensors")), other)
+        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.pt")), other)
         done = workspace.call(*words)
         stdout, stderr = other.communicate(timeout=120)
     finally:

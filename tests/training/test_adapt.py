@@ -383,7 +383,7 @@ def stopping(epoch):
 def test_an_interrupted_adaptation_ends_with_the_same_weights(
     corpus, tiny_bert, tmp_path, monkeypatch, listening, stop_after
 ):
-    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     options = {"settings": quick(epochs=3), **CPU}
     out = tmp_path / "stopped"
     expected = adapt(corpus, str(tiny_bert), out=tmp_path / "whole", **options)
@@ -405,7 +405,7 @@ def test_an_interrupted_adaptation_ends_with_the_same_weights(
 def test_checkpoints_of_other_settings_and_incomplete_ones_are_not_used(
     corpus, tiny_bert, tmp_path, monkeypatch, listening
 ):
-    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     options = {"settings": quick(epochs=3), "out": tmp_path / "out", "overwrite": True, **CPU}
 
     def first_step_after(spoil, **changes):
@@ -480,7 +480,7 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
 def test_a_loss_that_is_not_finite_ends_training(
     corpus, tiny_bert, tmp_path, monkeypatch, listening, epoch
 ):
-    monkeypatch.setattr(lm, "CHECKPOINT_SHARE", 1e9)
+    monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
 
     def spoil(row):
