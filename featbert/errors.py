@@ -49,6 +49,22 @@ def memory_lack(error: BaseException) -> str:
     return f"out of memory, {size} more did not fit"
 
 
+def reason(error: Exception, smaller: str) -> str:
+    """Why something failed, in one line.
+
+    Args:
+        smaller: what to do where memory ran out.
+    """
+    if isinstance(error, FeatbertError):
+        return str(error)
+    if out_of_memory(error):
+        return f"{memory_lack(error)}; {smaller}"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return f"unexpected {type(error).__name__}: {error}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """` (did you mean 'epochs'?)`, or nothing where no known name is near."""
     match = _closest(name, known)

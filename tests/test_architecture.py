@@ -72,7 +72,6 @@ def test_imports_run_one_way(path: Path) -> None:
         ("matplotlib", "report/figures"),
         ("jinja2", "report/html"),
         ("datasets", "data/hub.py"),
-        ("accelerate", "training/tracking.py"),
         ("pandas", ("analysis", "report")),
     ],
 )

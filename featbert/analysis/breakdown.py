@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +28,6 @@ from featbert.text import in_percent
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus, Split
-
-Made = TypeVar("Made")
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
@@ -108,29 +107,20 @@ def _learned(row: Row) -> str:
 
 
 class _Reader:
-    """Buckets of runs; a training text is read once, and whatever failed is not tried again."""
+    """Buckets of runs; predictions and training texts are read once."""
 
     def __init__(self, task: Task, facets: Sequence[str]) -> None:
         self._task, self._facets = task, dict.fromkeys(facets)
-        self._made: dict[tuple[object, ...], Any] = {}
+        self._buckets: dict[tuple[Path, str, bool], dict[str, dict[str, Bucket]]] = {}
+        self._corpora: dict[str, Corpus] = {}
         self._known: dict[tuple[object, ...], set[Any]] = {}
-
-    def _once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """What was made under this key, or the error that it ended with."""
-        if key not in self._made:
-            try:
-                self._made[key] = make()
-            except FeatbertError as error:
-                self._made[key] = error
-        made: Made = self._made[key]
-        if isinstance(made, FeatbertError):
-            raise made
-        return made
 
     def buckets(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
         trained = self._task.facets[facet].needs_train
-        key = ("buckets", run.folder, split, trained)
-        return self._once(key, lambda: self._read(split, run, trained))[facet]
+        key = (run.folder, split, trained)
+        if key not in self._buckets:
+            self._buckets[key] = self._read(split, run, trained)
+        return self._buckets[key][facet]
 
     def _read(self, split: str, run: Run, trained: bool) -> dict[str, dict[str, Bucket]]:
         kept = run.predictions(split)
@@ -160,17 +150,16 @@ class _Reader:
         from featbert.data.load import load_corpus
 
         signature, reading = run.record.signature, run.record.reading
-
-        def read() -> Corpus:
-            return load_corpus(signature.source, targets=self._task.targets, **reading)
-
         key = json.dumps([signature.source, reading], sort_keys=True)
         try:
-            split = self._once(("corpus", key), read).splits.get(name)
+            if key not in self._corpora:
+                targets = self._task.targets
+                self._corpora[key] = load_corpus(signature.source, targets=targets, **reading)
         except FeatbertError as error:
             raise MissingError(
                 f"the training text of {run.name} cannot be read: {error}"
             ) from error
+        split = self._corpora[key].splits.get(name)
         if split is None or split.text_fingerprint != signature.splits[name].text:
             raise MissingError(f"{signature.source} has other words than {run.name} learned from")
         return split

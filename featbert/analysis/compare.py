@@ -40,7 +40,6 @@ from featbert.runs.grouping import (
     comparable_key,
     freed_keys,
     group_comparable,
-    unknown_vary,
 )
 from featbert.runs.run import Run
 from featbert.tasks.base import Task
@@ -269,9 +268,4 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     )
     if len(places) > 1:
         yield f"run on different hardware ({'; '.join(places)}): scores compare, times do not"
-    unknown = dict.fromkeys(
-        name for run in runs for name in unknown_vary(run.record.vary, run.record.settings)
-    )
-    if unknown:
-        yield f"declared as varied but unknown, so it frees nothing: {', '.join(unknown)}"
     yield from lead_lines(rows)

@@ -93,20 +93,23 @@ def lead_lines(rows: Sequence[Row], split: str = EVALUATED[0]) -> list[str]:
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     """Rows of one tuning and layer combination, each with what distinguishes its line from others.
 
-    All that they differ in; where a search chose settings, those that make the fewest lines
-    without two rows of one share on a line.
+    All that they differ in. Where a search chose settings, each that two rows of one share do not
+    need is left out, the one with the most values first.
     """
     differing = _differing(rows)
     names = dict.fromkeys(name for one in differing for name in one)
-    apart = tuple(n for n in names if len({one.get(n) for one in differing}) > 1)
+    values = {name: {one.get(name) for one in differing} for name in names}
+    apart = [name for name in names if len(values[name]) > 1]
     if any(run.record.configurations_tried > 1 for row in rows for run in row.runs):
         chosen = [name for name in apart if any(name in row.settings for row in rows)]
-        bound = [name for name in apart if name not in chosen]
-        shares = [row.train_share for row in rows]
-        apart = min(
-            _enough(differing, shares, bound, chosen),
-            key=lambda some: (len({_values(one, some) for one in differing}), len(some)),
-        )
+        for name in sorted(chosen, key=lambda name: -len(values[name])):
+            fewer = [other for other in apart if other != name]
+            places = {
+                (row.train_share, *map(one.get, fewer))
+                for row, one in zip(rows, differing, strict=True)
+            }
+            if len(places) == len(rows):
+                apart = fewer
     for row, one in zip(rows, differing, strict=True):
         yield row, {name: one[name] for name in apart if name in one}
 
@@ -126,26 +129,6 @@ def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
             for one, n in zip(named, on_all, strict=True)
         ]
     return named
-
-
-def _enough(
-    differing: Sequence[Mapping[str, str]],
-    shares: Sequence[float],
-    bound: Sequence[str],
-    chosen: Sequence[str],
-) -> Iterator[tuple[str, ...]]:
-    """Sets of names, each with all of `bound`, that keep the rows of every share apart."""
-    for n in range(len(chosen) + 1):
-        for some in itertools.combinations(chosen, n):
-            names = (*bound, *some)
-            rows = zip(shares, differing, strict=True)
-            places = {(share, _values(one, names)) for share, one in rows}
-            if len(places) == len(differing) or n == len(chosen):
-                yield names
-
-
-def _values(one: Mapping[str, str], names: Sequence[str]) -> tuple[str | None, ...]:
-    return tuple(one.get(name) for name in names)
 
 
 def _listed(shares: Sequence[float]) -> str:

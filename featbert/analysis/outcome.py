@@ -8,19 +8,8 @@ from featbert.analysis.compare import Comparisons, compare_tasks
 from featbert.errors import FeatbertError
 from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.experiment_file import Experiment
-from featbert.runs.schedule import Outcome, carry_out
+from featbert.runs.schedule import carry_out
 from featbert.text import counted
-
-
-def comparisons_of(outcome: Outcome) -> Comparisons:
-    """The rows of an experiment: a comparison for each task.
-
-    Raises:
-        FeatbertError: no run of a row was finished.
-    """
-    if not outcome.runs:
-        raise _failed(outcome)
-    return compare_tasks(outcome.runs, vary=outcome.plan.experiment.vary)
 
 
 def run_experiment(
@@ -40,10 +29,6 @@ def run_experiment(
     """
     outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
-        raise _failed(outcome)
-    return comparisons_of(outcome)
-
-
-def _failed(outcome: Outcome) -> FeatbertError:
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
-    return FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
+        raise FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")
+    return compare_tasks(outcome.runs, vary=experiment.vary)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
-from featbert.cli.showing import Outputs, with_published
+from featbert.cli.showing import Outputs, of_experiment, with_published
 from featbert.errors import InputError, MissingError
 from featbert.progress import notice
-from featbert.text import counted
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
@@ -100,10 +99,10 @@ def compare(
     """
     from featbert.analysis.breakdown import check_facets, with_breakdowns, with_scorers
     from featbert.analysis.compare import compare as compare_all
-    from featbert.analysis.compare import compare_runs, compare_tasks
+    from featbert.analysis.compare import compare_runs
     from featbert.analysis.cost import with_costs
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.report.tables import check_show, search_line
+    from featbert.report.tables import check_show
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
     from featbert.runs.load import find_run
@@ -121,13 +120,8 @@ def compare(
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
-        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], baseline=baseline)
-        comparisons, lines = with_published(comparisons, asked.published)
-        lines = [*(search_line(search) for search in asked.searches), *lines]
+        comparisons, notes = of_experiment(asked, found, vary=freed, baseline=baseline)
         show = show or asked.show
-        if asked.missing:
-            lines.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
-        notes = lines
     elif runs:
         found = [find_run(name, runs_dir) for name in runs]
         comparisons = [compare_runs(found, vary=freed, baseline=baseline)]

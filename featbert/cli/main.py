@@ -16,7 +16,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli.progress import shown
-from featbert.errors import FeatbertError, memory_lack, nearest, out_of_memory
+from featbert.errors import nearest, reason
 from featbert.text import printable
 
 # Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
@@ -130,21 +130,12 @@ class Commands(TyperGroup):
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
-            sys.stderr.write(f"error: {printable(_message(error, ctx.invoked_subcommand))}\n")
+            advice = "use --device cpu, or a machine with more memory"
+            message = reason(error, SMALLER.get(ctx.invoked_subcommand, advice))
+            if message.startswith("unexpected"):
+                message += "; featbert --debug COMMAND shows where"
+            sys.stderr.write(f"error: {printable(message)}\n")
             raise typer.Exit(1) from None
-
-
-def _message(error: Exception, command: str | None) -> str:
-    """What went wrong, and where it is known, what to do."""
-    if isinstance(error, FeatbertError):
-        return str(error)
-    if out_of_memory(error):
-        advice = SMALLER.get(command or "", "use --device cpu, or a machine with more memory")
-        return f"{memory_lack(error)}; {advice}"
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
-    return f"unexpected {type(error).__name__}: {error}; featbert --debug COMMAND shows where"
 
 
 def _show_usage_error(error: Any) -> None:

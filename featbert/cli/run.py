@@ -11,7 +11,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, run_line, with_published
+from featbert.cli.showing import Outputs, of_experiment, run_line
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size
@@ -76,9 +76,7 @@ def run(
             parse_layers(spec, num_layers)
     load_torch()
 
-    from featbert.analysis.outcome import comparisons_of
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.report.tables import search_line
     from featbert.runs.experiment import plan_experiment
     from featbert.runs.schedule import carry_out
 
@@ -90,15 +88,17 @@ def run(
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
-    comparisons, notes = with_published(comparisons_of(outcome), experiment.keys.published)
-    outputs.show(
-        comparisons,
-        transfer_matrices(outcome.runs) if experiment.keys.transfer else [],
-        published=experiment.keys.published,
-        show=experiment.keys.show,
-        notes=[*(search_line(search.record) for search in outcome.plan.searches), *notes],
-        name=experiment.name,
-    )
+    if outcome.runs:
+        record = outcome.plan.record(outcome.failures)
+        comparisons, notes = of_experiment(record, outcome.runs)
+        outputs.show(
+            comparisons,
+            transfer_matrices(outcome.runs) if experiment.keys.transfer else [],
+            published=experiment.keys.published,
+            show=experiment.keys.show,
+            notes=notes,
+            name=experiment.name,
+        )
     if outcome.failures:
         for name, reason in outcome.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)

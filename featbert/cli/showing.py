@@ -18,7 +18,7 @@ from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import check_name
 from featbert.report.units import duration, size
-from featbert.text import in_percent, printable
+from featbert.text import counted, in_percent, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
     from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
+    from featbert.runs.experiment_record import ExperimentRecord
     from featbert.runs.run import Run
 
 FIGURE_FORMATS = (".png", ".pdf")
@@ -166,6 +167,27 @@ def with_published(
                 notes[f"{table.id}: {error}"] = None
         found.append(replace(comparison, published=tuple(published)))
     return found, [*notes]
+
+
+def of_experiment(
+    asked: ExperimentRecord,
+    runs: Iterable[Run],
+    *,
+    vary: Iterable[str] = (),
+    baseline: str | None = None,
+) -> tuple[list[Comparison], list[str]]:
+    """The tables of an experiment with the published ones that it names, and a line for each thing
+    that a reader should know: what its searches chose, what is missing.
+    """
+    from featbert.analysis.compare import compare_tasks
+    from featbert.report.tables import search_line
+
+    found = compare_tasks(runs, vary=[*asked.vary, *vary], baseline=baseline)
+    comparisons, lines = with_published(found, asked.published)
+    notes = [*map(search_line, asked.searches), *lines]
+    if asked.missing:
+        notes.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
+    return comparisons, notes
 
 
 def _published_matrices(names: Sequence[str]) -> list[PublishedMatrix]:

@@ -81,16 +81,10 @@ def freed_keys(vary: Iterable[str]) -> frozenset[str]:
     return frozenset(part for name in vary for part in VARYABLE.get(name, ()))
 
 
-def unknown_vary(vary: Iterable[str], settings: Iterable[str]) -> list[str]:
-    """Names in `vary` that are neither varyable nor a setting, in their order."""
-    known = {*VARYABLE, *_ALWAYS_FREE, *settings}
-    return [name for name in vary if name not in known]
-
-
 def check_vary(vary: Iterable[str]) -> None:
     """Raises InputError for names in `vary` that are neither varyable nor a setting."""
-    if unknown := unknown_vary(vary, Settings.model_fields):
-        known = [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields]
+    known = [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields]
+    if unknown := [name for name in vary if name not in known]:
         wrong = ", ".join(f"{name!r}{nearest(name, known)}" for name in unknown)
         raise InputError(
             f"unknown in vary: {wrong}; use {', '.join(VARYABLE)} or names of settings"

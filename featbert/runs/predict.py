@@ -41,29 +41,20 @@ Words = TypeVar("Words", Piece, Sentence)
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
-    """An entity: words start <= i < end of one sentence."""
-
-    type: str
-    start: int
-    end: int
-    probability: float
-
-
-@dataclass(frozen=True, slots=True)
 class TaggedPiece:
     """A piece of the input with its tags.
 
     Attributes:
         tags: (T,) as the run would have recorded them.
         probabilities: (T,) of the label that each word was given.
-        entities: in order, as they are scored; None for a task that has none.
+        entities: type, first word and the word after the last one of each, in order, as they are
+            scored; None for a task that has none.
     """
 
     piece: Piece
     tags: tuple[str, ...]
     probabilities: tuple[float, ...]
-    entities: tuple[Entity, ...] | None
+    entities: list[tuple[str, int, int]] | None
 
 
 def predict_stream(
@@ -110,11 +101,7 @@ def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
         rows = zip(*run.probable_answers(run.inputs(sentences)), strict=True)
     for piece in block:
         tags, probabilities = next(rows) if piece.words else ([], [])
-        phrases, entities = run.usable.task.phrases(tags), None
-        if phrases is not None:
-            entities = tuple(
-                Entity(*one, math.prod(probabilities[slice(*one[1:])])) for one in phrases
-            )
+        entities = run.usable.task.phrases(tags)
         yield TaggedPiece(piece, tuple(tags), tuple(probabilities), entities)
 
 
@@ -153,14 +140,15 @@ def _json(tagged: TaggedPiece) -> str:
     return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _entity(entity: Entity, piece: Piece) -> dict[str, Any]:
-    row: dict[str, Any] = {"type": entity.type, "start": entity.start, "end": entity.end}
+def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, Any]:
+    piece = tagged.piece
+    row: dict[str, Any] = {"type": kind, "start": start, "end": end}
     if piece.text is not None and piece.offsets is not None:
-        start, end = piece.offsets[entity.start][0], piece.offsets[entity.end - 1][1]
-        row |= {"start_char": start, "end_char": end, "text": piece.text[start:end]}
+        first, after = piece.offsets[start][0], piece.offsets[end - 1][1]
+        row |= {"start_char": first, "end_char": after, "text": piece.text[first:after]}
     else:
-        row["text"] = " ".join(piece.words[entity.start : entity.end])
-    return row | {"probability": round(entity.probability, 6)}
+        row["text"] = " ".join(piece.words[start:end])
+    return row | {"probability": round(math.prod(tagged.probabilities[start:end]), 6)}
 
 
 # Texts and pairs ----------------------------------------------------------------------------------

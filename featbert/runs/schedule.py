@@ -26,7 +26,7 @@ from pathlib import Path
 
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device
-from featbert.errors import BusyError, FeatbertError, memory_lack, out_of_memory
+from featbert.errors import BusyError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
 from featbert.progress import Message, Relay, forwarded, notice, report, stage
@@ -49,6 +49,8 @@ from featbert.runs.run import Run
 from featbert.runs.train import train_planned
 from featbert.training.adapt import run_adaptation, settle_adapted
 
+# What to do about a run that needs too much memory.
+SMALLER = "lower --token-budget or --jobs"
 # Seconds between two looks at the lock of another process, and those a process has to end.
 LOOK_EVERY = 0.2
 PATIENCE = 5.0
@@ -133,15 +135,6 @@ def carry_out(
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 
 
-def failure_of(error: Exception) -> str:
-    """Why a run failed, in one line."""
-    if isinstance(error, FeatbertError):
-        return str(error)
-    if out_of_memory(error):
-        return f"{memory_lack(error)}; lower --token-budget or --jobs"
-    return f"unexpected {type(error).__name__}: {error}"
-
-
 def run_jobs(
     ready: Sequence[Job], at_a_time: int, resources: Resources, log_dir: Path | None
 ) -> Iterator[Ended]:
@@ -158,7 +151,7 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
         corpus = resources.corpus(job.configuration)
         train_planned(job.run, job.material(resources), corpus, log_dir=log_dir)
     except Exception as error:
-        return Ended(job, failure_of(error), isinstance(error, BusyError))
+        return Ended(job, reason(error, SMALLER), isinstance(error, BusyError))
     return Ended(job)
 
 
@@ -300,7 +293,7 @@ class _Work:
             for name in names:
                 self.leave(name, path)
         except Exception as error:
-            self.failures |= dict.fromkeys(names, failure_of(error))
+            self.failures |= dict.fromkeys(names, reason(error, SMALLER))
 
     def adapt(self, adaptation: Adaptation) -> None:
         """Trains one encoder as a language model, unless another process does."""
@@ -340,7 +333,7 @@ def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path
                     for planned in missing:
                         carry_out_evaluation(planned, loaded, cache_dir)
             except Exception as error:
-                failures[f"{run.name} on other corpora"] = failure_of(error)
+                failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
             advance(1)
     return failures
 

@@ -1,12 +1,10 @@
-"""Live logging of training: a point an epoch, for TensorBoard, through accelerate's tracker.
+"""Live logging of training: a point an epoch, for TensorBoard.
 
     train/loss  train/seconds  train/parameters       of the epoch; parameters that are trained
     dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
     learning_rate/<group>                              highest of the epoch
 
-The log is written to `<runs>/.tensorboard/<run>`; nothing is read from it. accelerate keeps one
-state per process; this module makes it, without a device, so that training is as it is without a
-log.
+The log is written to `<runs>/.tensorboard/<run>`; nothing is read from it.
 """
 
 from __future__ import annotations
@@ -38,18 +36,18 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
     if folder is None:
         yield lambda row: None
         return
-    from accelerate import PartialState
-    from accelerate.tracking import TensorBoardTracker
+    from torch.utils.tensorboard import SummaryWriter
 
-    PartialState(cpu=True)
     for old in (folder / run).glob("events.out.tfevents.*"):
         old.unlink()
-    tracker = TensorBoardTracker(run, folder)
-    tracker.start()
-    try:
-        yield lambda row: tracker.log(scalars(row), step=row.epoch)
-    finally:
-        tracker.finish()
+    with SummaryWriter(folder / run) as writer:
+
+        def log(row: Epoch) -> None:
+            for name, value in scalars(row).items():
+                writer.add_scalar(name, value, row.epoch)
+            writer.flush()
+
+        yield log
 
 
 def scalars(row: Epoch) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from featbert.analysis.outcome import comparisons_of
+from featbert.analysis.compare import compare_tasks
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
@@ -89,7 +89,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
     scores = [run.record.scores["dev"].values["f1"] for run in tried if run is not None]
     assert [t.dev for t in search.record.tried] == scores
     assert search.record.chosen == scores.index(max(scores))
-    ((row,),) = (one.rows for one in comparisons_of(outcome))
+    ((row,),) = (one.rows for one in compare_tasks(outcome.runs))
     assert sorted(run.record.seed for run in outcome.runs) == [1, 2]
     chosen = settings[search.record.chosen]
     assert row.settings["learning_rate"] == chosen.learning_rate
@@ -172,7 +172,7 @@ def test_an_extraction_that_fails_fails_its_own_runs_alone(
     monkeypatch.setattr(schedule, "run_extraction", full)
     outcome = lab.carry_out(features=SMALL, finetune={"epochs": 1})
     assert list(outcome.failures.values()) == ["no disk"]
-    assert [row.tuning for one in comparisons_of(outcome) for row in one.rows] == ["full"]
+    assert [row.tuning for one in compare_tasks(outcome.runs) for row in one.rows] == ["full"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
 from featbert.data.tags import spans
 from featbert.runs.load import LoadedRun, load_run
-from featbert.runs.predict import Entity, TaggedPiece, cut_blocks, predict_stream, rows_of
+from featbert.runs.predict import TaggedPiece, cut_blocks, predict_stream, rows_of
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
 
@@ -196,7 +196,7 @@ def test_entities_of_a_line() -> None:
     offsets = ((2, 8), (9, 14), (14, 16), (17, 19), (20, 25))
     piece = Piece(tuple(line[a:b] for a, b in offsets), 0, line, offsets)
     tags = ("B-PER", "I-PER", "O", "I-LOC", "B-LOC")  # an ill-formed one begins an entity too
-    entities = (Entity("PER", 0, 2, 0.125), Entity("LOC", 3, 4, 0.75), Entity("LOC", 4, 5, 1 / 3))
+    entities = (("PER", 0, 2), ("LOC", 3, 4), ("LOC", 4, 5))
     tagged = TaggedPiece(piece, tags, (0.5, 0.25, 1.0, 0.75, 1 / 3), entities)
     (row,) = (json.loads(text) for text in rows_of([tagged], "jsonl"))
     keys = ("type", "start", "end", "start_char", "end_char", "text", "probability")
