@@ -71,7 +71,7 @@ def _is_called(row: Row, published: PublishedRow) -> bool:
     base = base_name(published.tuning or "full", published.layers)
     if row.train_share != 1 or base_name(row.tuning, row.layers) != base:
         return False
-    said = published.model_dump(exclude_none=True)
+    said = published.conditions
     named = {**row.differing, **row.varied}
     return all(_agrees(said[name], shown) for name, shown in named.items() if name in said)
 
@@ -84,10 +84,8 @@ def _agrees(said: object, shown: str) -> bool:
 
 
 def _label(published: PublishedRow) -> str:
-    said = published.model_dump(
-        exclude_none=True, exclude={"tuning", "layers", "dev", "test", "sd", "source"}
-    )
-    inner = [v if name == "model" else f"{name}={v}" for name, v in said.items()]
+    said = published.conditions.items()
+    inner = [v if name == "model" else f"{name}={v}" for name, v in said]
     base = base_name(published.tuning or "full", published.layers)
     return f"{base} ({', '.join(inner)})" if inner else base
 

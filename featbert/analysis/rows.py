@@ -395,19 +395,12 @@ def setting_text(settings: Mapping[str, Any], name: str) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
-        value = float(f"{value:.10g}")  # 0.00012, not 0.00012000000000000002
+        return f"{value:.10g}"  # 1, not 1.0; 0.00012, not 0.00012000000000000002
     return value if isinstance(value, str) else _canonical(value)
 
 
 def _canonical(value: Any) -> str:
-    """JSON in which key order, and 1 against 1.0, make no difference."""
-    numbers = json.loads(json.dumps(value), parse_float=_number)
-    return json.dumps(numbers, sort_keys=True, ensure_ascii=False)
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:

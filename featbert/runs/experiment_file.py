@@ -24,6 +24,7 @@ configuration with its own rows. `docs/reference/experiment-files.md` has all ke
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,8 +60,6 @@ TABLES = ("features", "finetune")
 # Keys of a configuration, and the name in `vary` that allows a comparison across them.
 FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
 MOST_COMBINATIONS = 10_000
-# Of a whole number; Python refuses to write those of thousands.
-MOST_BITS = 128
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
@@ -260,8 +259,10 @@ def _change(data: dict[str, Any], change: str) -> None:
 
 def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     """The experiment that a table describes; `where` names it in messages."""
-    if any(isinstance(v, int) and v.bit_length() > MOST_BITS for v in _ends(data)):
-        raise InputError(f"a mistake in {where}: a number has more than {MOST_BITS} bits")
+    try:
+        json.dumps(data, default=str)  # what cannot be written cannot be named in a message
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} cannot be read: {error}") from None
     reader = _Reader(data)
     found = reader.experiment()
     if reader.wrong or found is None:
@@ -269,17 +270,6 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
         count = f"{n} mistakes" if n > 1 else "a mistake"
         raise InputError(f"{count} in {where}: " + "; ".join(m[:400] for m in reader.wrong))
     return found
-
-
-def _ends(value: Any) -> Iterator[Any]:
-    """All values in tables and lists, however deeply nested."""
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Mapping | list):
-            waiting += value.values() if isinstance(value, Mapping) else value
-        else:
-            yield value
 
 
 class _Reader:

@@ -7,50 +7,46 @@ where the figures of a table were seen.
 from __future__ import annotations
 
 import functools
-import json
 import tomllib
 from importlib import resources
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from featbert.errors import MissingError, nearest
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class PublishedRow(_Strict):
+class PublishedRow(BaseModel):
     """One row of a published table: what identifies it, and its figures in percent.
 
-    `dev` and `test` are one figure, or figures by language code; `finetune` and `features` are
-    the figures of a table that has the tunings as columns.
+    Further names say how it was trained: epochs, tag_scheme, ... `dev` and `test` are one figure,
+    or figures by language code; `finetune` and `features` are those of a table that has the
+    tunings as columns.
     """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     tuning: str | None = None
     model: str | None = None
     layers: str | None = None
-    context: str | None = None
-    epochs: int | None = None
-    language: str | None = None
-    mask: int | None = None
-    method: str | None = None
-    random: int | None = None
-    same: int | None = None
-    setting: str | None = None
-    source: str | None = None
-    tag_scheme: str | None = None
     train: str | None = None
-    warmup: bool | None = None
+    setting: str | None = None
     dev: float | dict[str, float] | None = None
     test: float | dict[str, float] | None = None
     sd: float | None = None
-    finetune: float | None = None
-    features: float | None = None
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What tells it apart from the table's other rows, by name."""
+        figures = {"tuning", "layers", "dev", "test", "sd", "source"}
+        said = self.model_dump(exclude_none=True, exclude=figures)
+        return dict(sorted(said.items(), key=lambda item: (item[0] != "model", item[0])))
 
 
-class PublishedTable(_Strict):
+class PublishedTable(BaseModel):
     """One published table with where it is from and how it was made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     title: str
@@ -66,16 +62,11 @@ class PublishedTable(_Strict):
     note: str | None = None
 
 
-class _File(_Strict):
-    table: tuple[PublishedTable, ...]
-
-
 @functools.cache
 def published_tables() -> tuple[PublishedTable, ...]:
     """All published tables that ship with the package, in the file's order."""
     text = (resources.files("featbert.runs") / "published.toml").read_text("utf-8")
-    # By way of JSON, where a strict tuple may come from a list, and TOML's dates are text.
-    return _File.model_validate_json(json.dumps(tomllib.loads(text), default=str)).table
+    return tuple(PublishedTable(**table) for table in tomllib.loads(text)["table"])
 
 
 def published_table(table_id: str) -> PublishedTable:
