@@ -133,7 +133,7 @@ def _json(tagged: TaggedPiece) -> str:
         row["offsets"] = piece.offsets
     row["tags"] = tagged.tags
     if tagged.entities is not None:
-        row["entities"] = [_entity(one, piece) for one in tagged.entities]
+        row["entities"] = [_entity(tagged, *one) for one in tagged.entities]
     row["probabilities"] = [round(p, 6) for p in tagged.probabilities]
     if piece.text is None and piece.document is not None:
         row["document"] = piece.document
