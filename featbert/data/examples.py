@@ -134,7 +134,9 @@ def _csv(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield start, row
             start = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"not CSV ({error}), line {start} of {path}") from None
+        raise InputError(
+            f"not CSV ({error}), line {start} of {path}; is a quotation mark left open?"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def _hidden(file: RawFile) -> RawFile:
 def _text(row: Row, name: str) -> str:
     value = row.values.get(name)
     if not isinstance(value, str):
-        raise InputError(f"{excerpt(repr(value))} is no text in column {name}, {row.where}")
+        raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")
     return value
 
 
@@ -288,7 +290,7 @@ def class_of(value: Any) -> str | None:
     if value is None or str(value).strip() in NO_ANSWER:
         return None
     if not isinstance(value, str | int):
-        raise ValueError(f"{excerpt(repr(value))} is no class")
+        raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
     return str(value).strip()
 
 

@@ -129,6 +129,11 @@ def load_corpus(
         place = Path(os.path.abspath(Path(path).expanduser()))
         raw = read.files(_files(place))
         (name, found), source = _name(place), str(place)
+    kinds = ["single texts" if f.sentences[0].pair is None else "pairs" for f in raw.values()]
+    for file, kind_of in zip(raw.values(), kinds, strict=True):
+        if kind_of != kinds[0]:
+            first = next(iter(raw.values())).path
+            raise _mixed(first, kinds[0], file.path, kind_of, "name columns with --text, --pair")
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
@@ -154,7 +159,7 @@ class _Reader:
             if (_is_table(path) or _is_json(path)) if of_texts else not self._has_texts(path):
                 continue
             kinds = ("texts", "words") if of_texts else ("words", "texts")
-            raise InputError(f"{first} has {kinds[0]}, but {path} has {kinds[1]}; read one of them")
+            raise _mixed(first, kinds[0], path, kinds[1], "move one of them away")
         read = self._texts if of_texts else self._words
         return {split: read(path, split) for split, path in files.items()}
 
@@ -251,6 +256,10 @@ class _Reader:
         keys = None if self.kind is None else self.kind.keys
         columns = {"token_column": self.token_column, "tag_column": self.tag_column}
         return columns | {"tag_keys": keys}
+
+
+def _mixed(first: Path, has: str, other: Path, other_has: str, advice: str) -> InputError:
+    return InputError(f"{first} has {has}, but {other} has {other_has}; {advice}")
 
 
 def _is_table(path: Path) -> bool:

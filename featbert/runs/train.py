@@ -102,6 +102,11 @@ class _Training:
         self.train = drawn_part(whole, self.settings.train_share, seed=plan.seed)
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
+        for split in filter(lambda s: s.is_tagged, self.scored):
+            found = self.task.classes_in(self.task.gold(split))
+            if new := {*found} - {*self.task.taught(self.classes)}:
+                names = ", ".join(sorted(new)[:12])
+                notice(f"{split.name} has {names}, which train lacks: all of them count as missed")
         self.states = training_states(
             material, plan.combination, plan.signature, self.settings, corpus, self.device
         )

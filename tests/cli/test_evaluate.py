@@ -114,3 +114,20 @@ def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space: Workspace
     again = space.finetune("--seeds", run.record.seed, "--overwrite")
     assert "1 evaluation" in again.stderr
     assert not (run.folder / "evaluations").exists()
+
+
+def test_classes_of_texts(tmp_path: Path, tiny_bert: Path) -> None:
+    """Three classes, of which train lacks one: F1 of two classes is no score of them."""
+    for split, names in (("train", "ab"), ("dev", "ab"), ("test", "abc")):
+        rows = [f"text {i} x\t{names[i % len(names)]}" for i in range(12)]
+        (tmp_path / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows, ""]), "utf-8")
+    space = Workspace(tmp_path, tmp_path, tiny_bert)
+    tuned = space.finetune("--task", "classification")
+    assert tuned.exit_code == 0, tuned.output
+    assert "test has c," in tuned.stderr
+    assert "dev has" not in tuned.stderr
+    (name,) = (run.name for run in find_runs(space.runs))
+    result = evaluate(space, name, "--data", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "12 examples" in result.stdout
+    assert "macro F1" in result.stdout

@@ -124,6 +124,8 @@ def test_texts_are_read_without_answers(tmp_path):
         ("sentence\tscore\na\t1\nb\tnan\n", {"targets": "scores"}, "line 3"),
         ("sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
         ("sentence\tlabel\n", {}, "train.tsv"),
+        ("sentence\tlabel\na\tx\n", {"pair": "other"}, "other"),
+        ("sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
         ("sentence\tlabel\na\0\tpos\n", {}, "line 2"),
     ],
 )
@@ -191,6 +193,12 @@ def test_a_corpus_has_words_or_texts(tmp_path, train, dev, named, targets):
     assert "\n" not in str(error.value)
     if targets is None:
         assert re.search(named, str(error.value))
+
+
+def test_single_texts_and_pairs_are_not_mixed(tmp_path):
+    folder(tmp_path, train="sentence\tlabel\na\tx\n", dev=GLUE)
+    with pytest.raises(InputError, match=r"train\.tsv .*dev\.tsv"):
+        load_corpus(tmp_path, targets="classes")
 
 
 def test_a_table_without_header_is_not_read_as_words_next_to_one_with_it(tmp_path):
