@@ -220,13 +220,18 @@ def grid(
 
 
 def run_line(run: Run, *, was_there: bool) -> str:
-    """One finished run: its row and seed, scores in percent, time, folder."""
-    from featbert.encoders.tunings import get_tuning
-    from featbert.tasks.base import get_task
+    """One finished run: its row and seed, scores in percent, time, folder.
 
-    r = run.record
-    key = get_task(r.task).measure.key
-    what = r.layers or get_tuning(r.tuning).title
+    A head that is not the usual one is named: `last (CRF)`.
+    """
+    from featbert.analysis.rows import PARTS, base_name, setting_text, with_settings
+    from featbert.config import defaults
+
+    r, key = run.record, run.task.measure.key
+    usual = defaults(r.tuning, r.task).model_dump()
+    head = [n for n in (*PARTS, "sentence_pooling") if r.settings.get(n, usual[n]) != usual[n]]
+    parts = {name: setting_text(r.settings, name) for name in head}
+    what = with_settings(base_name(r.tuning, r.layers), parts)
     if (share := r.settings.get("train_share", 1)) != 1:
         what += f"  {in_percent(share)} of train"
     scores = "  ".join(f"{split} {100 * s.values[key]:.2f}" for split, s in r.scores.items())

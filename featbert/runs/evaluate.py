@@ -28,6 +28,7 @@ import pydantic.dataclasses
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, nearest
 from featbert.io import json_hash, slug
+from featbert.progress import notice
 from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
@@ -249,16 +250,22 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     """Predicts, scores and records; the record is written last."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     corpus, split, task = plan.corpus, plan.split, plan.usable.task
+    gold = task.gold(split)
+    if plan.mapping:
+        gold = [task.rename(answer, plan.mapping) for answer in gold]
+    classes = task.classes_in(gold)
+    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
+    if classes and not set(classes) & set(taught):
+        notice(
+            f"{corpus.name} {split.name} has no class that {plan.usable.run.name} was taught "
+            f"({', '.join(taught[:12])}): nothing of it can be right; --map renames classes"
+        )
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock = time.perf_counter()
     predicted = run.answers(inputs, task.items(split))
     prediction_seconds = time.perf_counter() - clock
-    gold = task.gold(split)
     if plan.mapping:
-        gold = [task.rename(answer, plan.mapping) for answer in gold]
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
-    classes = task.classes_in(gold)
-    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     record = EvaluationRecord(
         run=plan.usable.record.name,
         corpus=corpus.name,

@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
+from featbert.cli.showing import run_line
+from featbert.config import defaults
 from featbert.runs.record import write_record
-from featbert.runs.run import find_runs
+from featbert.runs.run import Run, find_runs
 from tests.analysis.records import make_record
 
 
@@ -101,3 +103,10 @@ def test_a_runs_directory_without_runs(tmp_path) -> None:
     assert done.exit_code == 1
     assert str(tmp_path) in done.stderr
     assert call("runs", "--runs-dir", tmp_path / "none").exit_code == 1
+
+
+def test_a_run_with_another_head_than_the_usual_one_says_so(tmp_path: Path) -> None:
+    usual = make_record("last", layers="last", settings=defaults("none").used())
+    crf = make_record("crf", layers="last", settings={**usual.settings, "output": "crf"})
+    lines = [run_line(Run(tmp_path / r.name, r), was_there=True) for r in (usual, crf)]
+    assert [line.split("  ")[0] for line in lines] == ["last", "last (CRF)"]

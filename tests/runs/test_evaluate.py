@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -113,6 +114,20 @@ def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: P
     assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
     assert record.scores.words == elsewhere["test"].n_words
     assert evaluations(run) == [record]
+
+
+def test_data_without_a_class_that_was_taught_is_said(
+    run: Run, elsewhere: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    evaluate(run, elsewhere, cache_dir=tmp_path, device="cpu")
+    assert not caplog.messages
+    corpus = Path(elsewhere.source)
+    for path in corpus.iterdir():
+        path.write_text(re.sub("([BI]-)", r"\1other", path.read_text("utf-8")), "utf-8")
+    record = evaluate(run, load_corpus(corpus), cache_dir=tmp_path, device="cpu")
+    assert record.scores.values["f1"] == 0
+    (said,) = caplog.messages
+    assert f"{elsewhere.name} test" in said
 
 
 def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
