@@ -99,13 +99,13 @@ class Outputs:
         published: Sequence[PublishedMatrix],
     ) -> Iterator[tuple[str, Figure]]:
         """Figures by name; of several comparisons they are numbered in the order of the tables."""
-        from featbert.report.figures.registry import comparison_figures, transfer_figures
+        from featbert.report.figures.registry import comparison_figures, crossing_figures
 
         for number, comparison in enumerate(comparisons, 1):
             prefix = "" if len(comparisons) == 1 else f"{number}-"
             for _, name, figure in comparison_figures(comparison, self.figure):
                 yield prefix + name, figure
-        for _, name, figure in transfer_figures(matrices, published, self.figure):
+        for _, name, figure in crossing_figures(comparisons, matrices, published, self.figure):
             yield name, figure
 
 

@@ -28,8 +28,8 @@ from featbert.report.figures import registry
 from featbert.report.figures.registry import (
     NAMES,
     comparison_figures,
+    crossing_figures,
     plot,
-    transfer_figures,
 )
 from featbert.report.figures.style import COLORS, COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
@@ -437,7 +437,7 @@ def test_published_scores_are_hollow_and_ours_have_their_colour():
 def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     ours = matrices(tmp_path)
     theirs = [published_matrix(published_table("pires2019-table1"))]
-    found = {name: drawn for _, name, drawn in transfer_figures(ours, theirs)}
+    found = {name: drawn for _, name, drawn in crossing_figures([], ours, theirs)}
     assert list(found) == ["transfer", "transfer-published"]
     for drawn in found.values():
         check_readable(drawn)
@@ -449,7 +449,7 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     assert [row[3] for row in cell_texts(tuned)] == ["–", "25.0", "–"]
     framed = [patch.get_xy() for patch in features.patches if not patch.get_fill()]
     assert framed == [(0, 0), (1, 1), (2, 2)]
-    assert not list(transfer_figures([]))
+    assert not list(crossing_figures([]))
 
 
 # Files.

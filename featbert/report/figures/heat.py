@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import matplotlib
 import numpy as np
@@ -35,17 +35,21 @@ def draw_cells(
     *,
     framed: Sequence[Sequence[bool]] | None = None,
     bold: np.ndarray | None = None,
+    shades: np.ndarray | None = None,
+    show: Callable[[float], str] = "{:.1f}".format,
 ) -> None:
-    """Cells with their numbers, row 0 above; `–` on grey for None.
+    """Cells with their numbers in percent, row 0 above; `–` on grey for None.
 
     Args:
+        shades: (rows, columns) on `scale`, in place of the numbers themselves.
         framed: (rows, columns) which have a dark border.
         bold: likewise.
     """
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
+    shades = percent if shades is None else shades
     axes.pcolormesh(
-        percent,
+        shades,
         cmap=_COLORS,
         vmin=low,
         vmax=high,
@@ -58,12 +62,12 @@ def draw_cells(
     axes.spines[:].set_visible(False)
     for (i, j), score in np.ndenumerate(percent):
         empty = math.isnan(score)
-        dark = score > low + 0.55 * (high - low)
+        dark = shades[i, j] > low + 0.55 * (high - low)
         if framed is not None and framed[i][j]:
             border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
             axes.add_patch(border)
         axes.annotate(
-            "–" if empty else f"{score:.1f}",
+            "–" if empty else show(score),
             (j + 0.5, i + 0.52),
             ha="center",
             va="center",

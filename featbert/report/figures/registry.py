@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # One line a figure, in the order of the report.
 NAMES = (
+    "overview",
+    "tasks",
     "seeds",
     "pareto",
     "learning",
@@ -44,7 +46,7 @@ NAMES = (
 
 # Parts of the report.
 Section = Literal[
-    "scores", "cost", "learning", "layers", "where", "published", "training", "transfer"
+    "tasks", "scores", "cost", "learning", "layers", "where", "published", "training", "transfer"
 ]
 Draw = Callable[[Any, str, float | None], Any]
 _KINDS: dict[str, Kind] = {}
@@ -58,17 +60,19 @@ class Kind:
         caption: how to read it, in a sentence.
         section: of the report, where it is shown.
         needs: what a comparison must have for it.
+        of: what it is drawn of: one comparison, all comparisons together, or transfer matrices.
         splits: whether there is one for each evaluated split, one for the last of them, or one
             that has nothing to do with splits.
         prepare: what `Comparison.plot` adds to a comparison first.
-        draw: given a comparison (in the section "transfer": matrices), a split, and a width in
-            inches or None, it returns the figure, several by name, or None for nothing to show.
+        draw: given what it is drawn of, a split, and a width in inches or None, it returns the
+            figure, several by name, or None for nothing to show.
     """
 
     name: str = field(kw_only=False)
     caption: str
     section: Section = "scores"
     needs: str
+    of: Literal["comparison", "comparisons", "matrices"] = "comparison"
     splits: Literal["each", "last", "none"] = "each"
     prepare: Callable[[Comparison, str], Comparison] | None = None
     draw: Draw = field(init=False)
@@ -115,6 +119,8 @@ def plot(
     """See `Comparison.plot`."""
     base = next((known for known in NAMES if name.startswith(f"{known}-")), name)
     kind = kind_of(base)
+    if kind.of != "comparison":
+        raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
     split = comparison.splits[0] if split is None else split
     if split not in comparison.splits:
         known = ", ".join(comparison.splits)
@@ -140,23 +146,28 @@ def comparison_figures(
     Args:
         only: names of kinds; all of them by default.
     """
-    for kind in _kinds(only, transfer=False):
+    for kind in _kinds(only, "comparison"):
         splits = comparison.splits if kind.splits == "each" else comparison.splits[-1:]
         for split in splits:
             for name, drawn in kind.figures(comparison, split).items():
                 yield kind, name, drawn
 
 
-def transfer_figures(
-    matrices: Sequence[Any], published: Sequence[Any] = (), only: Collection[str] = ()
+def crossing_figures(
+    comparisons: Sequence[Comparison],
+    matrices: Sequence[Any] = (),
+    published: Sequence[Any] = (),
+    only: Collection[str] = (),
 ) -> Iterator[tuple[Kind, str, Figure]]:
-    """The same of transfer matrices, and of published ones."""
-    if matrices:
-        for kind in _kinds(only, transfer=True):
-            for name, drawn in kind.figures({"": matrices, "published": published}, "").items():
+    """The same of all comparisons together, and of transfer matrices with published ones."""
+    grids = {"": matrices, "published": published}
+    subjects = (("comparisons", comparisons, comparisons), ("matrices", grids, matrices))
+    for of, subject, there in subjects:
+        for kind in _kinds(only, of) if there else ():
+            for name, drawn in kind.figures(subject, "").items():
                 yield kind, name, drawn
 
 
-def _kinds(only: Collection[str], *, transfer: bool) -> list[Kind]:
+def _kinds(only: Collection[str], of: str) -> list[Kind]:
     kinds = [kind_of(name) for name in NAMES if not only or name in only]
-    return [kind for kind in kinds if (kind.section == "transfer") == transfer]
+    return [kind for kind in kinds if kind.of == of]

@@ -23,6 +23,7 @@ Grid = TransferMatrix | PublishedMatrix
     "transfer",
     caption="Rows: trained on; columns: evaluated on. Framed: the language trained on.",
     section="transfer",
+    of="matrices",
     needs="runs that were scored on another corpus",
     splits="none",
 )

@@ -27,7 +27,7 @@ from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import FeatbertError, InputError
 from featbert.io import cannot_write, replacing
-from featbert.report.figures.registry import Kind, comparison_figures, transfer_figures
+from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
 from featbert.report.html.notebook import html_template
@@ -67,13 +67,13 @@ def html_report(
         name: of the experiment, for the page's title.
     """
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
-    crossed = _figures(transfer_figures(matrices, published), "t")
+    crossed = _figures(crossing_figures(comparisons, matrices, published), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
         title=_title(comparisons, name),
         sections=[_section(one, number) for number, one in enumerate(comparisons, 1)],
         transfer=transfer_tables(matrices, published) if matrices else [],
-        transfer_figures=[drawn for figures in crossed.values() for drawn in figures],
+        transfer_figures=crossed.get("transfer", []),
         notes=[visible(note) for note in notes],
         version=__version__,
         versions={n: v for n, v in library_versions().items() if n != "featbert"},

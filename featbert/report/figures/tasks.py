@@ -1,0 +1,94 @@
+"""Which layer holds what: single layers and learned mixes by task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from featbert.analysis.compare import Comparison
+from featbert.analysis.rows import Row, grouped, part_of
+from featbert.report.figures import style
+from featbert.report.figures.heat import CELL, draw_cells, name_cells
+from featbert.report.figures.registry import figure
+from featbert.report.units import visible
+
+_FEWEST = 3  # single layers
+
+
+@dataclass
+class _Line:
+    """One way to read the layers of one corpus: scores and mix weights by layer."""
+
+    name: str
+    scores: dict[int, float] = field(default_factory=dict)
+    weights: dict[int, float] = field(default_factory=dict)
+
+
+@figure(
+    "tasks",
+    caption="What each layer holds: a row is dark where it scores, or is weighted, highest.",
+    section="tasks",
+    of="comparisons",
+    needs="single layers of two tasks or corpora; train with --layers layer:1, layer:2, ...",
+    splits="none",
+)
+def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
+    """Scores of single layers, and weights of learned mixes; colours are of one row each."""
+    lines = [line for one in comparisons for line in _lines(one) if len(line.scores) >= _FEWEST]
+    if len(lines) < 2:
+        return None
+    deepest = max(layer for line in lines for layer in (*line.scores, *line.weights))
+    columns = ["emb.", *map(str, range(1, deepest + 1))]
+    mixed = any(line.weights for line in lines)
+    width = width or style.FULL_WIDTH
+    height = CELL * len(lines) + 0.4
+    drawn, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
+    for axes, title, kind in zip(
+        panes, ("score (%)", "weight in the mix (%)"), _KINDS, strict=False
+    ):
+        found = [getattr(line, kind) for line in lines]
+        cells = np.array([[one.get(n, np.nan) for n in range(deepest + 1)] for one in found])
+        low, high = np.nanmin(cells, axis=1), np.nanmax(cells, axis=1)
+        shades = (cells - low[:, None]) / np.maximum(high - low, 1e-9)[:, None]
+        best = cells == high[:, None]
+        draw_cells(axes, cells, (0, 1), framed=best.tolist(), bold=best, shades=shades)
+        names = [visible(line.name) for line in lines] if kind == _KINDS[0] else [""] * len(lines)
+        name_cells(axes, columns, names, upright=False)
+        axes.set_title(title)
+        axes.set_xlabel("layer")
+    encoders = ", ".join(dict.fromkeys(one.model for one in comparisons))
+    note = f"{encoders} · means over seeds; framed: the highest of a row"
+    return style.header(drawn, "Layers by task, on frozen features", note)
+
+
+_KINDS = ("scores", "weights")
+
+
+def _lines(comparison: Comparison) -> Iterator[_Line]:
+    """One for each corpus and head of a comparison's rows on features."""
+    rows = [row for row in comparison.rows if row.frozen and row.splits]
+    bodies = {row.settings.get("body") for row in rows}
+    for members in grouped((_reading(row), row) for row in rows).values():
+        first = members[0]
+        parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
+        if len(bodies) > 1:
+            parts.append(part_of(first.settings, "body"))
+        line = _Line(" · ".join(filter(None, parts)))
+        for row in members:
+            layers = row.layer_indices or ()
+            mixes = [run.record.mix for run in row.runs if run.record.mix is not None]
+            if len(layers) == 1:
+                line.scores[layers[0]] = row.mean(row.splits[-1])
+            elif mixes and len(layers) > len(line.weights):
+                means = np.mean([mix.weights for mix in mixes], axis=0)
+                line.weights = dict(zip(mixes[0].layers, means, strict=True))
+        yield line
+
+
+def _reading(row: Row) -> tuple[object, ...]:
+    """What rows share that differ in their layers alone."""
+    settings = {n: v for n, v in row.settings.items() if n != "mix_learning_rate"}
+    return tuple(row.cell.items()), repr(sorted(settings.items()))

@@ -1,0 +1,101 @@
+"""Several corpora or tasks together: features against fine-tuning, and layers by task."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from featbert.analysis.compare import Comparison, compare
+from featbert.analysis.overview import contests, overview_frame
+from featbert.analysis.resampling import PairedTest, t_interval
+from featbert.analysis.results import Difference
+from featbert.report.figures.registry import crossing_figures
+from featbert.runs.record import Mix, SplitIdentity
+from tests.analysis.records import make_seeds
+
+
+def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparison:
+    """Layers 1 to 3, the third of which has the scores `features`, their mix, and fine-tuning."""
+    splits = {s: SplitIdentity(name + s, "t", 150, 3201) for s in ("train", "dev", "test")}
+    signature = {"corpus": name, "splits": splits}
+    runs = make_seeds(f"{name}-tuned", tuned, layers=None, signature=signature)
+    for layer in (1, 2, 3):
+        runs += make_seeds(
+            f"{name}-{layer}",
+            [score - 0.1 * (3 - layer) for score in features],
+            layers=f"layer:{layer}",
+            layer_indices=[layer],
+            signature=signature,
+        )
+    mix = Mix([1, 2, 3], [0.2, 0.5, 0.3], 1.0)
+    low = [score - 0.3 for score in features]
+    runs += make_seeds(
+        f"{name}-mix",
+        low,
+        layers="weighted_all",
+        layer_indices=[1, 2, 3],
+        mix=mix,
+        signature=signature,
+    )
+    (comparison,) = compare(runs)
+    return comparison
+
+
+@pytest.fixture(scope="module")
+def two() -> list[Comparison]:
+    return [
+        one_corpus("first", [0.60, 0.61, 0.62], [0.70, 0.715, 0.72]),
+        one_corpus("second", [0.80, 0.81, 0.82], [0.75, 0.80, 0.86]),
+    ]
+
+
+def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
+    frame = overview_frame(two)
+    assert [*frame["corpus"]] == ["first", "second"]
+    assert [*frame["features"]] == ["layer:3", "layer:3"]
+    assert {*frame["split"]} == {"test"}
+    np.testing.assert_allclose(frame["difference"], frame["features_mean"] - frame["tuned_mean"])
+    for (_, line), comparison in zip(frame.iterrows(), two, strict=True):
+        by_seed = {
+            row.label: row.score("test").values
+            for row in comparison.rows
+            if row.label in (line["features"], line["tuned"])
+        }
+        ours, theirs = (np.array(by_seed[line[name]]) for name in ("features", "tuned"))
+        expected = t_interval((ours - theirs).tolist())
+        assert (line["over_seeds_low"], line["over_seeds_high"]) == (expected.low, expected.high)
+    assert frame["ahead"].isna().all()  # nothing was tested over the text
+
+
+@pytest.mark.parametrize(
+    ("corpus", "p", "ahead"),
+    [(0, 0.001, "full"), (0, 0.2, None), (1, 0.001, None), (1, 0.2, None)],
+)
+def test_a_row_is_ahead_where_text_and_seeds_say_so(two, corpus, p, ahead) -> None:
+    comparison = two[corpus]
+    (contest,) = contests(comparison)
+    test = PairedTest(-0.1, -0.15, -0.05, 0.95, p, 150, 1000, False)
+    names = contest.features.name, contest.tuned.name
+    difference = Difference(*names, "test", (1, 2, 3), "sentences", None, (), test, p)
+    (tested,) = contests(dataclasses.replace(comparison, differences=(difference,)))
+    assert (tested.ahead and tested.ahead.tuning) == ahead
+    assert tested.over_text == difference
+
+
+def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:
+    drawn = {name: figure for _, name, figure in crossing_figures(two)}
+    assert [*drawn] == ["overview", "tasks"]
+    scores, weights = drawn["tasks"].axes
+    cells = [[text.get_text() for text in axes.texts] for axes in (scores, weights)]
+    means = [
+        [row.mean("test") for row in comparison.rows if len(row.layer_indices or ()) == 1]
+        for comparison in two
+    ]
+    assert cells[0] == [cell for row in means for cell in ("–", *(f"{100 * m:.1f}" for m in row))]
+    assert cells[1] == ["–", "20.0", "50.0", "30.0"] * 2
+    (axes,) = drawn["overview"].axes
+    found = [line.get_xdata()[0] for line in axes.lines[:2]]
+    np.testing.assert_allclose(found, 100 * overview_frame(two)["difference"])
+    assert not list(crossing_figures(two[:1]))
