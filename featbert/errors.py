@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 
@@ -69,6 +69,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """` (did you mean 'epochs'?)`, or nothing where no known name is near."""
     match = _closest(name, known)
     return f" (did you mean {match!r}?)" if match else ""
+
+
+def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raises InputError for the first of `names` that is not known."""
+    for name in names:
+        if name not in known:
+            near, use = nearest(name, known), ", ".join(known)
+            raise InputError(f"unknown {what} {name!r}{near}; use {use}")
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:

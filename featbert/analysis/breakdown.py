@@ -20,7 +20,7 @@ import numpy as np
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
 from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
-from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.errors import FeatbertError, MissingError, check_known
 from featbert.progress import track
 from featbert.runs.run import Run
 from featbert.tasks.base import Bucket, Task
@@ -40,7 +40,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         InputError: an unknown facet.
     """
     task = comparison.task
-    check_facets(facets, task)
+    check_known("facet", facets, task.facets)
     reader = _Reader(task, facets)
     found: list[Breakdown] = []
     notes: list[str] = []
@@ -60,14 +60,6 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     return dataclasses.replace(
         comparison, breakdowns=tuple(found), notes=(*comparison.notes, *notes)
     )
-
-
-def check_facets(facets: Sequence[str], task: Task) -> None:
-    """Raises InputError for names that are no facets of the task."""
-    for facet in facets:
-        if facet not in task.facets:
-            known = ", ".join(task.facets)
-            raise InputError(f"unknown facet {facet!r}{nearest(facet, task.facets)}; use {known}")
 
 
 def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:

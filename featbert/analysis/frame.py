@@ -1,30 +1,40 @@
-"""A comparison as a pandas table: the source of every table in every format.
+"""Everything that tables show as pandas frames; every table in every format is a view of one.
 
 Unrounded, scores in [0, 1]; what a cost is counted in ends its name: seconds, bytes, flops. Columns
-and their types are the same for every comparison of a task (but for settings, which only those that
-differ have), so that tables of several can be put under one another.
+of a comparison and their types are the same for every comparison of a task (but for settings, which
+only those that differ have), so that frames of several can be put under one another.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, baseline_of
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.results import PublishedFigures
+from featbert.analysis.rows import Row, Statistic, base_name, baseline_of
+from featbert.analysis.transfer import TransferMatrix
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
-from featbert.runs.run import Run
+from featbert.runs.run import FoundRuns, Run, unfinished_run
+from featbert.text import in_percent
 
 if TYPE_CHECKING:
     import pandas
 
+AVERAGE = "average of zero-shot"
 # Whole numbers that not every row has: pandas would make floats of them.
 _WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("int")]
+_WINNER = {True: "same", False: "differs", None: None}
+_NAMES = ("row", "label", "tuning", "layers", *VARIED, "baseline", "baseline_row", "tuned_row")
 _KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("label", "tuning", "layers", *VARIED, "baseline", "run"), "string"),
-    **dict.fromkeys(("split", "score"), "string"),
+    # Arrow's strings refuse names of files that are no UTF-8.
+    **dict.fromkeys((*_NAMES, "run", "split", "score"), "string[python]"),
+    **dict.fromkeys((f"{split}_winner" for split in EVALUATED), "string[python]"),
     **dict.fromkeys((*_WHOLE, "seeds", "seed", "best_epoch"), "Int64"),
     "is_baseline": "bool",
 }
@@ -39,21 +49,23 @@ def comparison_frame(
 
     Args:
         per: "row": a line a row, with means (`_mean`) and sample standard deviations (`_sd`) over
-            seeds. "run": a line a run, with its `seed` and name (`run`); a difference is then to
-            the baseline's run with the same seed. "score": tidy, a line for each run, split and
-            score, with its `value`.
+            seeds, and what the comparison's further analyses say of the row (their columns are in
+            `docs/how-to/notebooks.md`). "run": a line a run, with its `seed` and name (`run`); a
+            difference is then to the baseline's run with the same seed. "score": tidy, a line for
+            each run, split and score, with its `value`.
     """
-    import pandas
-
     rows = comparison.rows
     known = {name for row in rows for name in row.settings}
     differing = dict.fromkeys(name for row in rows for name in row.differing)
     settings = [name for name in differing if name in known]
+    analysed: dict[str, dict[str, Any]] = defaultdict(dict)
+    for name, found in _analysed(comparison):
+        analysed[name] |= found
     lines = []
     for row in rows:
         named = _names(row) | {f"setting_{n}": row.settings.get(n) for n in settings}
         if per == "row":
-            lines.append(named | _of_row(row))
+            lines.append({"row": row.name} | named | _of_row(row) | analysed[row.name])
         elif per == "run":
             lines += [named | _of_run(run, row, rows) for run in row.runs]
         else:
@@ -65,9 +77,21 @@ def comparison_frame(
                 for split, scores in run.record.scores.items()
                 for key, value in scores.values.items()
             ]
-    frame = pandas.DataFrame(lines)
+    frame = _frame(lines)
     free = [name for name in frame if str(name).startswith("setting_")]
+    frame[free] = frame[free].infer_objects()
     return frame.astype({n: _KINDS.get(n, "float64") for n in frame if n not in free})
+
+
+def _frame(lines: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pandas.DataFrame:
+    import pandas
+
+    return pandas.DataFrame([*lines], columns=columns or None, dtype=object)
+
+
+def _statistic(name: str, found: Statistic | None) -> dict[str, float | None]:
+    mean, sd = (None, None) if found is None else (found.mean, found.sd)
+    return {f"{name}_mean": mean, f"{name}_sd": sd}
 
 
 def _names(row: Row) -> dict[str, Any]:
@@ -87,14 +111,36 @@ def _of_row(row: Row) -> dict[str, Any]:
     line: dict[str, Any] = {"seeds": len(row.runs)}
     for split in EVALUATED:
         for key in row.task.columns:
-            score = row.score(split, key)
-            line[f"{split}_{key}_mean"] = score and score.mean
-            line[f"{split}_{key}_sd"] = score and score.sd
+            line |= _statistic(f"{split}_{key}", row.score(split, key))
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
-    training = costs.pop("training_seconds")
-    times = {"training_seconds_mean": training.mean, "training_seconds_sd": training.sd}
-    return line | times | costs
+    return line | _statistic("training_seconds", costs.pop("training_seconds")) | costs
+
+
+def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names of rows, and what further analyses say of them."""
+    for d in comparison.differences:
+        intervals = {"text": d.pooled, "seeds": d.over_seeds}
+        yield d.row, {"baseline_row": d.baseline, f"{d.split}_difference": d.pooled.difference}
+        for over, found in intervals.items():
+            name = f"{d.split}_over_{over}"
+            ends = (None, None) if found is None else (found.low, found.high)
+            yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+        yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
+    for row in comparison.costs:
+        yield row.row, {"tuned_row": row.against}
+        for name, price in (("seconds", row.seconds), ("flops", row.flops)):
+            cheaper = row.against and (price.cheaper_from or math.inf)
+            yield row.row, {f"{name}_once": price.once or None, f"{name}_run": price.run}
+            yield row.row, {f"{name}_cheaper_from": cheaper}
+    for s in comparison.scorers:
+        scored = {f"{s.split}_{key}_difference": f.difference for key, f in s.figures.items()}
+        yield s.row, scored | {f"{s.split}_winner": _WINNER[s.agree]}
+    for breakdown in comparison.breakdowns:
+        of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
+        for name, buckets in breakdown.rows.items():
+            for bucket, score in buckets.items():
+                yield name, _statistic(f"{of}_{bucket}", score)
 
 
 def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
@@ -108,3 +154,81 @@ def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
         difference = None if own is None or other is None else own - other
         line[f"{split}_{row.task.measure.key}_difference"] = difference
     return {**line, "best_epoch": record.best_epoch, **vars(record.cost)}
+
+
+# What has no row in a comparison ------------------------------------------------------------------
+
+
+def published_frame(found: PublishedFigures) -> pandas.DataFrame:
+    """A line for each published row, with the comparison's row next to it."""
+    lines = []
+    for line in found.lines:
+        named: dict[str, Any] = {"published": line.label, "row": line.row and line.row.name}
+        for split, figure in line.figures.items():
+            named[f"{split}_published"] = figure.published
+            named[f"{split}_published_sd"] = figure.published_sd
+            named |= _statistic(f"{split}_here", figure.reproduced)
+            named[f"{split}_difference"] = figure.difference
+        lines.append(named)
+    return _frame(lines)
+
+
+def transfer_frame(matrix: TransferMatrix) -> pandas.DataFrame:
+    """A line for each corpus that was trained on, with the scores on each column's data."""
+    lines = []
+    for row in matrix.rows:
+        line: dict[str, Any] = {"trained_on": row.label, "seeds": len(row.trained.runs)}
+        for data, cell in zip(matrix.columns, row.cells, strict=True):
+            line |= _statistic(data.label, cell.score if cell else None)
+        lines.append(line | {AVERAGE: row.average, f"{AVERAGE}_sd": row.average_sd})
+    return _frame(lines)
+
+
+def published_matrix_frame(one: PublishedMatrix) -> pandas.DataFrame:
+    """A line for each published row, with its figure for each language."""
+    return _frame({"trained_on": row.label, **row.scores} for row in one.rows)
+
+
+def run_title(tuning: str, layers: str | None, settings: Mapping[str, Any]) -> str:
+    """A run without its seed: its name, and how much of train it learned from."""
+    share = settings.get("train_share", 1)
+    name = base_name(tuning, layers)
+    return name if share == 1 else f"{name}, {in_percent(share)} of train"
+
+
+def runs_frame(found: FoundRuns) -> pandas.DataFrame:
+    """A line for each run, by name: finished, unfinished or damaged; a score for each split."""
+    lines: list[dict[str, Any]] = []
+    for run in found:
+        r = run.record
+        line = {"run": run.name, "state": "finished", "seed": r.seed}
+        line["what"] = run_title(r.tuning, r.layers, r.settings)
+        line["training_seconds"] = r.cost.training_seconds
+        lines.append(line | {split: r.score(split) for split in r.scores})
+    for one in map(unfinished_run, found.unfinished):
+        state = f"epoch {one.epochs_done} of {'–' if one.epochs is None else one.epochs}"
+        line = {"run": one.folder.name, "state": state, "seed": one.seed, "dev": one.dev_score}
+        line["what"] = one.tuning and run_title(one.tuning, one.layers, {})
+        lines.append(line | {"training_seconds": one.seconds})
+    lines += [{"run": problem.folder.name, "state": "damaged"} for problem in found.problems]
+    splits = [split for run in found for split in run.record.scores] or ["dev"]
+    columns = dict.fromkeys(["run", "state", "what", "seed", *splits, "training_seconds"])
+    return _frame(sorted(lines, key=lambda line: line["run"]), [*columns])
+
+
+def run_scores_frame(run: Run) -> pandas.DataFrame:
+    """A line for each split, called `dev all`, and for each of its classes, with every score."""
+    lines: list[dict[str, Any]] = []
+    for split, found in run.record.scores.items():
+        named = {"all": found.values, **found.by_class}
+        lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
+    return _frame(lines, ["scores", *run.task.columns, "gold", "predicted"])
+
+
+def epochs_frame(run: Run) -> pandas.DataFrame:
+    """A line for each epoch: loss, dev score, seconds."""
+    lines = [
+        {"epoch": e.epoch, "train_loss": e.train_loss, "dev": e.dev_score, "seconds": e.seconds}
+        for e in run.record.history
+    ]
+    return _frame(lines, ["epoch", "train_loss", "dev", "seconds"])

@@ -10,7 +10,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, app
 from featbert.cli.showing import Outputs, of_experiment, with_published
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, check_known
 from featbert.progress import notice
 
 if TYPE_CHECKING:
@@ -97,12 +97,11 @@ def compare(
     Without names, one table for each group of comparable runs: same text and tags, encoder,
     context and scorer. Runs that are named must fit together.
     """
-    from featbert.analysis.breakdown import check_facets, with_breakdowns, with_scorers
+    from featbert.analysis.breakdown import with_breakdowns, with_scorers
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs
     from featbert.analysis.cost import with_costs
     from featbert.analysis.transfer import transfer_matrices
-    from featbert.report.tables import check_show
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
     from featbert.runs.load import find_run
@@ -139,8 +138,8 @@ def compare(
             comparisons = compare_all(everything.runs, baseline=baseline)
         notes = everything.notes
     for comparison in comparisons:
-        check_show(show or (), comparison.task)
-        check_facets(by or (), comparison.task)
+        check_known("score", show or (), comparison.task.columns)
+        check_known("facet", by or (), comparison.task.facets)
     if stats:
         from featbert.analysis.significance import with_significance
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from featbert.cli.options import check_folder
-from featbert.errors import InputError
+from featbert.errors import InputError, check_known
 from featbert.progress import report as say
 from featbert.progress import stage
-from featbert.report.figures.registry import check_name
+from featbert.report.figures.registry import NAMES
 from featbert.report.units import duration, size
 from featbert.text import counted, in_percent, printable
 
@@ -46,8 +46,7 @@ class Outputs:
             check_folder(self.figures, "--figures")
         elif self.figure:
             raise InputError("--figure has no folder to draw to; add --figures DIR")
-        for name in self.figure:
-            check_name(name)
+        check_known("figure", self.figure, NAMES)
         if self.report is not None:
             from featbert.report.html.page import check_report_path
 

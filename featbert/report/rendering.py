@@ -14,7 +14,7 @@ from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
-from featbert.errors import InputError, nearest
+from featbert.errors import check_known
 from featbert.report.tables import Cell, Column, Table, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
@@ -49,9 +49,7 @@ def render(
     Raises:
         InputError: an unknown format or score.
     """
-    if format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise InputError(f"unknown format {format!r}{nearest(format, FORMATS)}; use {known}")
+    check_known("format", [format], FORMATS)
     drawn = [*tables(comparisons, show=show), *transfer_tables(matrices, published)]
     if format == "json":
         return json_report(comparisons, notes=notes, matrices=matrices, published=published)
@@ -88,7 +86,8 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
         if text:
             console.print(Text(text, style))
     rows = table.rows()
-    sizes = [_size(column, width) for column in table.columns]
+    columns = zip(table.columns, *rows, strict=True)
+    sizes = [_size(column, cells, width) for column, *cells in columns]
     for chosen in _packs(sizes, width):
         drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
         for place in chosen:
@@ -109,11 +108,11 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
 _AROUND = 3
 
 
-def _size(column: Column, width: int | None) -> int:
+def _size(column: Column, cells: Sequence[Cell], width: int | None) -> int:
     """Width of a column. Long names wrap at their words, so that half is left to numbers."""
     from rich.cells import cell_len
 
-    texts = [column.head, *(cell.text for cell in column.cells())]
+    texts = [column.head, *(cell.text for cell in cells)]
     size = max(map(cell_len, texts)) + _AROUND
     if width is None or column.right:
         return size
@@ -198,16 +197,11 @@ def _latex(text: str) -> str:
 
 def as_csv(table: Table) -> str:
     """A line a row, unrounded: shares in [0, 1], seconds, bytes."""
-    import pandas
-
-    frame = table.frame
-    if frame is None:
-        data = {name: v for column in table.columns for name, v in column.numbers().items()}
-        frame = pandas.DataFrame(data, dtype=object)
+    names = [name for column in table.columns for name in (column.name, column.second) if name]
+    frame = table.frame if table.whole else table.frame[names]
+    frame = frame.rename(columns=harmless).map(harmless)
     frame.insert(0, "comparison", table.number)
-    text: str = (
-        frame.rename(columns=harmless).map(harmless).to_csv(index=False, lineterminator="\n")
-    )
+    text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
 
 

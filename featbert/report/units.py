@@ -15,18 +15,14 @@ def percent(share: float | None, digits: int = 2) -> str:
     return NONE if share is None else f"{100 * share:.{digits}f}"
 
 
-def points(difference: float | None, digits: int = 2) -> str:
+def points(difference: float) -> str:
     """A difference of shares in percentage points, with its sign: `-1.30`, `+0.52`, `0.00`."""
-    if difference is None:
-        return NONE
-    text = f"{100 * difference:+.{digits}f}"
+    text = f"{100 * difference:+.2f}"
     return text if text.strip("+-0.") else text[1:]
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """Seconds as `0.4 s`, `42 s`, `1m 12s`, `2h 05m` or `3d 04h`."""
-    if seconds is None:
-        return NONE
     if seconds < 0.05:
         return "<0.1 s"
     if seconds < 9.95:
@@ -50,24 +46,20 @@ def size(n_bytes: float | None) -> str:
     return _scaled(n_bytes, ("B", "kB", "MB", "GB", "TB", "PB"))
 
 
-def parameters(n: float | None) -> str:
+def parameters(n: float) -> str:
     """A count: `512`, `768 k`, `13.4 M`, `1.2 G`."""
-    if n is not None and n < 1000:
+    if n < 1000:
         return f"{round(n)}"
     return _scaled(n, ("", "k", "M", "G", "T"))
 
 
-def operations(flops: float | None) -> str:
+def operations(flops: float) -> str:
     """Operations as `3.4 GFLOP`, `60.0 TFLOP`, `1.2 PFLOP`."""
-    if flops is None:
-        return NONE
     return f"{_scaled(flops, ('', 'k', 'M', 'G', 'T', 'P', 'E'))}FLOP"
 
 
-def rate(per_second: float | None) -> str:
+def rate(per_second: float) -> str:
     """Three significant digits with thousands separators: `12,400`, `3.42`."""
-    if per_second is None:
-        return NONE
     if per_second < 100:
         return f"{per_second:.3g}"
     digits = len(str(round(per_second)))

@@ -18,7 +18,7 @@ import pydantic.dataclasses
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from featbert.errors import InputError, nearest
+from featbert.errors import check_known
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus, Sentence, Split
@@ -305,7 +305,6 @@ def get_task(name: str) -> Task:
         InputError: there is none, or it has no such measure.
     """
     bare, _, measure = name.partition(":")
-    if bare not in TASKS:
-        raise InputError(f"unknown task {bare!r}{nearest(bare, TASKS)}; known: {', '.join(TASKS)}")
+    check_known("task", [bare], TASKS)
     task: Task = importlib.import_module(TASKS[bare]).TASK
     return task.measured_by(measure) if measure else task

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from featbert.data.files import excerpt, writing
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known
 from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Task, bucket_of, by_bucket
 from featbert.tasks.measures import Counts, ExampleMeasure
 
@@ -49,11 +49,7 @@ class ExampleTask(Task, Protocol):
         self.columns = {self.measure.key: self.measure.name} | names
 
     def measured_by(self, key: str) -> Self:
-        if key not in self.measures:
-            raise InputError(
-                f"unknown measure {key!r}{nearest(key, self.measures)}; "
-                f"use {', '.join(self.measures)}"
-            )
+        check_known("measure", [key], self.measures)
         return type(self)(key)
 
     def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known
 from featbert.training.history import Epoch
 
 TRACKERS = ("tensorboard",)
@@ -22,9 +22,7 @@ TRACKERS = ("tensorboard",)
 
 def log_folder(tracker: str, runs_dir: str | Path) -> Path:
     """A hidden folder for logs; raises InputError for a tracker that is unknown or missing."""
-    if tracker not in TRACKERS:
-        known = " or ".join(TRACKERS)
-        raise InputError(f"unknown tracker {tracker!r}{nearest(tracker, TRACKERS)}; use {known}")
+    check_known("tracker", [tracker], TRACKERS)
     if importlib.util.find_spec(tracker) is None:
         raise InputError(f"{tracker} is not installed; pip install 'featbert[{tracker}]'")
     return Path(runs_dir) / f".{tracker}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from featbert.encoders.tunings.base import Tuning
-from featbert.errors import InputError, nearest
+from featbert.errors import check_known
 
 # A line each; the name is that of the module.
 _MODULES = (
@@ -20,7 +20,5 @@ TUNINGS: dict[str, Tuning] = {
 
 def get_tuning(name: str) -> Tuning:
     """The tuning called `name`; raises InputError where there is none."""
-    if name not in TUNINGS:
-        known = ", ".join(TUNINGS)
-        raise InputError(f"unknown tuning {name!r}{nearest(name, TUNINGS)}; known: {known}")
+    check_known("tuning", [name], TUNINGS)
     return TUNINGS[name]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,16 +99,9 @@ class Kind:
 figure = Kind
 
 
-def check_name(name: str) -> None:
-    """Raises InputError for an unknown name."""
-    if name not in NAMES:
-        known = ", ".join(NAMES)
-        raise InputError(f"unknown figure {name!r}; choose {known}{nearest(name, NAMES)}")
-
-
 def kind_of(name: str) -> Kind:
     """The kind of that name; InputError for an unknown one."""
-    check_name(name)
+    check_known("figure", [name], NAMES)
     importlib.import_module(f"featbert.report.figures.{name}")
     return _KINDS[name]
 
@@ -122,11 +115,7 @@ def plot(
     if kind.of != "comparison":
         raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
     split = comparison.splits[0] if split is None else split
-    if split not in comparison.splits:
-        known = ", ".join(comparison.splits)
-        raise InputError(
-            f"no scores of {split!r}; choose {known}{nearest(split, comparison.splits)}"
-        )
+    check_known("split", [split], comparison.splits)
     subject = kind.prepare(comparison, split) if kind.prepare else comparison
     found = kind.figures(subject, split, width)
     wanted = name if kind.splits == "none" else f"{name}-{split}"

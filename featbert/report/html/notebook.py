@@ -44,9 +44,11 @@ def notebook_html(comparisons: Sequence[Comparison]) -> str:
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
-    names, values = zip(*run_facts(run), strict=True)
-    facts = Table(run.name, [Column(" ", column, right=False) for column in (names, values)])
-    return as_html([run_scores_table(run), facts, epochs_table(run)])
+    import pandas
+
+    facts = pandas.DataFrame(run_facts(run), columns=["name", "value"])
+    columns = [Column(" ", name, right=False) for name in facts]
+    return as_html([run_scores_table(run), Table(run.name, facts, columns), epochs_table(run)])
 
 
 def found_html(found: FoundRuns) -> str:
