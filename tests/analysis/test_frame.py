@@ -5,8 +5,15 @@ from __future__ import annotations
 import pandas
 import pytest
 
+from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.cost import with_costs
+from featbert.analysis.frame import transfer_frame
+from featbert.analysis.significance import with_significance
+from featbert.analysis.transfer import transfer_matrices
+from tests.analysis.evaluation_records import identity, transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.report.html.judged import usual
 
 
 def test_a_line_is_a_row_with_means_over_seeds() -> None:
@@ -85,3 +92,75 @@ def test_the_tidy_frame_has_a_line_for_each_run_split_and_score() -> None:
         for split in comparison.splits:
             for key in comparison.task.columns:
                 assert table.loc[row.label, (split, key)] == pytest.approx(row.mean(split, key))
+
+
+def analysed(runs):
+    """A comparison with every analysis."""
+    tested = with_significance(compare_runs(runs, vary=["corpus"]), resamples=50)
+    return with_breakdowns(with_scorers(with_costs(tested)), ["type", "length"])
+
+
+def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> None:
+    splits = {split: identity("x", split) for split in ("train", "dev", "test")}
+    other = make_run("other", signature={"corpus": "x", "splits": splits})
+    comparison = analysed([*usual(tmp_path), other])
+    frame = comparison.frame().set_index("row")
+    assert list(frame.index) == [row.name for row in comparison.rows]
+    assert len(comparison.differences) == 4
+    for d in comparison.differences:
+        line = frame.loc[d.row]
+        assert line["baseline_row"] == d.baseline
+        assert line[f"{d.split}_difference"] == d.pooled.difference
+        assert line[f"{d.split}_over_text_low"] == d.pooled.low
+        assert line[f"{d.split}_over_seeds_high"] == d.over_seeds.high
+        assert (line[f"{d.split}_p"], line[f"{d.split}_p_adjusted"]) == (
+            d.pooled.p_value,
+            d.adjusted,
+        )
+    for scored in comparison.scorers:
+        for key, figure in scored.figures.items():
+            assert frame.loc[scored.row, f"{scored.split}_{key}_mean"] == figure.score.mean
+            difference = frame.loc[scored.row, f"{scored.split}_{key}_difference"]
+            assert difference == figure.difference or (
+                figure.difference is None and pandas.isna(difference)
+            )
+    assert len(comparison.breakdowns) == 4
+    for found in comparison.breakdowns:
+        for name, buckets in found.rows.items():
+            for bucket, score in buckets.items():
+                column = f"{found.split}_f1_{found.facet}_{bucket}"
+                assert frame.loc[name, f"{column}_mean"] == score.mean
+                assert frame.loc[name, f"{column}_sd"] == score.sd
+    alone = frame.loc["concat_last4 · x"]
+    for name in ("baseline_row", "dev_difference", "dev_p", "dev_winner", "dev_f1_type_PER_mean"):
+        assert pandas.isna(alone[name]), name
+
+
+def test_a_price_has_a_number_of_runs_never_or_nothing_to_compare_with() -> None:
+    (comparison,) = compare(usual_runs())
+    frame = with_costs(comparison).frame().set_index("row")
+    concat, tuned = frame.loc["concat_last4"], frame.loc["fine-tuning"]
+    assert (concat["seconds_once"], concat["seconds_run"]) == (12.5, 41)
+    assert (concat["seconds_cheaper_from"], concat["tuned_row"]) == (1, "fine-tuning")
+    assert concat["flops_cheaper_from"] == float("inf")
+    assert pandas.isna(tuned[["seconds_once", "seconds_cheaper_from", "tuned_row"]]).all()
+
+
+def test_types_of_analysed_columns_do_not_depend_on_what_was_run(tmp_path) -> None:
+    some = analysed(usual(tmp_path)).frame().dtypes
+    other = analysed(usual(tmp_path / "two", seeds=(1,))).frame().dtypes
+    assert other.to_dict() == {name: some[name] for name in other.index}
+    assert {str(some[name]) for name in ("row", "baseline_row", "test_winner")} == {"string"}
+
+
+def test_names_that_are_no_utf_8_are_names() -> None:
+    (comparison,) = compare([make_run("a", signature={"corpus": "\udcff"})])
+    assert comparison.frame()["corpus"].tolist() == ["\udcff"]
+
+
+def test_a_corpus_called_like_a_column_is_no_column(tmp_path) -> None:
+    f1 = {("seeds", "seeds"): 0.9, ("seeds", "de"): 0.6, ("de", "de"): 0.8, ("de", "seeds"): 0.7}
+    (matrix,) = transfer_matrices(transfer_runs(tmp_path, f1))
+    frame = transfer_frame(matrix).set_index("trained_on")
+    assert frame["seeds"].tolist() == [3, 3]
+    assert frame["seeds_mean"].tolist() == pytest.approx([0.7, 0.9])

@@ -405,6 +405,7 @@ def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
     figure = plot(one([*trained(), make_run("b", layers=None, **learned)]), "training")
     assert figure.axes[0].get_ylim()[0] == pytest.approx(30 - 0.06 * 30)
     assert "no dev score" in {text for text, _ in texts(figure)}
+    assert all(tick.is_integer() for axes in figure.axes for tick in axes.get_xticks())
 
 
 def test_cells_are_percent_and_the_best_of_a_column_is_bold():

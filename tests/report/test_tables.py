@@ -24,7 +24,6 @@ from featbert.report.tables import (
     run_facts,
     run_scores_table,
     runs_table,
-    scores_table,
 )
 from featbert.runs.published import published_table
 from featbert.runs.record import write_record
@@ -40,6 +39,11 @@ def full(runs=None):
     return dataclasses.replace(comparison, published=(table,))
 
 
+def scores_of(comparison):
+    (table,) = comparison_tables(comparison)["scores"]
+    return table
+
+
 def grid(table) -> dict[str, dict[str, str]]:
     """Texts by the first cell of the row and the column's head."""
     heads = [column.head for column in table.columns]
@@ -48,7 +52,7 @@ def grid(table) -> dict[str, dict[str, str]]:
 
 def test_cells_are_the_numbers_of_the_rows() -> None:
     (comparison,) = compare(usual_runs())
-    table = scores_table(comparison)
+    table = scores_of(comparison)
     shown = grid(table)
     assert list(shown) == [row.label for row in comparison.rows]
     for row in comparison.rows:
@@ -66,10 +70,10 @@ def test_cells_are_the_numbers_of_the_rows() -> None:
 
 def test_the_best_of_each_column_is_marked_among_rivals() -> None:
     (comparison,) = compare(usual_runs())
-    (dev,) = [c for c in scores_table(comparison).columns if c.head == "dev entity F1"]
-    assert [cell.best for cell in dev.cells()] == [False, False, False, True]
+    (dev,) = [c for c in scores_of(comparison).columns if c.head == "dev entity F1"]
+    assert [cell.best for cell in dev.cells(comparison.frame())] == [False, False, False, True]
     (alone,) = compare([make_run("a")])
-    assert not any(cell.best for row in scores_table(alone).rows() for cell in row)
+    assert not any(cell.best for row in scores_of(alone).rows() for cell in row)
 
 
 def test_further_scores_are_columns_where_they_are_asked_for() -> None:
@@ -199,10 +203,10 @@ def test_one_run_shows_its_scores_epochs_and_facts() -> None:
     scores = grid(run_scores_table(run))
     assert scores["dev all"]["entity F1"] == "60.00"
     assert scores["test PER"]["gold"] == "10,000"
-    epoch, _, dev, _ = epochs_table(run).columns
-    assert epoch.values == ["1", "2 best", "3"]
-    assert [cell.text for cell in dev.cells()] == ["30.00", "60.00", "–"]
-    assert [cell.best for cell in dev.cells()] == [False, True, False]
+    epoch, _, dev, _ = zip(*epochs_table(run).rows(), strict=True)
+    assert [cell.text for cell in epoch] == ["1", "2 best", "3"]
+    assert [cell.text for cell in dev] == ["30.00", "60.00", "–"]
+    assert [cell.best for cell in dev] == [False, True, False]
     facts = dict(run_facts(run))
     assert (facts["what"], facts["seed"]) == ("concat_last4", "1")
     assert as_html([epochs_table(run)]).count("<tr>") == 4

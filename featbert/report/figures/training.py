@@ -113,6 +113,6 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
         axes.annotate("no dev score", (0.04, 0.5), xycoords="axes fraction", color=style.FAINT)
     axes.grid(axis="y")
     axes.margins(y=0.06)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=style.ROUND))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=style.ROUND, min_n_ticks=1))
     room = 0.06 * max(last - 1, 1)
     axes.set_xlim(1 - room, last + room)
