@@ -147,7 +147,8 @@ def in_json(annotation: str) -> str:
     """A field's type as JSON has it."""
     for name, word in (
         *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
-        *(("bool", "boolean"), ("PathText", "string"), ("Any", "any")),
+        *(("bool", "boolean"), ("Any", "any")),
+        ("(PathText|Context|Casing|Packing|Pooling|Precision)", "string"),
     ):
         annotation = re.sub(rf"\b{name}\b", word, annotation)
     for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):

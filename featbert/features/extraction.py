@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import HostCopy, to_device, torch_dtype
 from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
-from featbert.encoders.encoding import Context, Encoding, Packing, Pooling, Reading
+from featbert.encoders.encoding import Encoding, Reading
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
@@ -89,7 +89,7 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
     )
     reset_peak_memory(device)
     encoder = load_encoder(
-        source, dtype=torch_dtype(manifest.precision), pooling=cast(Pooling, manifest.pooling)
+        source, dtype=torch_dtype(manifest.precision), pooling=manifest.pooling
     ).to(device.torch)
     if (encoder.num_layers, encoder.hidden_size) != (manifest.num_layers, manifest.hidden_size):
         raise InputError(f"the encoder {source.name} does not have the shape of its config")
@@ -99,8 +99,8 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
             read(split.sentences),
             encoder.wordpieces,
             positions=encoder.positions,
-            context=cast(Context, manifest.context),
-            packing=cast(Packing | None, manifest.packing),
+            context=manifest.context,
+            packing=manifest.packing,
         )
         for name, split in corpus.splits.items()
     }

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import DTYPE_BYTES
+from featbert.encoders.device import DTYPE_BYTES, Precision
+from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
@@ -94,9 +95,9 @@ class Manifest:
     num_layers: int
     hidden_size: int
     layers: tuple[int, ...]
-    context: str
-    pooling: str
-    precision: str
+    context: Context
+    pooling: Pooling
+    precision: Precision
     dtype: str
     token_budget: int
     block_words: int
@@ -109,9 +110,9 @@ class Manifest:
     encoder_parameters: int = 0
     flops: float = 0.0
     created: str = ""
-    casing: str = "original"
+    casing: Casing = "original"
     adapted_epochs: int = 0
-    packing: str | None = None
+    packing: Packing | None = None
     keep: str = "words"
 
     @property

@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError
-from featbert.io import explaining, lock_beside, owning, replace_folder, replacing
+from featbert.io import explaining, owning, replace_folder, replacing
 from featbert.runs.record import RECORD_NAME
 
 if TYPE_CHECKING:
@@ -61,9 +60,8 @@ def settle(folder: Path) -> None:
     written aside replaces the one before. Nothing is done where another process trains the run, or
     the folder cannot be written to.
     """
-    if _is_unsettled(folder):
-        with contextlib.suppress(OSError, FeatbertError), owning(folder):
-            settle_owned(folder)
+    with contextlib.suppress(OSError, FeatbertError), owning(folder):
+        settle_owned(folder)
 
 
 def settle_owned(folder: Path) -> None:
@@ -73,8 +71,9 @@ def settle_owned(folder: Path) -> None:
     if (folder / RECORD_NAME).is_file():
         shutil.rmtree(_before(folder), ignore_errors=True)
         (folder / CHECKPOINT).unlink(missing_ok=True)
-        for name in filter(_is_temporary, _names(folder)):
-            (folder / name).unlink(missing_ok=True)
+        for path in folder.iterdir():
+            if path.name.startswith(".tmp") or path.name.endswith(".tmp"):  # safetensors', and ours
+                path.unlink(missing_ok=True)
 
 
 def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
@@ -93,25 +92,3 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
 def _before(folder: Path) -> Path:
     """Where the replaced run is for a moment."""
     return folder.with_name(f".{folder.name}.before")
-
-
-def _is_unsettled(folder: Path) -> bool:
-    return (
-        (_aside(folder) / RECORD_NAME).is_file()
-        or _before(folder).exists()
-        or (folder / CHECKPOINT).exists()
-        or ((folder / RECORD_NAME).is_file() and lock_beside(folder).exists())
-        or any(map(_is_temporary, _names(folder)))
-    )
-
-
-def _is_temporary(name: str) -> bool:
-    """Ours end so, and those of safetensors begin so."""
-    return name.endswith(".tmp") or name.startswith(".tmp")
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

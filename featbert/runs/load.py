@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featbert.config import Compute as Computing
-from featbert.config import Encoding, Settings, defaults, validated
+from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import LayerCombination, parse_layers
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 
     from featbert.encoders.alignment import Alignment
     from featbert.encoders.batching import TokenBudget
-    from featbert.encoders.device import Device, Precision
+    from featbert.encoders.device import Device
     from featbert.encoders.encoder import Encoder
-    from featbert.encoders.encoding import Casing, Context, Packing, Pooling, Reading
+    from featbert.encoders.encoding import Casing, Reading
     from featbert.features.plan import ExtractionPlan
     from featbert.features.store import FeatureStore
     from featbert.models.model import Model
@@ -113,10 +112,6 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
-    signature, where = record.signature, f"{run.folder / RECORD_NAME}: "
-    reading = {name: getattr(signature, name) for name in ("context", "casing", "pooling")}
-    validated(Encoding, reading, where)
-    validated(Computing, {"precision": signature.training_precision}, where)
     settings = defaults(record.tuning, record.task).but(**record.settings)
     return UsableRun(run, _encoder(run, model), settings, _counted_corpus(record))
 
@@ -289,7 +284,7 @@ class FrozenRun(LoadedRun):
         encoder = load_encoder(
             self.usable.source,
             dtype=torch_dtype(signature.encoder_precision),
-            pooling=cast("Pooling", signature.pooling),
+            pooling=signature.pooling,
         )
         return encoder.to(self.device.torch)
 
@@ -348,17 +343,17 @@ class FrozenRun(LoadedRun):
         store = run_extraction(planned, alone, self.usable.source)
         return self.stored(store, split.name), store.manifest.seconds
 
-    def _extraction(self, corpus: Corpus, casing: str, folder: Path) -> ExtractionPlan:
+    def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
         from featbert.encoders.encoding import Encoding
         from featbert.features.plan import plan_extraction
 
         signature = self.usable.record.signature
         encoding = Encoding(
             layers=self.combination.indices,
-            context=cast("Context", signature.context),
-            casing=cast("Casing", casing),
-            packing=cast("Packing", signature.packing or "joint"),
-            pooling=cast("Pooling", signature.pooling),
+            context=signature.context,
+            casing=casing,
+            packing=signature.packing or "joint",
+            pooling=signature.pooling,
             precision=signature.encoder_precision,
             dtype=signature.store_dtype or "float16",
             device=self.device.kind,
@@ -414,7 +409,7 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     record, settings = usable.record, usable.settings
     signature = record.signature
     where = find_device(device)
-    precision = cast("Precision", signature.training_precision)
+    precision = signature.training_precision
     frozen = TUNINGS[record.tuning].frozen
     if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
@@ -429,7 +424,7 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     else:
         encoder = load_encoder(
             usable.source,
-            pooling=cast("Pooling", signature.pooling),
+            pooling=signature.pooling,
             pooler=settings.sentence_pooling == "pooler",
         )
         loaded = tuned_model(encoder, classes, settings, texts)

@@ -15,6 +15,8 @@ from typing import Annotated, Any, TypeVar
 import pydantic.dataclasses
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
+from featbert.encoders.device import Precision
+from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.errors import InputError, MissingError
 from featbert.io import explaining, write_text
 from featbert.tasks.base import KEPT, Scores, get_task
@@ -152,10 +154,10 @@ class Signature:
     encoder_weights: str
     encoder_layers: int
     encoder_hidden_size: int
-    context: str
-    pooling: str
+    context: Context
+    pooling: Pooling
     encoder_precision: str
-    training_precision: str
+    training_precision: Precision
     store_dtype: str | None
     scorer: str
     device: str
@@ -164,9 +166,9 @@ class Signature:
     versions: dict[str, str]
     encoder_files: str
     extraction_device: str | None
-    casing: str
+    casing: Casing
     adapted_epochs: int
-    packing: str | None = None
+    packing: Packing | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)

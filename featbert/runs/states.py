@@ -7,7 +7,6 @@ inputs of a text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
 
 import torch
 
@@ -16,7 +15,7 @@ from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.alignment import Alignment, Ints, align
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.encoding import Context, Packing, Pooling, Reading
+from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
@@ -111,7 +110,7 @@ class TunedStates:
         )
         self.encoder = load_encoder(
             self.source,
-            pooling=cast(Pooling, self.signature.pooling),
+            pooling=self.signature.pooling,
             pooler=settings.sentence_pooling == "pooler",
         )
         texts = 2 if self.signature.packing == "apart" else 1
@@ -138,8 +137,8 @@ def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signatur
         sentences,
         encoder.wordpieces,
         positions=encoder.positions,
-        context=cast(Context, signature.context),
-        packing=cast(Packing | None, signature.packing),
+        context=signature.context,
+        packing=signature.packing,
     )
 
 

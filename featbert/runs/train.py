@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ import torch
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
 from featbert.encoders.batching import TokenBudget
-from featbert.encoders.device import Precision
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.errors import MissingError
@@ -94,8 +93,7 @@ class _Training:
         self.task, self.scheme = plan.task, plan.signature.tag_scheme
         self.device = plan.options.device
         self.settings = plan.options.settings.but(epochs=_epochs(plan))
-        precision = cast(Precision, plan.signature.training_precision)
-        self.compute = Compute(self.device, precision)
+        self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # what is prepared counts
         learned = self.settings.trained_splits
         whole = joined([corpus[name] for name in learned])
