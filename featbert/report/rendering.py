@@ -258,10 +258,7 @@ def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
         "task": comparison.task.name,
         "measure": comparison.task.measure.key,
         **{name: getattr(comparison, name) for name in names},
-        "sizes": {
-            split: {"examples": examples, "words": words}
-            for split, (examples, words) in comparison.sizes.items()
-        },
+        "sizes": {s: {"examples": n, "words": words} for s, (n, words) in comparison.sizes.items()},
     }
 
 

@@ -1,12 +1,10 @@
-"""Numbers and names as people read them: no more digits than mean something.
-
-Every function gives `NONE` for None, the mark of a number that is no part of a row.
-"""
+"""Numbers and names as people read them: no more digits than mean something."""
 
 from __future__ import annotations
 
 from featbert.text import printable
 
+# The mark of a number that is no part of a row.
 NONE = "–"
 
 
@@ -41,7 +39,9 @@ def duration(seconds: float) -> str:
 
 def size(n_bytes: float | None) -> str:
     """Bytes in decimal units: `512 B`, `12.3 MB`, `6.0 GB`."""
-    if n_bytes is not None and n_bytes < 1000:
+    if n_bytes is None:
+        return NONE
+    if n_bytes < 1000:
         return f"{round(n_bytes)} B"
     return _scaled(n_bytes, ("B", "kB", "MB", "GB", "TB", "PB"))
 
@@ -75,10 +75,8 @@ def visible(text: str, keep: str = "") -> str:
     return printable(text, f"{keep}\xa0\u2009\u202f\u3000")
 
 
-def _scaled(number: float | None, units: tuple[str, ...]) -> str:
+def _scaled(number: float, units: tuple[str, ...]) -> str:
     """With the largest unit that leaves one digit or more before the point: 3 digits at most."""
-    if number is None:
-        return NONE
     power = 0
     while number >= 999.5 and power < len(units) - 1:
         number /= 1000

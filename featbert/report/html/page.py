@@ -1,7 +1,7 @@
 """Comparisons as one page: what the template is filled with, and the file.
 
-Everything on the page is drawn from the same descriptions as the other formats (`report.table`,
-`report.figures`), so they cannot disagree. Jinja2 escapes all of it; only the figures, the style,
+Everything on the page is drawn from the same tables and figures as the other formats, so they
+cannot disagree. Jinja2 escapes all of it; only the figures, the style,
 the script and the JSON, which this package makes, are marked as safe.
 """
 
