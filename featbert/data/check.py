@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from featbert.data.corpus import Corpus, Split
+from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.tags import spans
 from featbert.progress import track
 
@@ -21,9 +21,9 @@ _CONLL_2003_ENGLISH = {
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SplitReport:
-    """What one split holds; see `ReadingNotes` for the counts of unusual lines.
+@dataclass(frozen=True, kw_only=True)
+class SplitReport(ReadingNotes):
+    """What one split holds.
 
     Attributes:
         documents: None where the file marks none.
@@ -45,13 +45,6 @@ class SplitReport:
     contradictions: int
     answers: int
     longest_sentence: int
-    scheme: str
-    encoding: str
-    repaired_tags: int
-    comment_lines: int
-    non_words: int
-    empty_rows: int
-    empty_texts: int
     path: str | None
     text_fingerprint: str
     tag_fingerprint: str
@@ -108,13 +101,11 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
     reports = {
         name: _split(corpus[name], found, corpus.targets) for name, found in contents.items()
     }
-    against = {}
-    if train := contents.get("train"):
-        against = {
-            name: _held_out(corpus[name], found, train)
-            for name, found in contents.items()
-            if name != "train"
-        }
+    against = {
+        name: _held_out(corpus[name], found, contents["train"])
+        for name, found in contents.items()
+        if name != "train" and "train" in contents
+    }
     dev_in_test = None
     if "dev" in corpus and "test" in corpus:
         dev_in_test = sum(s.words in contents["test"].sentences for s in corpus["dev"])

@@ -102,7 +102,7 @@ def column_sentences(
             tuple(words),
             tuple(tags) if layout.tag >= 0 else None,
             documents.of_next(),
-            found if len(found) == len(numbers) else tuple(numbers),
+            lines=found if len(found) == len(numbers) else tuple(numbers),
         )
 
     for number, line in enumerate(lines, start=1):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,37 +71,35 @@ class Columns:
         return any(column is not None for column in (self.text, self.pair, self.target))
 
 
-def has_texts(names: Iterable[str]) -> bool:
-    """Whether columns of these names hold a text or a pair."""
-    lower = {name.strip().lower() for name in names}
-    return any({*pair} <= lower for pair in PAIRS) or any(name in lower for name in TEXTS)
+def usual_texts(names: Collection[str]) -> tuple[str, ...]:
+    """The columns of a pair or of a text among these, by their usual names; else none."""
+    by_lower = {name.strip().lower(): name for name in reversed([*names])}
+    found = next((p for p in (*PAIRS, *((t,) for t in TEXTS)) if {*p} <= by_lower.keys()), ())
+    return tuple(by_lower[name] for name in found)
 
 
-def looks_like_examples(names: Iterable[str]) -> bool:
+def looks_like_examples(names: Collection[str]) -> bool:
     """Whether these are the columns of examples, and not a word and its tag.
 
     A word may be "text"; so a pair, a text with its answer, or a text alone.
     """
-    lower = {name.strip().lower() for name in names}
-    is_pair = any({*pair} <= lower for pair in PAIRS)
+    texts, lower = len(usual_texts(names)), {name.strip().lower() for name in names}
     has_answer = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
-    return is_pair or (has_texts(lower) and (has_answer or len(lower) == 1))
+    return texts == 2 or (texts == 1 and (has_answer or len(lower) == 1))
 
 
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
 
-    The first row is the header if it has a usual name, or one of the columns that are given.
-
-    Raises:
-        InputError: a row with more or fewer columns than the first, or a name that occurs twice.
+    The first row is the header if it has a usual name, or one of the columns that are given. Raises
+    InputError for a row with more or fewer columns than the first, or a name that occurs twice.
     """
-    cells = _csv(lines, path) if path.suffix.lower() == ".csv" else _tsv(lines)
+    cells = _cells(lines, path)
     number, first = next(cells, (0, []))
     if not first:
         return
     given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
-    has_header = has_texts(first) or bool(given & {*first})
+    has_header = bool(usual_texts(first) or given & {*first})
     names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
     for name in names:
         if names.count(name) > 1:
@@ -117,16 +115,12 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
         yield Row(dict(zip(names, row, strict=True)), where, number)
 
 
-def _tsv(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield number, line.split("\t")
-
-
-def _csv(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the number of their first line."""
+def _cells(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, with the number of their first line."""
     csv.field_size_limit(1 << 30)
-    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    plain: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    how = {} if path.suffix.lower() == ".csv" else plain
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True, **how)
     start = 1
     try:
         for row in reader:
@@ -139,19 +133,10 @@ def _csv(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Names of the columns that are read; None for those that there are not."""
-
-    text: str
-    pair: str | None
-    target: str | None
-
-
 def choose_columns(
     names: Sequence[str], wanted: Columns, usual: Sequence[str] | None, where: str, *, must: bool
-) -> Chosen:
-    """The columns of text, second text and answer.
+) -> Columns:
+    """The names of the columns of text, second text and answer; None for those there are not.
 
     Args:
         usual: names of the answer; None reads texts alone.
@@ -160,28 +145,29 @@ def choose_columns(
     Raises:
         InputError: a column that is not there, or none with a usual name.
     """
-    by_lower = {name.strip().lower(): name for name in reversed(names)}
-    listed = ", ".join(names)
     pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", where)
     if wanted.text is not None:
         text = named_column(wanted.text, names, "text", where)
+    elif found := usual_texts(names):
+        text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
     else:
-        found = next((p for p in PAIRS if {*p} <= by_lower.keys()), None)
-        single = next((t for t in TEXTS if t in by_lower), None)
-        if found is not None and pair in (None, by_lower[found[1]]):
-            text, pair = by_lower[found[0]], by_lower[found[1]]
-        elif single is not None:
-            text = by_lower[single]
-        else:
-            raise InputError(f"no column of texts in {where}; it has {listed}; name it with --text")
+        raise InputError(
+            f"no column of texts in {where}; it has {', '.join(names)}; name it with --text"
+        )
     if usual is None:
-        return Chosen(text, pair, None)
-    if wanted.target is not None and (must or wanted.target in names):
-        return Chosen(text, pair, named_column(wanted.target, names, "target", where))
-    free = [key for key in usual if key in by_lower and by_lower[key] not in (text, pair)]
-    if must and not free:
-        raise InputError(f"no column of answers in {where}; it has {listed}; name it with --target")
-    return Chosen(text, pair, by_lower[free[0]] if free else None)
+        return Columns(text, pair)
+    if wanted.target is not None:
+        lacks = not must and isinstance(wanted.target, str) and wanted.target not in names
+        target = None if lacks else named_column(wanted.target, names, "target", where)
+        return Columns(text, pair, target)
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
+    free = [by_lower[key] for key in usual if key in by_lower]
+    target = next((name for name in free if name not in (text, pair)), None)
+    if must and target is None:
+        raise InputError(
+            f"no column of answers in {where}; it has {', '.join(names)}; name it with --target"
+        )
+    return Columns(text, pair, target)
 
 
 def read_examples(
@@ -206,7 +192,7 @@ def read_examples(
         InputError: columns that are not there, no text, or an answer that is none; names the row.
     """
     sentences: list[RawSentence] = []
-    chosen: Chosen | None = None
+    chosen: Columns | None = None
     for row in rows:
         if chosen is None:
             chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
@@ -216,7 +202,7 @@ def read_examples(
     return _hidden(file) if chosen is not None and chosen.target is not None else file
 
 
-def example_of(row: Row, chosen: Chosen, answer: Answer | None = None) -> RawSentence:
+def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSentence:
     """One example with its words, and its answer if one is read; see `read_examples`."""
     texts = tuple(_text(row, name) for name in (chosen.text, chosen.pair) if name is not None)
     cut = [split_text(one) for one in texts]
@@ -233,8 +219,7 @@ def example_of(row: Row, chosen: Chosen, answer: Answer | None = None) -> RawSen
     return RawSentence(
         words,
         tags,
-        None,
-        (row.number,),
+        lines=(row.number,),
         pair=len(cut[0]) if len(cut) > 1 else None,
         texts=texts,
         places=tuple(place for places in cut for place in places),
@@ -242,11 +227,7 @@ def example_of(row: Row, chosen: Chosen, answer: Answer | None = None) -> RawSen
 
 
 def _hidden(file: RawFile) -> RawFile:
-    """Without answers, where all are hidden.
-
-    Raises:
-        InputError: some examples have an answer and others have none.
-    """
+    """Without answers, where all are hidden; InputError where only some have one."""
     missing = [s for s in file.sentences if s.tags is None]
     if all(s.tags is None or s.tags[0] in HIDDEN for s in file.sentences):
         return replace(file, sentences=tuple(replace(s, tags=None) for s in file.sentences))
@@ -258,7 +239,7 @@ def _hidden(file: RawFile) -> RawFile:
     return file
 
 
-def _text(row: Row, name: str) -> str:
+def _text(row: Row, name: Column) -> str:
     value = row.values.get(name)
     if not isinstance(value, str):
         raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")
@@ -278,11 +259,7 @@ def _splitter() -> Any:
 
 
 def class_of(value: Any) -> str | None:
-    """The class that a value names; None where it is hidden.
-
-    Raises:
-        ValueError: neither text nor whole number.
-    """
+    """The class that a value names; None where it is hidden. ValueError for another value."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -295,11 +272,7 @@ def class_of(value: Any) -> str | None:
 
 
 def score_of(value: Any) -> str | None:
-    """The score that a value is, as Python writes it; None where it is hidden.
-
-    Raises:
-        ValueError: no finite number.
-    """
+    """The score that a value is; None where it is hidden. ValueError for no finite number."""
     if value is None or (isinstance(value, str) and value.strip() in NO_ANSWER):
         return None
     try:

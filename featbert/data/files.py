@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from featbert.data.corpus import ReadingNotes
+from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.errors import InputError, MissingError, nearest
 from featbert.io import explaining, replacing
 
@@ -37,25 +37,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class RawSentence:
-    """Words and labels of one sentence, verbatim.
+class RawSentence(Sentence):
+    """A sentence with its labels verbatim, whatever their scheme.
 
     Attributes:
-        words: (T,) never empty.
-        tags: (T,) as the file has them, or the one answer of an example; None where they were not
-            asked for, or hidden.
-        document: number of the document within the file, from 0, or None.
         lines: (T,) lines of the words, from 1; (1,) where the sentence is one line or row.
-        pair, texts, places: as in `Sentence`.
     """
 
-    words: tuple[str, ...]
-    tags: tuple[str, ...] | None
-    document: int | None
-    lines: Sequence[int]
-    pair: int | None = None
-    texts: tuple[str, ...] = ()
-    places: tuple[tuple[int, int], ...] = ()
+    lines: Sequence[int] = ()
 
     def line_of(self, word: int) -> int:
         """Line (from 1) of word `word` (from 0)."""
@@ -129,7 +118,7 @@ class Row:
         number: of its line or row, from 1.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[Any, Any]
     where: str
     number: int
 

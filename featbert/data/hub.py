@@ -33,7 +33,6 @@ from featbert.data.files import (
     RawFile,
     RawSentence,
     Row,
-    excerpt,
     named_column,
 )
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
@@ -208,14 +207,9 @@ def read_rows(
 ) -> RawFile:
     """The sentences of one split (`datasets.Dataset`); arguments and errors as of `read_jsonl`."""
     features = dataset.features
-    elements = {name: getattr(feature, "feature", None) for name, feature in features.items()}
-    texts = {name for name, element in elements.items() if _is_text(element)}
-    tokens = _choose("token", token_column, WORD_KEYS, features, path, texts)
-    tags = None
-    if tag_keys is not None:
-        named = {name for name, element in elements.items() if hasattr(element, "names")}
-        tags = _choose("tag", tag_column, tag_keys, features, path, (texts | named) - {tokens})
-    marks = [name for name in DOCUMENT_KEYS if name in features and _is_key(features[name])]
+    tokens = _choose("token", token_column, WORD_KEYS, features, path)
+    tags = None if tag_keys is None else _choose("tag", tag_column, tag_keys, features, path)
+    marks = [name for name in DOCUMENT_KEYS if _is_key(features.get(name))]
     keys = None if tags is None else (tags,)
     columns = [tokens, *(keys or ()), *marks[:1]]
 
@@ -233,38 +227,28 @@ def read_rows(
 
 
 def _choose(
-    what: str,
-    named: str | None,
-    usual: Sequence[str],
-    features: Mapping[str, Any],
-    path: Path,
-    usable: set[str],
+    what: str, named: str | None, usual: Sequence[str], features: Mapping[str, Any], path: Path
 ) -> str:
-    """The named column, or the only usable one with a usual name."""
+    """The named column, or the only list of strings or classes with a usual name."""
     option, names = f"{what}-column", [*features]
     if named is not None:
-        usual = [named_column(named, names, option, path)]
-    there = [name for name in usual if name in names]
-    found = [name for name in there if name in usable]
+        return named_column(named, names, option, path)
+    found = [name for name in usual if name in names and _is_list(features[name])]
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(f"several {what} columns in {path}, {', '.join(found)}; give --{option}")
-    if there:
-        kind = "strings" if what == "token" else "tags with names"
-        raise InputError(
-            f"column {there[0]!r} of {path} is not a list of {kind} of its own, but "
-            f"{excerpt(repr(features[there[0]]))[1:-1]}; give another with --{option}"
-        )
     raise InputError(
-        f"no {what} column ({', '.join(usual)}) in {path}; it has {', '.join(names)}; "
-        f"name one with --{option}"
+        f"no {what} column in {path} ({', '.join(usual)}: a list of strings or of classes); it has "
+        f"{', '.join(names)}; name one with --{option}"
     )
 
 
-def _is_text(feature: Any) -> bool:
-    return getattr(feature, "dtype", None) in _STRINGS
+def _is_list(feature: Any) -> bool:
+    element = getattr(feature, "feature", None)
+    return getattr(element, "dtype", None) in _STRINGS or hasattr(element, "names")
 
 
 def _is_key(feature: Any) -> bool:
-    return _is_text(feature) or "int" in str(getattr(feature, "dtype", ""))
+    kind = str(getattr(feature, "dtype", ""))
+    return kind in _STRINGS or "int" in kind

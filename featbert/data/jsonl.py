@@ -53,7 +53,7 @@ def sentence_of(
         _fail(row, f"document {excerpt(repr(key))} is neither a string nor an integer")
     if documents.seen and (key is None) != (documents.key is None):
         _fail(row, "some rows have a document and others have none")
-    return RawSentence(found, bare, documents.of_next(key), (row.number,))
+    return RawSentence(found, bare, documents.of_next(key), lines=(row.number,))
 
 
 def _strings(row: Row, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:

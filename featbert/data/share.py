@@ -45,8 +45,7 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
     """The splits with a share of train as dev: whole documents, or examples, always the same.
 
-    Raises:
-        InputError: there is a dev split already, or train is too small to be parted.
+    Raises InputError where there is a dev split already, or train is too small to be parted.
     """
     if "dev" in splits or "train" not in splits:
         reason = "there is a dev split" if "dev" in splits else "there is no train split"

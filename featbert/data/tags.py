@@ -112,9 +112,7 @@ def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
 def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
     """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed.
 
-    Raises:
-        TagError: a tag that is neither O nor of the scheme.
-        InputError: no such scheme.
+    Raises TagError for a tag that is neither O nor of the scheme.
     """
     scheme = scheme_name(scheme)
     if all(tag == "O" for tag in tags):

@@ -158,11 +158,7 @@ def align(
 
 
 def _seconds(sentences: Sequence[Sentence], offsets: Ints) -> Ints:
-    """(S,) first word of each pair's second text.
-
-    Raises:
-        InputError: a sentence that is no pair.
-    """
+    """(S,) first word of each pair's second text; InputError for a sentence that is no pair."""
     alone = next((i for i, s in enumerate(sentences) if s.pair is None), None)
     if alone is not None:
         raise InputError(f"packing is for pairs, but text {alone + 1} is alone")

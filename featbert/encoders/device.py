@@ -53,11 +53,7 @@ class Device:
 
 
 def find_device(wanted: str = "auto") -> Device:
-    """The device to compute on; "auto" takes a GPU where there is one.
-
-    Raises:
-        InputError: "cuda" without a usable GPU, or an unknown name.
-    """
+    """The device to compute on; "auto" takes a GPU where there is one. InputError for others."""
     if wanted not in DEVICES:
         raise InputError(f"unknown device {wanted!r}; use {', '.join(DEVICES)}")
     import torch
@@ -104,8 +100,7 @@ def without_onednn() -> Iterator[None]:
 def find_precision(wanted: str, device: Device) -> Precision:
     """The precision to compute in; "auto" is bf16 where it is native, fp32 elsewhere.
 
-    Raises:
-        InputError: an unknown name, or fp16 on a processor.
+    Raises InputError for an unknown name, and for fp16 on a processor.
     """
     if wanted not in PRECISIONS:
         raise InputError(f"unknown precision {wanted!r}; use {', '.join(PRECISIONS)}")

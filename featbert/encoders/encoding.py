@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.truecase import Truecaser
@@ -17,16 +17,16 @@ from featbert.encoders.tokenizer import is_uncased
 from featbert.errors import InputError
 
 Context = Literal["sentence", "document"]
-CONTEXTS: tuple[Context, ...] = ("sentence", "document")
 Packing = Literal["joint", "apart"]
 Casing = Literal["original", "truecased"]
-CASINGS: tuple[Casing, ...] = ("original", "truecased")
 Pooling = Literal["first", "last", "mean"]
 CHOICES = {
+    "context": get_args(Context),
+    "casing": get_args(Casing),
+    "pooling": get_args(Pooling),
+    "packing": get_args(Packing),
     "dtype": tuple(DTYPE_BYTES),
-    "pooling": ("first", "last", "mean"),
     "keep": ("words", "pooled"),
-    "packing": ("joint", "apart"),
 }
 
 
@@ -67,9 +67,8 @@ class Encoding:
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
-        for name, known in CHOICES.items():
-            if (value := getattr(self, name)) not in known:
-                raise InputError(f"unknown {name} {value!r}; use {', '.join(known)}")
+        for name in CHOICES:
+            _check_choice(name, getattr(self, name))
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
             raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
@@ -111,10 +110,14 @@ class Reading:
         return sentences if self.truecaser is None else self.truecaser.sentences(sentences)
 
 
+def _check_choice(name: str, value: str) -> None:
+    if value not in CHOICES[name]:
+        raise InputError(f"unknown {name} {value!r}; use {', '.join(CHOICES[name])}")
+
+
 def check_context(context: str, *, has_documents: bool) -> None:
     """Raises InputError for an unknown context, or for documents that a text lacks."""
-    if context not in CONTEXTS:
-        raise InputError(f"unknown context {context!r}; use {' or '.join(CONTEXTS)}")
+    _check_choice("context", context)
     if context == "document" and not has_documents:
         raise InputError(
             "this text marks no documents (-DOCSTART- lines), which --context document needs; "
@@ -124,8 +127,7 @@ def check_context(context: str, *, has_documents: bool) -> None:
 
 def check_casing(casing: str, corpus: Corpus) -> None:
     """Raises InputError for an unknown casing, or for truecasing that cannot be done."""
-    if casing not in CASINGS:
-        raise InputError(f"unknown casing {casing!r}; use {' or '.join(CASINGS)}")
+    _check_choice("casing", casing)
     if casing != "original" and "train" not in corpus:
         raise InputError(
             f"{corpus.source or corpus.name} has no train split to count casing in, only "

@@ -156,11 +156,7 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
 
 
 def is_uncased(source: EncoderSource) -> bool:
-    """Whether the encoder's tokenizer lowercases; reads its file alone where it has one.
-
-    Raises:
-        InputError: a damaged tokenizer.json; see also `load_wordpieces`.
-    """
+    """Whether the encoder's tokenizer lowercases; reads its file alone where it has one."""
     path = source.folder / "tokenizer.json"
     if not path.is_file():
         return load_wordpieces(source).lowercases

@@ -43,15 +43,14 @@ OUTPUTS = {
     "score": Part("featbert.models.score:Score", "score"),
 }
 # One vector a text; "none" for answers of words.
-_POOLING = "featbert.models.pooling:Pooling"
 POOLINGS = {
-    "none": Part(_POOLING, "words"),
-    "cls": Part(_POOLING, "first special piece"),
-    "pooler": Part(_POOLING, "first special piece through the checkpoint's pooler"),
-    "mean": Part(_POOLING, "mean of words"),
-    "max": Part(_POOLING, "maximum of words"),
-    "max_mean": Part(_POOLING, "maximum and mean of words"),
-    "attention": Part(_POOLING, "attention over words"),
+    "none": "words",
+    "cls": "first special piece",
+    "pooler": "first special piece through the checkpoint's pooler",
+    "mean": "mean of words",
+    "max": "maximum of words",
+    "max_mean": "maximum and mean of words",
+    "attention": "attention over words",
 }
 # Those that do not depend on what is trained, and so can be kept in a store.
 KEPT_POOLINGS = ("cls", "mean", "max")

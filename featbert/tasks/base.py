@@ -48,13 +48,11 @@ class Measure:
     Attributes:
         key: its name in records and columns, such as "f1".
         name: its name for people, such as "entity F1".
-        counts: names of its K counts.
         of: values (...) of summed counts (..., K).
     """
 
     key: str
     name: str
-    counts: tuple[str, ...]
     of: Callable[[NDArray[Any]], Floats]
 
 
@@ -143,11 +141,7 @@ class Task(Protocol):
     unit: str
 
     def measured_by(self, key: str) -> Task:
-        """The same task with another measure that chooses the epoch.
-
-        Raises:
-            InputError: it has no such measure.
-        """
+        """The same task with another measure; InputError for one that it does not have."""
 
     def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
         """Settings that this task has by default.
@@ -161,11 +155,7 @@ class Task(Protocol):
         """Raises InputError for a head that cannot give this task's answers."""
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split.
-
-        Raises:
-            InputError: predictions that do not fit the gold answers.
-        """
+        """All scores of one split; InputError for predictions that do not fit the gold answers."""
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are cheap to compute after each epoch; first the measure's."""
@@ -176,9 +166,6 @@ class Task(Protocol):
 
         Args:
             classes: all that may occur, so that K is the same for systems that are compared.
-
-        Raises:
-            InputError: predictions that do not fit the gold answers.
         """
 
     def break_down(
@@ -255,12 +242,7 @@ class Task(Protocol):
         """Writes a split's predictions with their words and gold answers."""
 
     def read_predictions(self, path: Path) -> Predictions:
-        """Reads what `write_predictions` wrote.
-
-        Raises:
-            OSError: the file cannot be read.
-            InputError: it is damaged.
-        """
+        """What `write_predictions` wrote; OSError, or InputError for a damaged file."""
 
 
 def by_bucket(
@@ -299,11 +281,7 @@ def task_of(name: str, data: str) -> str:
 
 
 def get_task(name: str) -> Task:
-    """The task called `name`, such as "entities" or "classification:matthews".
-
-    Raises:
-        InputError: there is none, or it has no such measure.
-    """
+    """The task called "entities" or "classification:matthews", say; InputError for no such one."""
     bare, _, measure = name.partition(":")
     check_known("task", [bare], TASKS)
     task: Task = importlib.import_module(TASKS[bare]).TASK

@@ -45,7 +45,7 @@ class Entities(WordTask):
     title = "named entities"
     targets = "entities"
     scorer = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
-    measure = Measure("f1", "entity F1", ("correct", "predicted", "gold"), f1_of)
+    measure = Measure("f1", "entity F1", f1_of)
     columns: Mapping[str, str] = {
         "f1": "entity F1",
         "precision": "precision",
@@ -64,12 +64,8 @@ class Entities(WordTask):
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         """All scores of one split; ill-formed tags (I- after O) are scored the conlleval way."""
-        check_tags(gold, predicted)
-        by_type: dict[str, list[int]] = {}
-        for gold_set, predicted_set in zip(self.spans(gold), self.spans(predicted), strict=True):
-            for column, found in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
-                for entity in found:
-                    by_type.setdefault(entity[0], [0, 0, 0])[column] += 1
+        found = Predictions([*map(list, gold)], [*map(list, gold)], [*map(list, predicted)], [])
+        by_type = {n: b.counts for n, b in self.break_down(["type"], found)["type"].items()}
         total = [sum(counts) for counts in zip([0, 0, 0], *by_type.values(), strict=True)]
         strict = _sentence_counts(_strict_entities(gold), _strict_entities(predicted)).sum(axis=0)
         word, right = _word_counts(gold, predicted)
@@ -81,7 +77,7 @@ class Entities(WordTask):
                 "word_f1": prf(*word)["f1"],
                 "word_accuracy": right / words if words else 0.0,
             },
-            by_class={name: prf(*by_type[name]) for name in sorted(by_type)},
+            by_class={name: prf(*counts) for name, counts in by_type.items()},
             examples=len(gold),
             words=words,
         )
@@ -222,10 +218,7 @@ def word_report(gold: Rows, predicted: Rows) -> str:
     """scikit-learn's classification report of the types of single words, as text.
 
     O is no row of its own: nearly all words are O, and its score would hide all others. The row
-    `micro avg` is the value `word_f1` of `Entities.score`.
-
-    Raises:
-        InputError: see `check_tags`.
+    `micro avg` is the value `word_f1` of `Entities.score`. Raises InputError as `check_tags`.
     """
     from sklearn.metrics import classification_report
 
@@ -246,7 +239,7 @@ def word_report(gold: Rows, predicted: Rows) -> str:
     return cast(str, text).rstrip("\n")
 
 
-def _values(correct: int, predicted: int, gold: int) -> dict[str, float]:
+def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:
     found = prf(correct, predicted, gold)
     return {key: found[key] for key in ("f1", "precision", "recall")}
 

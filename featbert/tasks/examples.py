@@ -147,11 +147,7 @@ class ExampleTask(Task, Protocol):
 
 
 def single(rows: Rows) -> list[str]:
-    """The answer of each example.
-
-    Raises:
-        InputError: not one answer each.
-    """
+    """The answer of each example; InputError where there is not one each."""
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]

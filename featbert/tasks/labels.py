@@ -36,7 +36,7 @@ class Labels(WordTask):
     title = "labels of words"
     targets = "labels"
     scorer = "accuracy of words"
-    measure = Measure("accuracy", "accuracy", ("right", "words"), accuracy_of)
+    measure = Measure("accuracy", "accuracy", accuracy_of)
     columns: Mapping[str, str] = {"accuracy": "accuracy", "macro_f1": "macro F1"}
     facets: Mapping[str, Facet] = {
         "label": Facet("label"),

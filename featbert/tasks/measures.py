@@ -49,9 +49,7 @@ def positive_class(classes: Sequence[str]) -> str:
     """The positive one of two classes: not the negated one, else the last by name.
 
     1 of 0 and 1, "yes" of "no" and "yes", "equivalent" of "equivalent" and "not_equivalent".
-
-    Raises:
-        InputError: more than two classes.
+    InputError for more than two.
     """
     if len(classes) > 2:
         raise InputError(
@@ -64,7 +62,7 @@ def positive_class(classes: Sequence[str]) -> str:
     return last[0] if last else ""
 
 
-def prf(correct: int, predicted: int, gold: int) -> dict[str, float]:
+def prf(correct: float, predicted: float, gold: float) -> dict[str, float]:
     """F1, precision and recall of counts (0 where the denominator is 0), and the counts."""
     return {
         "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
@@ -133,9 +131,10 @@ def _ratio(covariance: Floats, spread: Floats) -> Floats:
     return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
 
 
-def _numbers(names: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    number = {name: i for i, name in enumerate(classes)}
-    return np.array([number[name] for name in names], dtype=np.int64)
+def _one_hot(names: Sequence[str], classes: Sequence[str]) -> Counts:
+    """(S, C) 1 for the class of each example."""
+    rows, columns = (np.array(side, dtype=object) for side in (names, classes))
+    return np.array(rows[:, None] == columns, dtype=np.int64)
 
 
 def _accuracy(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
@@ -143,29 +142,17 @@ def _accuracy(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[s
 
 
 def _f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    positive = positive_class(classes)
-    rows = [
-        (g == p == positive, p == positive, g == positive)
-        for g, p in zip(gold, predicted, strict=True)
-    ]
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return _macro_f1(gold, predicted, [positive_class(classes)])
 
 
 def _macro_f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    counts = np.zeros((len(gold), len(classes), 3), dtype=np.int64)
-    places = np.arange(len(gold))
-    wanted, found = _numbers(gold, classes), _numbers(predicted, classes)
-    counts[places, found, 1] = 1
-    counts[places, wanted, 2] = 1
-    counts[places, wanted, 0] = wanted == found
-    return counts.reshape(len(gold), -1)
+    wanted, found = _one_hot(gold, classes), _one_hot(predicted, classes)
+    return np.stack([wanted * found, found, wanted], axis=2).reshape(len(gold), -1)
 
 
 def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    one_hot = np.eye(len(classes), dtype=np.int64)
-    wanted, found = _numbers(gold, classes), _numbers(predicted, classes)
-    right = np.stack([wanted == found, np.ones_like(wanted)], axis=1)
-    return np.concatenate([right, one_hot[found], one_hot[wanted]], axis=1)
+    by_class = [_one_hot(predicted, classes), _one_hot(gold, classes)]
+    return np.concatenate([_accuracy(gold, predicted, classes), *by_class], axis=1)
 
 
 def _sums(x: Floats, y: Floats) -> Counts:
@@ -195,36 +182,21 @@ def _spearman(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[s
     return _sums(_ranks(found), _ranks(wanted))
 
 
-def _both(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    return np.concatenate(
-        [_pearson(gold, predicted, classes), _spearman(gold, predicted, classes)], axis=1
-    )
+def _both(*answers: Sequence[str]) -> Counts:
+    return np.concatenate([_pearson(*answers), _spearman(*answers)], axis=1)
 
 
-_RIGHT = ("right", "examples")
-_BY_CLASS = ("true positives by class", "predicted by class", "gold by class")
-_SUMS = ("n", "sum x", "sum y", "sum x²", "sum y²", "sum xy")
 # The first of each task is its own where none is named.
 OF_CLASSES = {
-    one.key: one
-    for one in (
-        ExampleMeasure("accuracy", "accuracy", _RIGHT, accuracy_of, _accuracy),
-        ExampleMeasure("f1", "F1", ("true positives", "predicted", "gold"), f1_of, _f1),
-        ExampleMeasure("macro_f1", "macro F1", _BY_CLASS, macro_f1_of, _macro_f1),
-        ExampleMeasure("matthews", "Matthews", (*_RIGHT, *_BY_CLASS[1:]), matthews_of, _matthews),
-    )
+    "accuracy": ExampleMeasure("accuracy", "accuracy", accuracy_of, _accuracy),
+    "f1": ExampleMeasure("f1", "F1", f1_of, _f1),
+    "macro_f1": ExampleMeasure("macro_f1", "macro F1", macro_f1_of, _macro_f1),
+    "matthews": ExampleMeasure("matthews", "Matthews", matthews_of, _matthews),
 }
 OF_SCORES = {
-    one.key: one
-    for one in (
-        ExampleMeasure(
-            "pearson_spearman",
-            "mean of Pearson and Spearman",
-            (*_SUMS, *(f"{name} of ranks" for name in _SUMS)),
-            pearson_spearman_of,
-            _both,
-        ),
-        ExampleMeasure("pearson", "Pearson", _SUMS, pearson_of, _pearson),
-        ExampleMeasure("spearman", "Spearman", _SUMS, pearson_of, _spearman),
-    )
+    "pearson_spearman": ExampleMeasure(
+        "pearson_spearman", "mean of Pearson and Spearman", pearson_spearman_of, _both
+    ),
+    "pearson": ExampleMeasure("pearson", "Pearson", pearson_of, _pearson),
+    "spearman": ExampleMeasure("spearman", "Spearman", pearson_of, _spearman),
 }

@@ -59,6 +59,15 @@ def test_tsv_has_no_quotes(tmp_path):
 def test_columns_by_number_where_there_is_no_header(tmp_path):
     corpus = read(tmp_path, "gj04\t1\t\tOur friends.\n", text=4, target=2)
     assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
+    folder(tmp_path, dev="gj05\t0\t\tYours.\n")
+    corpus = load_corpus(tmp_path, targets="classes", text=4, target=2)
+    assert words_and_answers(corpus, "dev") == [("Yours .", None, ("0",))]
+
+
+def test_a_part_without_the_named_column_of_answers_has_none(tmp_path):
+    folder(tmp_path, train="text\tgood\tlabel\na\tyes\tx\n", dev="text\tlabel\nb\tx\n")
+    corpus = load_corpus(tmp_path, targets="classes", target="good")
+    assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
 
 
 def test_columns_by_name(tmp_path):

@@ -231,9 +231,9 @@ TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
         ([["a", None]], [[0, 0]], {}, "'null' in 'tokens'.* row 1 of"),
         ([["a"]], [[-1]], {}, "'-1' in 'ner_tags'.* row 1 of"),
         ([["a", ""]], [[0, 0]], {}, "''.* row 1 of"),
-        ([["a"]], [[0]], {"ner_tags": LIST(NUMBER)}, "'ner_tags' of"),
-        ([[1]], [[0]], {"tokens": LIST(NUMBER)}, "'tokens' of .*int"),
-        (["a b"], [[0]], {"tokens": TEXT}, "'tokens' of"),
+        ([["a"]], [[0]], {"ner_tags": LIST(NUMBER)}, "--tag-column"),
+        ([[1]], [[0]], {"tokens": LIST(NUMBER)}, "--token-column"),
+        (["a b"], [[0]], {"tokens": TEXT}, "--token-column"),
     ],
 )
 def test_what_is_no_sentence_is_refused(saved, tokens, numbers, types, named):
@@ -257,7 +257,7 @@ def test_columns_by_name(saved):
     for wrong, named in (
         ("lables", "'labels'"),
         ("label", "'label'"),
-        ("words", "'words'"),
+        ("words", "'b'"),
         (9, "9"),
     ):
         with pytest.raises(InputError, match=named):
