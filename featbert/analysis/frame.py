@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from featbert.analysis.compare import Comparison
 from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.results import PublishedFigures
-from featbert.analysis.rows import Row, Statistic, base_name, baseline_of
+from featbert.analysis.rows import Row, Statistic, baseline_of, run_title
 from featbert.analysis.transfer import TransferMatrix
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
 from featbert.runs.run import FoundRuns, Run, unfinished_run
-from featbert.text import in_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -189,20 +188,13 @@ def published_matrix_frame(one: PublishedMatrix) -> pandas.DataFrame:
     return _frame({"trained_on": row.label, **row.scores} for row in one.rows)
 
 
-def run_title(tuning: str, layers: str | None, settings: Mapping[str, Any]) -> str:
-    """A run without its seed: its name, and how much of train it learned from."""
-    share = settings.get("train_share", 1)
-    name = base_name(tuning, layers)
-    return name if share == 1 else f"{name}, {in_percent(share)} of train"
-
-
 def runs_frame(found: FoundRuns) -> pandas.DataFrame:
     """A line for each run, by name: finished, unfinished or damaged; a score for each split."""
     lines: list[dict[str, Any]] = []
     for run in found:
         r = run.record
         line = {"run": run.name, "state": "finished", "seed": r.seed}
-        line["what"] = run_title(r.tuning, r.layers, r.settings)
+        line["what"] = run_title(r.tuning, r.layers, r.settings, r.task)
         line["training_seconds"] = r.cost.training_seconds
         lines.append(line | {split: r.score(split) for split in r.scores})
     for one in map(unfinished_run, found.unfinished):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from featbert.config import defaults
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.registry import BODIES, OUTPUTS
@@ -17,7 +18,7 @@ from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
-from featbert.text import natural
+from featbert.text import in_percent, natural
 
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
@@ -293,6 +294,20 @@ def with_settings(base: str, differing: Mapping[str, str]) -> str:
     """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
     inner = [v if name in PARTS else f"{name}={v}" for name, v in differing.items()]
     return f"{base} ({', '.join(inner)})" if inner else base
+
+
+def run_title(
+    tuning: str, layers: str | None, settings: Mapping[str, Any], task: str = "entities"
+) -> str:
+    """A run without its seed: its name, and what of its head and its training text is not usual.
+
+    `last (CRF), 25% of train`
+    """
+    usual = defaults(tuning, task).model_dump() if settings else {}
+    head = [n for n in (*PARTS, "sentence_pooling") if n in settings and settings[n] != usual[n]]
+    parts = {name: setting_text(settings, name) for name in head}
+    name, share = with_settings(base_name(tuning, layers), parts), settings.get("train_share", 1)
+    return name if share == 1 else f"{name}, {in_percent(share)} of train"
 
 
 def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Naming]:

@@ -18,7 +18,7 @@ from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import NAMES
 from featbert.report.units import duration, size
-from featbert.text import counted, in_percent, printable
+from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -219,20 +219,11 @@ def grid(
 
 
 def run_line(run: Run, *, was_there: bool) -> str:
-    """One finished run: its row and seed, scores in percent, time, folder.
-
-    A head that is not the usual one is named: `last (CRF)`.
-    """
-    from featbert.analysis.rows import PARTS, base_name, setting_text, with_settings
-    from featbert.config import defaults
+    """One finished run: its row and seed, scores in percent, time, folder."""
+    from featbert.analysis.rows import run_title
 
     r, key = run.record, run.task.measure.key
-    usual = defaults(r.tuning, r.task).model_dump()
-    head = [n for n in (*PARTS, "sentence_pooling") if r.settings.get(n, usual[n]) != usual[n]]
-    parts = {name: setting_text(r.settings, name) for name in head}
-    what = with_settings(base_name(r.tuning, r.layers), parts)
-    if (share := r.settings.get("train_share", 1)) != 1:
-        what += f"  {in_percent(share)} of train"
+    what = run_title(r.tuning, r.layers, r.settings, r.task)
     scores = "  ".join(f"{split} {100 * s.values[key]:.2f}" for split, s in r.scores.items())
     took = "finished before" if was_there else duration(r.cost.training_seconds)
     line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"

@@ -20,7 +20,7 @@ from featbert.analysis.overview import CLEAR
 from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import Breakdown, PublishedFigures
-from featbert.analysis.rows import base_name, best_of
+from featbert.analysis.rows import base_name, best_of, run_title
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
 from featbert.report import units
@@ -456,7 +456,7 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
     facts = [
-        ("what", frames.run_title(r.tuning, r.layers, r.settings)),
+        ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
         ("task", run.task.title),
         ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
         ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),

@@ -1,22 +1,5 @@
 """An experiment file: TOML, typed and checked, all mistakes reported at once.
 
-    name = "quickstart"
-    data = "sample"                    # a corpus folder, or the embedded sample
-    model = "all-MiniLM-L6-v2"
-    seeds = [1, 2, 3]
-
-    [features]                         # rows on frozen features, one a layer combination
-    layers = ["embeddings", "last", "concat_last4"]
-
-    [finetune]                         # a row with a tuned encoder
-    epochs = 6
-
-    [variants]                         # every combination is compared
-    context = ["sentence", "document"]
-
-    [grid.finetune]                    # the best on dev is trained with all seeds
-    learning_rate = [2e-5, 3e-5, 5e-5]
-
 Each combination of what `[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary is a
 configuration with its own rows. `docs/reference/experiment-files.md` has all keys.
 """

@@ -61,8 +61,8 @@ def test_a_run_can_be_named_as_baseline():
 
 
 def test_what_varies_has_a_baseline_for_each_of_its_values():
-    def run(name, layers, dev, context):
-        own = {"vary": ["context"], "signature": {"context": context}}
+    def run(name, layers, dev, context, **more):
+        own = {"vary": ["context", "casing"], "signature": {"context": context, **more}}
         return make_run(name, layers=layers, dev=dev, **own)
 
     runs = [
@@ -70,7 +70,7 @@ def test_what_varies_has_a_baseline_for_each_of_its_values():
         run("f2", "last", 0.55, "document"),
         run("t1", None, 0.6, "sentence"),
         run("t2", None, 0.7, "document"),
-        run("f3", "concat_last4", 0.5, "whole text"),
+        run("f3", "concat_last4", 0.5, "sentence", casing="truecased"),
     ]
     (comparison,) = compare(runs)
     found = {
@@ -80,7 +80,7 @@ def test_what_varies_has_a_baseline_for_each_of_its_values():
     }
     differences = {"f1": pytest.approx(-0.1), "f2": pytest.approx(-0.15)}
     assert found == dict.fromkeys(("f3", "t1", "t2")) | differences
-    assert comparison.context == "sentence, document, whole text"
+    assert comparison.context == "sentence, document"
     assert comparison.key["encoder_weights"] == "e" * 64
     assert "context" not in comparison.key
     # A named baseline reaches across contexts, which share their text.
