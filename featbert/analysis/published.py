@@ -165,5 +165,5 @@ def _transfer(row: PublishedRow) -> PublishedTransfer:
     digits = max((len(str(p).partition(".")[2]) for p in percents.values()), default=0)
     scores = {language: percent / 100 for language, percent in percents.items()}
     # Settings of a table without `train` are transfer from English, or each language on itself.
-    own = row.setting == "in-language"
+    own = row.setting in (None, "in-language")
     return PublishedTransfer(label, row.train or (None if own else "en"), scores, digits)

@@ -10,12 +10,13 @@ from typing import Any, Literal
 from pydantic_core import to_jsonable_python
 
 from featbert.analysis.compare import Comparison
+from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
-from featbert.report.tables import Cell, Column, Table, tables, transfer_tables
+from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
 
@@ -50,7 +51,11 @@ def render(
         InputError: an unknown format or score.
     """
     check_known("format", [format], FORMATS)
-    drawn = [*tables(comparisons, show=show), *transfer_tables(matrices, published)]
+    drawn = [
+        *tables(comparisons, show=show),
+        *transfer_tables(matrices, published),
+        *overview_tables(comparisons),
+    ]
     if format == "json":
         return json_report(comparisons, notes=notes, matrices=matrices, published=published)
     if format == "csv":
@@ -225,10 +230,11 @@ def json_report(
     """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
 
     `comparisons[]`, `rows[]`, `differences[]` (each row against its baseline), `costs[]`,
-    `scorers[]`, `breakdowns[]`, `published[]`, `transfer[]`, `published_transfer[]`, `notes[]`. The
-    `group` of a row, difference, ... is the `number` of its comparison. A row has its scores by
-    split and key, each with `mean`, `sd`, `n`, `values`; a split that was not scored is null.
-    `values` are in the order of `seeds` and `runs`. A number that is not finite is null.
+    `scorers[]`, `breakdowns[]`, `overview[]` (features against fine-tuning, a line each corpus
+    and task), `published[]`, `transfer[]`, `published_transfer[]`, `notes[]`. The `group` of a
+    row, difference, ... is the `number` of its comparison. A row has its scores by split and
+    key, each with `mean`, `sd`, `n`, `values`; a split that was not scored is null. `values`
+    are in the order of `seeds` and `runs`. A number that is not finite is null.
     """
     grouped = [*enumerate(comparisons, 1)]
     report: dict[str, Any] = {
@@ -241,6 +247,7 @@ def json_report(
             for number, one in grouped
             for found in getattr(one, name)
         ]
+    report["overview"] = overview_frame(comparisons).to_dict("records")
     report["published"] = [
         _published(found, number) for number, one in grouped for found in one.published
     ]

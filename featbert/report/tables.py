@@ -16,7 +16,7 @@ from featbert.analysis import frame as frames
 from featbert.analysis.breakdown import scorer_notes
 from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import machines_of
-from featbert.analysis.overview import CLEAR
+from featbert.analysis.overview import CLEAR, overview_frame
 from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import Breakdown, PublishedFigures
@@ -160,6 +160,39 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
     return _numbered([[*itertools.chain(*part)] for part in parts])
 
 
+def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+    """Features against fine-tuning by corpus and task, where several have both."""
+    frame = overview_frame(comparisons)
+    if len(frame) < 2:
+        return []
+    columns = [
+        _names("corpus"),
+        *(_names(name) for name in ("model", "context") if frame[name].nunique() > 1),
+        _names("task"),
+        _names("features"),
+        _scores("score", "features"),
+        _names("fine-tuning", "tuned"),
+        _scores("score", "tuned"),
+        Column("Δ", "difference", points),
+        Column("over text", "over_text_low", points, "over_text_high", " to "),
+        Column("over seeds", "over_seeds_low", points, "over_seeds_high", " to "),
+        Column("p (Holm)", "p_adjusted", p_value),
+        _names("better", "ahead"),
+    ]
+    return [
+        Table(
+            "Features or fine-tuning",
+            frame,
+            [column for column in columns if frame[column.name].notna().any()],
+            "the best rows by dev, on the last split that both were scored on",
+            legend=[
+                "score: of the task's measure, in percent; Δ: features less fine-tuning, in points",
+                "better: which one text (p) and seeds (interval) both say is better",
+            ],
+        )
+    ]
+
+
 def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
     for number, group in enumerate(groups, 1):
         for table in group:
@@ -195,7 +228,7 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         Column("memory", "peak_memory_bytes", units.size),
     ]
     sizes = [
-        f"{split} {examples:,} sentences, {words:,} words"
+        f"{split} {examples:,} {task.unit}s, {words:,} words"
         for split, (examples, words) in comparison.sizes.items()
     ]
     return Table(
@@ -226,7 +259,7 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(row.cost.extraction_seconds is not None for row in rows):
         yield "extraction, store: wall time and disk, paid once for all rows and seeds"
     yield (
-        "words/s: words tagged a second from text, extraction included; "
+        "words/s: words read a second from text, extraction included; "
         "memory: peak, the highest of the seeds"
     )
 
@@ -420,7 +453,7 @@ def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
         f"published · {one.title}",
         frames.published_matrix_frame(one),
         [
-            _names("trained on", "trained_on"),
+            _names("trained on" if any(row.train for row in one.rows) else "row", "trained_on"),
             *(Column(visible(name), name, show) for name in names),
         ],
         f"{one.source} · {one.corpus} · verified: {one.verified}",

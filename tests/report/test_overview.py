@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from featbert.analysis.overview import contests, overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
 from featbert.analysis.results import Difference
 from featbert.report.figures.registry import crossing_figures
+from featbert.report.rendering import json_report
+from featbert.report.tables import overview_tables
 from featbert.runs.record import Mix, SplitIdentity
 from tests.analysis.records import make_seeds
 
@@ -82,6 +85,21 @@ def test_a_row_is_ahead_where_text_and_seeds_say_so(two, corpus, p, ahead) -> No
     (tested,) = contests(dataclasses.replace(comparison, differences=(difference,)))
     assert (tested.ahead and tested.ahead.tuning) == ahead
     assert tested.over_text == difference
+
+
+def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
+    (first,) = overview_tables(two)
+    assert [*first.frame["corpus"]] == ["first", "second"]
+    shown = {
+        column.head: [cell.text for cell in column.cells(first.frame)] for column in first.columns
+    }
+    assert shown["Δ"] == [f"{100 * d:+.2f}" for d in overview_frame(two)["difference"]]
+    assert "better" not in shown  # not tested over the text
+    assert [line["corpus"] for line in json.loads(json_report(two))["overview"]] == [
+        "first",
+        "second",
+    ]
+    assert not overview_tables(two[:1])
 
 
 def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:

@@ -32,7 +32,7 @@ from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
 from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings
-from featbert.report.tables import comparison_tables, transfer_tables
+from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
 from featbert.runs.record import RunRecord
 from featbert.tasks.base import get_task
@@ -72,6 +72,11 @@ def html_report(
     return html_template("report.html.j2").render(
         title=_title(comparisons, name),
         sections=[_section(one, number) for number, one in enumerate(comparisons, 1)],
+        overview=[
+            *overview_tables(comparisons),
+            *([] if matrices else transfer_tables([], published)),
+        ],
+        overview_figures=crossed.get("tasks", []),
         transfer=transfer_tables(matrices, published) if matrices else [],
         transfer_figures=crossed.get("transfer", []),
         notes=[visible(note) for note in notes],
