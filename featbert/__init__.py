@@ -34,7 +34,7 @@ _HOMES = {
     "load_run": "featbert.runs.load",
     "parse_layers": "featbert.encoders.layers",
     "render": "featbert.report.rendering",
-    "run_experiment": "featbert.analysis.outcome",
+    "run_experiment": "featbert.analysis.compare",
     "train": "featbert.runs.api",
 }
 __all__ = ["__version__", *_HOMES]

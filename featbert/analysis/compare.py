@@ -16,6 +16,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from featbert.analysis.curves import lead_lines
@@ -33,7 +34,7 @@ from featbert.analysis.rows import (
     row_order,
     same_task,
 )
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.runs.grouping import (
     EVALUATED,
     check_comparable,
@@ -48,6 +49,8 @@ from featbert.text import counted, in_percent, natural
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+    from featbert.runs.experiment_file import Experiment
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,30 @@ def compare_tasks(
         )
         for group in by_task or [[]]
     )
+
+
+def run_experiment(
+    experiment: Experiment,
+    *,
+    cache_dir: str | Path = "cache",
+    runs_dir: str | Path = "experiments/runs",
+    jobs: int = 1,
+) -> Comparisons:
+    """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
+
+    Args:
+        jobs: runs at a time, each in a process of its own.
+
+    Raises:
+        FeatbertError: runs failed; the others are finished and are not trained again.
+    """
+    from featbert.runs.schedule import carry_out
+
+    outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
+    if outcome.failures:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
+        raise FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")
+    return compare_tasks(outcome.runs, vary=experiment.vary)
 
 
 def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None) -> Comparison:

@@ -97,7 +97,8 @@ def verify(
                 corpus = load_corpus(data, **store.manifest.reading)
                 foreign += text_differences(store.manifest, corpus)
             if source is not None:
-                foreign += encoder_differences(store.manifest, source)
+                m = store.manifest
+                foreign += encoder_differences(m.model, m.encoder_weights, m.encoder_files, source)
             found += [f"foreign: {line}" for line in foreign]
         wrong += bool(found)
         if not found:

@@ -480,16 +480,16 @@ def text_differences(manifest: Manifest, corpus: Corpus) -> list[str]:
     return found
 
 
-def encoder_differences(manifest: Manifest, source: EncoderSource) -> list[str]:
-    """How the store's encoder differs from `source`: weights, or config and tokenizer."""
+def encoder_differences(model: str, weights: str, files: str, source: EncoderSource) -> list[str]:
+    """How the encoder `model` of a store or run differs from `source`, by their hashes."""
     found = []
     for what, here, there in (
-        ("weights", manifest.encoder_weights, source.weights_hash),
-        ("config and tokenizer", manifest.encoder_files, source.files_hash),
+        ("weights", weights, source.weights_hash),
+        ("config and tokenizer", files, source.files_hash),
     ):
         if here != there:
             hashes = f"SHA-256 {here[:8]} here, {there[:8]} there"
-            found.append(f"{what} are of {manifest.model}, not those of {source.name} ({hashes})")
+            found.append(f"{what} are of {model}, not those of {source.name} ({hashes})")
     return found
 
 

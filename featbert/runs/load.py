@@ -117,6 +117,8 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
 
 
 def _encoder(run: Run, model: str | None) -> EncoderSource:
+    from featbert.features.store import encoder_differences  # h5py, which runs are found without
+
     record, signature = run.record, run.record.signature
     wanted = model or record.model_source or signature.model
     try:
@@ -125,15 +127,12 @@ def _encoder(run: Run, model: str | None) -> EncoderSource:
         raise MissingError(
             f"the encoder of {run.name} is missing: {error}; say where it is with --model"
         ) from None
-    for what, expected, found in (
-        ("weights", signature.encoder_weights, source.weights_hash),
-        ("config and tokenizer", signature.encoder_files, source.files_hash),
-    ):
-        if found != expected:
-            raise InputError(
-                f"{source.folder} is not the encoder of {run.name}: its {what} differ "
-                f"({found[:12]}, not {expected[:12]}); name the right one with --model"
-            )
+    own = (signature.model, signature.encoder_weights, signature.encoder_files)
+    if wrong := encoder_differences(*own, source):
+        raise InputError(
+            f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
+            "one with --model"
+        )
     return source
 
 
@@ -311,7 +310,7 @@ class FrozenRun(LoadedRun):
         from featbert.training.inputs import stored_inputs
 
         reads = self.usable.settings.reads
-        return stored_inputs(store, split, self.combination, reads, self.device.torch)
+        return stored_inputs(store, [split], self.combination, reads, self.device.torch)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path

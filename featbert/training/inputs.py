@@ -94,7 +94,7 @@ class FeatureInputs:
     def of_store(
         cls,
         store: FeatureStore,
-        splits: str | Sequence[str],
+        names: Sequence[str],
         combination: LayerCombination,
         device: torch.device,
         *,
@@ -111,7 +111,6 @@ class FeatureInputs:
         Raises:
             InputError: the store lacks one of the layers.
         """
-        names = [splits] if isinstance(splits, str) else splits
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         by_text = None
         if store.manifest.texts == 2:
@@ -187,7 +186,7 @@ class PooledInputs(FeatureInputs):
     def of(
         cls,
         store: FeatureStore,
-        splits: str | Sequence[str],
+        names: Sequence[str],
         combination: LayerCombination,
         device: torch.device,
         pooling: str,
@@ -195,7 +194,6 @@ class PooledInputs(FeatureInputs):
         sentences: Ints | None = None,
     ) -> PooledInputs:
         """From a store of words or of pooled vectors, with the same numbers."""
-        names = [splits] if isinstance(splits, str) else splits
         m = store.manifest
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         parts = []
@@ -366,7 +364,7 @@ class PieceInputs:
 
 def stored_inputs(
     store: FeatureStore,
-    splits: str | Sequence[str],
+    names: Sequence[str],
     combination: LayerCombination,
     reads: str,
     device: torch.device,
@@ -374,5 +372,5 @@ def stored_inputs(
 ) -> FeatureInputs:
     """Inputs of words, or of pooled vectors, as a head `reads` them; see `FeatureInputs`."""
     if reads == "words":
-        return FeatureInputs.of_store(store, splits, combination, device, sentences=sentences)
-    return PooledInputs.of(store, splits, combination, device, reads, sentences=sentences)
+        return FeatureInputs.of_store(store, names, combination, device, sentences=sentences)
+    return PooledInputs.of(store, names, combination, device, reads, sentences=sentences)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.outcome import run_experiment
+from featbert.analysis.compare import Comparison, run_experiment
 from featbert.runs.experiment import ExperimentPlan, plan_experiment
 from featbert.runs.experiment_file import Experiment, check_experiment
 from featbert.runs.schedule import Outcome, carry_out

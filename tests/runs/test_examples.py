@@ -215,7 +215,9 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
         packing=packing if name == "pairs" else None,
     )
     pieces = PieceInputs(alignment, encoder, torch.device("cpu"), firsts=pooling == "cls")
-    vectors = stored_inputs(made[*store, "words"], "dev", last, settings.reads, torch.device("cpu"))
+    vectors = stored_inputs(
+        made[*store, "words"], ["dev"], last, settings.reads, torch.device("cpu")
+    )
     ids = np.array([3, 0, 7])
     with torch.inference_mode():
         found = [

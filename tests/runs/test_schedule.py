@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from featbert.analysis.outcome import run_experiment
+from featbert.analysis.compare import run_experiment
 from featbert.errors import FeatbertError
 from featbert.io import is_locked, lock_beside, owning
 from featbert.progress import heard_by

@@ -40,7 +40,7 @@ def encoder(source):
 
 @pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1]])
 def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
-    inputs = FeatureInputs.of_store(store, "train", parse_layers("concat:3,1", 3), CPU)
+    inputs = FeatureInputs.of_store(store, ["train"], parse_layers("concat:3,1", 3), CPU)
     assert inputs.lengths.tolist() == LENGTHS
     batch = inputs.batch(np.array(sentences))
     held, offsets = store.read("train"), store.offsets("train")
@@ -59,7 +59,7 @@ def test_several_splits_follow_one_another(store):
 
 
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
-@pytest.mark.parametrize("splits", ["train", ["train", "dev"], ["dev", "train", "dev"]])
+@pytest.mark.parametrize("splits", [["train"], ["train", "dev"], ["dev", "train", "dev"]])
 def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, splits):
     combination = parse_layers(spec, 3)
     held = FeatureInputs.of_store(store, splits, combination, CPU)
@@ -75,7 +75,7 @@ def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, spl
 
 
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
-@pytest.mark.parametrize(("splits", "chosen"), [("train", [0, 3]), (["train", "dev"], [1, 2, 5])])
+@pytest.mark.parametrize(("splits", "chosen"), [(["train"], [0, 3]), (["train", "dev"], [1, 2, 5])])
 @pytest.mark.parametrize("memory", [None, 1000])
 def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, splits, chosen, memory):
     """In memory no other vectors are kept; a layer of the whole must fit beside them."""
@@ -145,7 +145,7 @@ def test_sentences_that_share_windows_stay_together(encoder):
 def test_no_sentences_give_no_parts(encoder, store):
     nothing = np.zeros(0, dtype=np.int64)
     assert list(PieceInputs(long_alignment(encoder), encoder, CPU).parts(nothing, 100)) == []
-    features = FeatureInputs.of_store(store, "train", parse_layers("layer:1", 3), CPU)
+    features = FeatureInputs.of_store(store, ["train"], parse_layers("layer:1", 3), CPU)
     assert list(features.parts(nothing, 100)) == []
 
 

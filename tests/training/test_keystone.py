@@ -71,7 +71,7 @@ def test_both_approaches_begin_from_the_same_states(
     pieces = PieceInputs(alignment, encoder, CPU)
     layers = encoder.num_layers
     features = FeatureInputs.of_store(
-        store, "train", parse_layers(f"concat:0-{layers}", layers), CPU
+        store, ["train"], parse_layers(f"concat:0-{layers}", layers), CPU
     )
     assert pieces.offsets.tolist() == features.offsets.tolist()
 
