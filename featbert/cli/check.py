@@ -18,6 +18,7 @@ from featbert.text import json_text, printable
 
 if TYPE_CHECKING:
     from featbert.data.check import CorpusReport, HeldOutReport
+    from featbert.tasks.base import Task
 
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
@@ -44,12 +45,13 @@ def check(
     from featbert.tasks.base import get_task
 
     text = o.chosen(Data, given | {"data": data})
-    corpus = load_corpus(data, targets=get_task(text.task).targets, **text.reading)
+    task = get_task(text.task)
+    corpus = load_corpus(data, targets=task.targets, **text.reading)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_text(dataclasses.asdict(report)))
     else:
-        typer.echo(_text(report), nl=False)
+        typer.echo(_text(report, task), nl=False)
         first = next(iter(corpus.splits.values())).sentences[0]
         if first.texts:
             answer = shortened(first.tags[0]) if first.tags else "hidden"
@@ -71,12 +73,11 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _text(report: CorpusReport) -> str:
+def _text(report: CorpusReport, task: Task) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
     entities = report.targets == "entities"
-    of_texts = report.targets in ("classes", "scores")
-    item = "example" if of_texts else "sentence"
+    of_texts, item = task.of_texts, task.unit
 
     def counts(name: str, field: str) -> Row:
         return name, [f"{getattr(split, field):,}" for split in splits]
@@ -105,7 +106,7 @@ def _text(report: CorpusReport) -> str:
         if any(getattr(split, field) for split in splits):
             rows.append(counts(name, field))
     if report.against_train:
-        rows += _rows_against_train(report)
+        rows += _rows_against_train(report, item)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
         rows.append((f"{item}s that are in test", cells))
@@ -140,10 +141,8 @@ def _rows_by_type(report: CorpusReport) -> list[Row]:
     return rows
 
 
-def _rows_against_train(report: CorpusReport) -> list[Row]:
-    labels, item = report.targets != "entities", "sentence"
-    if report.targets in ("classes", "scores"):
-        item = "example"
+def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
+    labels = report.targets != "entities"
     against = [report.against_train.get(name) for name in report.splits]
 
     def row(name: str, cell: Callable[[HeldOutReport], str]) -> Row:

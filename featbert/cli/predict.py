@@ -95,7 +95,7 @@ def predict(
         loaded = load_run(usable, device=o.chosen(Compute, given).device)
         report(f"tagging {name} with {usable.run.name}")
         if file == STDIN and sys.stdin.isatty():
-            report("a sentence a line; end with Ctrl-D")
+            report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
         on_bytes = None
         # No bar where the tags are written to the same terminal.
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):

@@ -203,28 +203,9 @@ def read_lines(
         InputError: bytes that are not in `encoding`, or a line with NUL, a lone surrogate or a
             carriage return inside; names the line.
     """
-    lines = _decoded(stream, codec_name(encoding), name, on_bytes)
-    for number, line in enumerate(lines, start=1):
-        fault = "NUL" if "\0" in line else ""
-        if "\r" in line and not is_text:
-            fault = "carriage return inside a line"
-        if _SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
-            fault = "lone surrogate"
-        if fault:
-            raise InputError(
-                f"{fault}, line {number} of {name}; give --encoding if the text is in another one"
-            )
-        yield line
-
-
-def _decoded(
-    stream: io.BufferedIOBase,
-    encoding: str,
-    name: str,
-    on_bytes: Callable[[int], object] | None,
-) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    n_bytes = n_lines = 0
+    codec = codec_name(encoding)
+    decoder = codecs.getincrementaldecoder(codec)()
+    n_bytes = number = 0
     pending, advice = "", "such as latin-1 or cp1252"
     data, begun = b"\n", False
     while data:
@@ -237,20 +218,32 @@ def _decoded(
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
-            line, byte = n_lines + 1, ""
+            line, byte = number + 1, ""
             if isinstance(error, UnicodeDecodeError):
-                line += error.object[: error.start].decode(encoding, "ignore").count("\n")
+                line += error.object[: error.start].decode(codec, "ignore").count("\n")
                 byte = f" (byte 0x{error.object[error.start]:02x})"
             raise InputError(
-                f"not {encoding} text{byte}, line {line} of {name}; give --encoding, {advice}"
+                f"not {codec} text{byte}, line {line} of {name}; give --encoding, {advice}"
             ) from None
         if text and not begun:
             text, begun = text.removeprefix(BOM), True
-        *whole, pending = (pending + text).split("\n")
-        n_lines += len(whole)
-        yield from (line.removesuffix("\r") for line in whole)
-    if pending:
-        yield pending.removesuffix("\r")
+        *lines, pending = (pending + text).split("\n")
+        for found in lines if data or not pending else [*lines, pending]:
+            number += 1
+            yield _checked(found.removesuffix("\r"), number, name, is_text)
+
+
+def _checked(line: str, number: int, name: str, is_text: bool) -> str:
+    fault = "NUL" if "\0" in line else ""
+    if "\r" in line and not is_text:
+        fault = "carriage return inside a line"
+    if _SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
+        fault = "lone surrogate"
+    if fault:
+        raise InputError(
+            f"{fault}, line {number} of {name}; give --encoding if the text is in another one"
+        )
+    return line
 
 
 @contextmanager
