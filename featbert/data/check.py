@@ -152,11 +152,6 @@ class _Contents:
         return {*self.labels, *(type_ for type_, _ in self.entities)}
 
 
-def _range(split: Split) -> tuple[float, float] | None:
-    scores = [float(s.tags[0]) for s in split if s.tags]
-    return (min(scores), max(scores)) if scores else None
-
-
 def _contradictions(split: Split) -> int:
     answers: dict[tuple[Words, int | None], set[str]] = {}
     for s in split:
@@ -165,6 +160,7 @@ def _contradictions(split: Split) -> int:
 
 
 def _split(split: Split, found: _Contents, targets: str | None) -> SplitReport:
+    scores = [float(s.tags[0]) for s in split if s.tags] if targets == "scores" else []
     by_type: Counter[str] = Counter()
     for (type_, _), count in found.entities.items():
         by_type[type_] += count
@@ -175,7 +171,7 @@ def _split(split: Split, found: _Contents, targets: str | None) -> SplitReport:
         entities=by_type.total(),
         entities_by_type=dict(sorted(by_type.items())),
         labels=dict(sorted(found.labels.items())),
-        scores=_range(split) if targets == "scores" else None,
+        scores=(min(scores), max(scores)) if scores else None,
         contradictions=_contradictions(split) if targets in ("classes", "scores") else 0,
         answers=sum(s.tags is not None for s in split),
         longest_sentence=max(map(len, split), default=0),

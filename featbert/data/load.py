@@ -42,7 +42,15 @@ from featbert.data.files import (
 from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
 from featbert.data.jsonl import WORD_KEYS, read_jsonl
 from featbert.data.share import with_dev
-from featbert.data.tags import TARGETS, TagError, Targets
+from featbert.data.tags import (
+    NO_TARGETS,
+    TARGETS,
+    TagError,
+    Targets,
+    detect_scheme,
+    scheme_name,
+    to_bio,
+)
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
 from featbert.text import counted
@@ -112,8 +120,8 @@ def load_corpus(
             f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
             f"{', '.join(TARGETS)}"
         )
-    kind = TARGETS[targets] if isinstance(targets, str) else targets
-    if kind is None and tag_column is not None:
+    kind = TARGETS[targets] if isinstance(targets, str) else targets or NO_TARGETS
+    if kind.keys is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
     read = _Reader(kind, encoding, token_column, tag_column, Columns(text, pair, target))
     if str(path).startswith(PREFIX):
@@ -137,14 +145,14 @@ def load_corpus(
     splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
-    return Corpus(name, splits, language or found, source, None if kind is None else kind.name)
+    return Corpus(name, splits, language or found, source, kind.name or None)
 
 
 @dataclass(frozen=True)
 class _Reader:
     """Reads the files of one corpus, all in the same way."""
 
-    kind: Targets | None
+    kind: Targets
     encoding: str
     token_column: int | str | None
     tag_column: int | str | None
@@ -176,8 +184,8 @@ class _Reader:
             encoding=self.encoding,
             token_column=self.token_column,
             tag_column=self.tag_column,
-            tagged=self.kind is not None,
-            conllu_tags=None if self.kind is None else self.kind.conllu,
+            tagged=self.kind.keys is not None,
+            conllu_tags=self.kind.conllu,
         )
 
     def _has_texts(self, path: Path) -> bool:
@@ -191,13 +199,13 @@ class _Reader:
 
     def _are_of_texts(self, names: Collection[str]) -> bool:
         """Whether columns or keys of these names hold texts."""
-        asked = bool(self.columns) or (self.kind is not None and self.kind.answer is not None)
+        asked = bool(self.columns) or self.kind.answer is not None
         words = any(key in names for key in (self.token_column, *WORD_KEYS))
         return asked or (not words and looks_like_examples(names))
 
     def _check(self, of_texts: bool, path: Path) -> None:
         """Raises InputError where a corpus of texts or of words has other targets."""
-        if self.kind is None or of_texts == (self.kind.answer is not None):
+        if self.kind.keys is None or of_texts == (self.kind.answer is not None):
             return
         if of_texts:
             raise InputError(
@@ -210,9 +218,8 @@ class _Reader:
         )
 
     def _examples(self, rows: Iterable[Row], path: Path, split: str, **options: Any) -> RawFile:
-        kind = self.kind
-        keys, answer = (None, None) if kind is None else (kind.keys, kind.answer)
-        must = kind is not None and split == "train"
+        keys, answer = self.kind.keys, self.kind.answer
+        must = keys is not None and split == "train"
         return read_examples(rows, path, self.columns, keys, answer, must=must, **options)
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
@@ -253,9 +260,8 @@ class _Reader:
 
     @property
     def _by_name(self) -> dict[str, Any]:
-        keys = None if self.kind is None else self.kind.keys
         columns = {"token_column": self.token_column, "tag_column": self.tag_column}
-        return columns | {"tag_keys": keys}
+        return columns | {"tag_keys": self.kind.keys}
 
 
 def _mixed(first: Path, has: str, other: Path, other_has: str, advice: str) -> InputError:
@@ -271,25 +277,27 @@ def _is_json(path: Path) -> bool:
 
 
 def _splits(
-    raw: Mapping[str, RawFile], kind: Targets | None, scheme: str, *, keep_paths: bool
+    raw: Mapping[str, RawFile], kind: Targets, scheme: str, *, keep_paths: bool
 ) -> dict[str, Split]:
-    found_scheme, convert = "none", None
-    if kind is not None:
+    found = "none"
+    if kind.keys is not None and not kind.has_scheme and scheme != "auto":
+        raise InputError(f"scheme {scheme!r} is given, but {kind.name} have no tag scheme")
+    if kind.has_scheme:
         labels = (
             s.tags or ()
             for split, file in raw.items()
             for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
         )
-        found_scheme, convert = kind.interpret(labels, scheme)
+        found = detect_scheme(labels) if scheme == "auto" else scheme_name(scheme)
     splits = {}
     for split, file in raw.items():
         repaired = 0
         sentences = []
         for s in track(file.sentences, f"reading tags of {split}", "sentences"):
             tags = s.tags
-            if tags is not None and convert is not None:
+            if tags is not None and kind.has_scheme:
                 try:
-                    tags, count = convert(tags)
+                    tags, count = to_bio(tags, found)
                 except TagError as error:
                     raise InputError(
                         f"{error}, {file.unit} {s.line_of(error.index)} of {file.path} (word "
@@ -298,7 +306,7 @@ def _splits(
                     ) from None
                 repaired += count
             sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places))
-        notes = replace(file.notes, scheme=found_scheme, repaired_tags=repaired)
+        notes = replace(file.notes, scheme=found, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits
 

@@ -17,7 +17,7 @@ differs from the tag that a correct file of the scheme has for the same entities
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -181,44 +181,29 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
 
 @dataclass(frozen=True)
 class Targets:
-    """What a column of raw labels holds, and how it becomes the tags of a corpus.
+    """What a column of raw labels holds.
 
     Attributes:
-        keys: its usual names in JSONL and in datasets, the first one that exists.
+        keys: its usual names in JSONL and in datasets; None where no labels are read.
         conllu: its column in CoNLL-U, if there is one.
         answer: for one answer an example, the answer that a value of the file is; None for a tag a
             word.
-        interpret: given the labels of all sentences of a corpus and the `scheme` of the caller
-            ("auto" by default), the scheme of the corpus and a function that turns labels (T,) of
-            a sentence into tags (T,) and the number of repaired ones. May raise TagError.
+        has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
 
     name: str
-    keys: tuple[str, ...]
-    conllu: str | None
-    interpret: Callable[[Iterable[Sequence[str]], str], tuple[str, Convert]]
+    keys: tuple[str, ...] | None
+    conllu: str | None = None
     answer: Answer | None = None
-
-
-Convert = Callable[[tuple[str, ...]], tuple[tuple[str, ...], int]]
-
-
-def _entities(sentences: Iterable[Sequence[str]], scheme: str) -> tuple[str, Convert]:
-    found = detect_scheme(sentences) if scheme == "auto" else scheme_name(scheme)
-    return found, lambda tags: to_bio(tags, found)
-
-
-def _labels(sentences: Iterable[Sequence[str]], scheme: str) -> tuple[str, Convert]:
-    if scheme != "auto":
-        raise InputError(f"scheme {scheme!r} is given, but labels have no tag scheme")
-    return "none", lambda tags: (tags, 0)
+    has_scheme: bool = False
 
 
 ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
 LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels")
 TARGETS = {
-    "entities": Targets("entities", ENTITY_KEYS, None, _entities),
-    "labels": Targets("labels", LABEL_KEYS, "upos", _labels),
-    "classes": Targets("classes", CLASS_KEYS, None, _labels, class_of),
-    "scores": Targets("scores", SCORE_KEYS, None, _labels, score_of),
+    "entities": Targets("entities", ENTITY_KEYS, has_scheme=True),
+    "labels": Targets("labels", LABEL_KEYS, "upos"),
+    "classes": Targets("classes", CLASS_KEYS, answer=class_of),
+    "scores": Targets("scores", SCORE_KEYS, answer=score_of),
 }
+NO_TARGETS = Targets("", None)

