@@ -7,6 +7,7 @@ AdamW, a linear schedule with warmup, dev scored after each epoch and the best w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from torch.utils.data import DataLoader, Dataset
 from transformers import (
     AutoModel,
+    AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
     DataCollatorForTokenClassification,
+    DataCollatorWithPadding,
     get_linear_schedule_with_warmup,
 )
 from transformers.utils import logging
@@ -100,11 +103,10 @@ def train_plainly(
     model: nn.Module,
     forward: Forward,
     batches: Mapping[str, DataLoader[Any]],
-    corpus: Corpus,
+    score: Callable[[], float],
     settings: Settings,
 ) -> float:
-    """The best dev F1; batches of train and dev have "labels" (B, T), dev in the text's order."""
-    labels = list(label_numbers(corpus))
+    """The best score on dev; batches have "labels" (B, T) or (B,), those of dev in its order."""
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=settings["learning_rate"], weight_decay=settings["weight_decay"]
     )
@@ -118,29 +120,24 @@ def train_plainly(
         for batch in batches["train"]:
             logits = forward(batch)
             loss = functional.cross_entropy(
-                logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORED
+                logits.flatten(0, -2), batch["labels"].flatten(), ignore_index=IGNORED
             )
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), settings["clip_norm"])
             optimizer.step()
             schedule.step()
-        f1 = score(model, forward, batches["dev"], corpus["dev"].tags, labels)
-        if f1 > best:
-            best, kept = f1, {name: t.clone() for name, t in model.state_dict().items()}
+        model.eval()
+        found = score()
+        if found > best:
+            best, kept = found, {name: t.clone() for name, t in model.state_dict().items()}
     model.load_state_dict(kept)
     return best
 
 
-def score(
-    model: nn.Module,
-    forward: Forward,
-    batches: Iterable[Batch],
-    gold: Sequence[Sequence[str]],
-    labels: Sequence[str],
-) -> float:
-    """Entity F1; words that were cut off are "O"."""
-    model.eval()
+def entity_f1(forward: Forward, batches: Iterable[Batch], corpus: Corpus) -> float:
+    """Of dev; words that were cut off are "O"."""
+    labels, gold = list(label_numbers(corpus)), corpus["dev"].tags
     rows: list[list[str]] = []
     with torch.inference_mode():
         for batch in batches:
@@ -221,9 +218,13 @@ def train_bilstm_plainly(
             for name in ("train", "dev")
         }
         tagger = Tagger(store.manifest.hidden_size * len(layers), len(labels), settings)
-        return train_plainly(
-            tagger, lambda b: tagger(b["vectors"], b["lengths"]), batches, corpus, settings
-        )
+
+        def forward(batch: Batch) -> Tensor:
+            logits: Tensor = tagger(batch["vectors"], batch["lengths"])
+            return logits
+
+        score = partial(entity_f1, forward, batches["dev"], corpus)
+        return train_plainly(tagger, forward, batches, score, settings)
 
 
 def padded(items: Sequence[Item]) -> Batch:
@@ -234,6 +235,44 @@ def padded(items: Sequence[Item]) -> Batch:
         "lengths": torch.tensor([len(v) for v in vectors]),
         "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
     }
+
+
+def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
+    """The best dev accuracy of AutoModelForSequenceClassification; texts are tokenized once."""
+    quiet()
+    torch.manual_seed(seed)
+    classes = sorted({row[0] for row in corpus["train"].tags})
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        folder, num_labels=len(classes), classifier_dropout=settings["dropout"], dtype=torch.float32
+    )
+    positions = model.config.max_position_embeddings
+    batches: dict[str, DataLoader[Any]] = {}
+    for name in ("train", "dev"):
+        texts = list(zip(*(sentence.texts for sentence in corpus[name]), strict=True))
+        found = tokenizer(*map(list, texts), truncation=True, max_length=positions)
+        answers = [classes.index(row[0]) for row in corpus[name].tags]
+        rows = [
+            {key: found[key][row] for key in found} | {"labels": answer}
+            for row, answer in enumerate(answers)
+        ]
+        batches[name] = DataLoader(
+            rows,  # type: ignore[arg-type]
+            settings["batch_size"],
+            shuffle=name == "train",
+            collate_fn=DataCollatorWithPadding(tokenizer),
+        )
+
+    def forward(batch: Batch) -> Tensor:
+        logits: Tensor = model(**{k: v for k, v in batch.items() if k != "labels"}).logits
+        return logits
+
+    def accuracy() -> float:
+        with torch.inference_mode():
+            right = [(forward(b).argmax(-1) == b["labels"]).float() for b in batches["dev"]]
+        return float(torch.cat(right).mean())
+
+    return train_plainly(model, forward, batches, accuracy, settings)
 
 
 def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
@@ -260,7 +299,8 @@ def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
         logits: Tensor = model(**{k: v for k, v in batch.items() if k != "labels"}).logits
         return logits
 
-    return train_plainly(model, forward, batches, corpus, settings)
+    score = partial(entity_f1, forward, batches["dev"], corpus)
+    return train_plainly(model, forward, batches, score, settings)
 
 
 def encoded(split: Split, tokenizer: Any, labels: dict[str, int], positions: int) -> list[Batch]:

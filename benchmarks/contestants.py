@@ -23,6 +23,7 @@ from benchmarks.machine import Product, facts, matmul_rate, precisions
 from benchmarks.text import WARM_UP, corpus_of, described, head
 from featbert import Corpus, FeatureStore, Run, defaults
 from featbert.encoders.device import find_device
+from featbert.tasks.base import get_task
 
 LAYERS = "concat_last4"
 
@@ -76,13 +77,14 @@ def _trained(
     """Trains in a runs directory of its own, which is removed.
 
     Args:
-        options: `seed`, `device` and `precision` of the run; all others are settings.
+        options: `seed`, `device`, `precision` and `task` of the run; all others are settings.
     """
-    others = {name: options[name] for name in ("seed", "device", "precision") if name in options}
+    keys = ("seed", "device", "precision", "task")
+    others = {name: options[name] for name in keys if name in options}
     settings = {name: value for name, value in options.items() if name not in others}
     runs = tempfile.mkdtemp(dir=folder)
     started = time.perf_counter()
-    run = work(runs, defaults(tuning).but(**settings), **others)
+    run = work(runs, defaults(tuning, options.get("task", "entities")).but(**settings), **others)
     seconds = time.perf_counter() - started - (run.record.cost.prediction_seconds or 0.0)
     shutil.rmtree(runs)
     return Trained(seconds, run)
@@ -110,7 +112,8 @@ def training_contest(
         products: like those of the work, by the settings; the first one's rate is the limit.
     """
     device = find_device("cpu")
-    corpus = corpus_of(options, ["train", "dev"])
+    task = get_task(getattr(options, "task", "entities"))
+    corpus = corpus_of(options, ["train", "dev"], task.targets)
     names = {f"featbert {p}": p for p in precisions(device)}
     with work_folder(options) as folder:
         warm_up = head(corpus, WARM_UP)
@@ -131,7 +134,7 @@ def training_contest(
             "words_per_second": corpus["train"].n_words * options.epochs / median,
             "flops_per_second": flops / median,
             "share_of_matmul_rate": flops / median / rate,
-            "dev_f1": found.f1[name],
+            "dev_score": found.dev[name],
         }
     return Record(
         benchmark,
@@ -157,7 +160,7 @@ class _Rounds:
     """What the rounds of a contest gave, by contestant; `runs` are featbert's."""
 
     seconds: dict[str, list[float]]
-    f1: dict[str, list[float]]
+    dev: dict[str, list[float]]
     runs: list[Trained]
 
 
@@ -169,13 +172,13 @@ def _rounds(
     def our_round(name: str, seed: int) -> float:
         done = ours(epochs=epochs, seed=seed, precision=names[name])
         found.runs.append(done)
-        found.f1[name].append(float(done.run.record.score("dev") or 0.0))
+        found.dev[name].append(float(done.run.record.score("dev") or 0.0))
         return done.seconds
 
     def plain_round(seed: int) -> float:
         settings = found.runs[0].run.record.settings
         started = time.perf_counter()
-        found.f1[baseline].append(plain(settings=settings, seed=seed))
+        found.dev[baseline].append(plain(settings=settings, seed=seed))
         return time.perf_counter() - started
 
     # featbert's first round comes first: the baseline takes its settings.

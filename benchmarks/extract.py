@@ -130,7 +130,7 @@ class Contest:
 def measure(options: Options) -> Record:
     """All contestants in turn."""
     device = find_device("cpu")
-    corpus = corpus_of(options, ["train"])
+    corpus = corpus_of(options, ["train"], targets=None)
     with work_folder(options) as folder:
         in_turn(Contest(head(corpus, WARM_UP), options.model, folder, device).works(), 1)
         contest = Contest(corpus, options.model, folder, device)

@@ -1,6 +1,7 @@
 """Fine-tuning, against a plain transformers loop.
 
     python -m benchmarks.finetune --data wikigold --epochs 3 --rounds 3
+    python -m benchmarks.finetune --data polarity --task classification --epochs 1 --rounds 2
 
 Both take shuffled batches of 32, the same optimiser settings and epochs, score dev after each epoch
 and keep the best weights. Words per second are words trained on, over everything from loading the
@@ -14,12 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.baselines import finetune_plainly
+from benchmarks.baselines import classify_plainly, finetune_plainly
 from benchmarks.contestants import Ours, Plain, finetune, training_contest
 from benchmarks.harness import Options, Record, add_text_options, count, parser_of, run
 from benchmarks.machine import PIECES, Product, feed_forward
 from featbert import Corpus
 from featbert.encoders.source import find_encoder
+
+PLAIN = {"entities": finetune_plainly, "classification": classify_plainly}
 
 
 def measure(options: Options) -> Record:
@@ -28,9 +31,15 @@ def measure(options: Options) -> Record:
 
     def sides(text: Corpus, folder: Path) -> tuple[Plain, Ours]:
         return (
-            partial(finetune_plainly, text, source.folder),
+            partial(PLAIN[options.task], text, source.folder),
             partial(
-                finetune, text, options.model, folder, device="cpu", batch_size=options.batch_size
+                finetune,
+                text,
+                options.model,
+                folder,
+                device="cpu",
+                batch_size=options.batch_size,
+                task=options.task,
             ),
         )
 
@@ -45,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_text_options(parser, sentences=500)
     parser.add_argument("--epochs", type=count, default=2)
     parser.add_argument("--batch-size", type=count, default=32)
+    parser.add_argument("--task", choices=PLAIN, default="entities")
     run(parser, measure, arguments)
 
 

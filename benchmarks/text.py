@@ -50,8 +50,10 @@ CONLL2003 = {
 }
 
 
-def corpus_of(options: Options, splits: Sequence[str]) -> Corpus:
-    """The corpus of `--data`, or a generated one, with these splits.
+def corpus_of(
+    options: Options, splits: Sequence[str], targets: str | Targets | None = "entities"
+) -> Corpus:
+    """The corpus of `--data`, or a generated one, with these splits; targets as in `load_corpus`.
 
     Raises:
         InputError: `--data` lacks one of the splits.
@@ -60,7 +62,7 @@ def corpus_of(options: Options, splits: Sequence[str]) -> Corpus:
         n = options.sentences or options.generated_sentences
         sizes = {name: n if name == "train" else max(1, n // DEV_SHARE) for name in splits}
         return generated_corpus({name: Size(n) for name, n in sizes.items()})
-    corpus = load_corpus(options.data)
+    corpus = load_corpus(options.data, targets=targets)
     for name in splits:
         if name not in corpus:
             raise InputError(f"{options.data} has no {name} split")

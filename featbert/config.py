@@ -348,7 +348,7 @@ class Adapt(Section):
 def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
     """The settings of a way to tune for a task, unless they are given."""
     words = body is not None and BODIES[body].words
-    own = get_task(task).defaults(words, TUNINGS[tuning].frozen)
+    own = get_task(task).defaults(tuning, frozen=TUNINGS[tuning].frozen, words=words)
     asked = {} if body is None else {"body": body}
     return Settings(tuning=tuning, **{**TUNINGS[tuning].defaults, **own, **asked})
 

@@ -143,12 +143,12 @@ class Task(Protocol):
     def measured_by(self, key: str) -> Task:
         """The same task with another measure; InputError for one that it does not have."""
 
-    def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
+    def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """Settings that this task has by default.
 
         Args:
+            frozen: whether the tuning leaves the encoder as it is.
             words: whether a body is asked for that reads words.
-            frozen: whether the encoder is.
         """
 
     def check(self, settings: Any) -> None:

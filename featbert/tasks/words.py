@@ -26,7 +26,7 @@ class WordTask(Task, Protocol):
             raise InputError(f"unknown measure {key!r}; use {self.measure.key}")
         return self
 
-    def defaults(self, words: bool, frozen: bool) -> dict[str, Any]:
+    def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         return {}  # those of the tunings were searched for words
 
     def check(self, settings: Any) -> None:

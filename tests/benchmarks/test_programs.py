@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import extract, finetune, gpu, precision, scaling, start, train
+from benchmarks import extract, finetune, gpu, precision, rows, scaling, start, train
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
-from featbert import Corpus, FeatbertError
+from featbert import Corpus, FeatbertError, defaults
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.source import find_encoder
@@ -76,9 +76,30 @@ def test_training(
     record = recorded(main, *small, *more)
     assert set(record["measured"]) == {baseline, "featbert fp32"}
     for row in record["measured"].values():
-        assert set(row) == {*SPEED, "dev_f1"}
-        assert len(row["dev_f1"]) == 2
+        assert set(row) == {*SPEED, "dev_score"}
+        assert len(row["dev_score"]) == 2
     assert set(record["ratios"]) == {f"featbert fp32 over {baseline}"}
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Twenty sentences of two classes in each split."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        rows = [f"{'good' if n % 2 else 'bad'} film {n} {split}\t{n % 2}" for n in range(20)]
+        (folder / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n", "utf-8")
+    return folder
+
+
+def test_sentences(recorded: Recorded, reader: Path, texts: Path) -> None:
+    how = ("--data", texts, "--task", "classification", "--rounds", 1, "--model", reader)
+    measured = recorded(finetune.main, *how, "--epochs", 1)["measured"]
+    assert all(0 <= row["dev_score"][0] <= 1 for row in measured.values())
+    measured = recorded(rows.main, *how)["measured"]
+    assert len(measured["7 rows of 5 seeds"]["seconds"]) == 1
+    epochs = measured["an epoch of a linear head"]["seconds"]
+    assert len(epochs) == 7 * 5 * defaults("none", "classification").epochs
 
 
 def test_start(recorded: Recorded) -> None:

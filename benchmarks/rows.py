@@ -1,0 +1,82 @@
+"""Seven layer rows of five seeds, from a finished store of pooled vectors to the table.
+
+    python -m benchmarks.rows --data polarity --task classification
+
+Linear heads on the mean of each text. The seconds are those of one process from its start to the
+printed table, extraction not counted; and of an epoch, with dev scored, by the records.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.contestants import extract
+from benchmarks.harness import Options, Record, in_turn, parser_of, run, work_folder
+from benchmarks.machine import facts
+from benchmarks.text import described
+from featbert import find_runs, load_corpus
+from featbert.encoders.layers import NAMES
+
+SEEDS = "1,2,3,4,5"
+
+
+def measure(options: Options) -> Record:
+    """All rounds; each trains everything again."""
+    corpus = load_corpus(options.data, targets=None)
+    epochs: list[float] = []
+    with work_folder(options) as folder:
+        store = extract(corpus, options.model, folder, device="cpu", keep="pooled").store
+
+        def rows(at: int) -> float:
+            runs = folder / f"runs-{at}"
+            layers = [word for name in NAMES for word in ("--layers", name)]
+            where = ["--runs-dir", str(runs), "--quiet"]
+            started = time.perf_counter()
+            featbert(
+                "train",
+                "--task",
+                options.task,
+                "--features",
+                str(store.path),
+                *layers,
+                "--seeds",
+                SEEDS,
+                "--device",
+                "cpu",
+                *where,
+            )
+            featbert("compare", *where)
+            taken = time.perf_counter() - started
+            records = [run.record for run in find_runs(runs)]
+            epochs.extend(one.seconds for record in records for one in record.history)
+            return taken
+
+        seconds = in_turn({"rows": rows}, options.rounds)["rows"]
+    measured: dict[str, dict[str, Any]] = {
+        f"{len(NAMES)} rows of 5 seeds": {"seconds": seconds},
+        "an epoch of a linear head": {"seconds": epochs, "median": statistics.median(epochs)},
+    }
+    return Record("rows", options.command, facts(), described(corpus), measured)
+
+
+def featbert(*words: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "featbert", *words], check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = parser_of("rows", __doc__, rounds=1)
+    parser.add_argument("--data", required=True, help="corpus of texts")
+    parser.add_argument("--task", default="classification")
+    parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    run(parser, measure, arguments)
+
+
+if __name__ == "__main__":
+    main()
