@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from benchmarks.harness import Options
 from featbert import Corpus, Sentence, load_corpus
 from featbert.data.corpus import Split
+from featbert.data.tags import Targets
 from featbert.errors import InputError
 
 MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
