@@ -84,12 +84,9 @@ def read_conll(
 def column_sentences(
     lines: Iterable[str], layout: Layout, skipped: Counter[str]
 ) -> Iterator[RawSentence]:
-    """The sentences of column lines in order, one at a time.
+    """The sentences of column lines, one at a time; those before the first document have none.
 
-    Sentences before the first document have the document None.
-
-    Args:
-        skipped: counts "comment_lines" and "non_words".
+    `skipped` counts "comment_lines" and "non_words".
     """
     documents = Documents()
     words: list[str] = []

@@ -178,11 +178,7 @@ def _quietly() -> Iterator[None]:
 
 
 def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Row]:
-    """The rows of one split.
-
-    Args:
-        names: whether classes are given by name, also those in lists; else by number.
-    """
+    """The rows of one split; classes by name, also those in lists, or else by number."""
     labels = {}
     for column, feature in dataset.features.items() if names else ():
         found = getattr(getattr(feature, "feature", feature), "names", None)

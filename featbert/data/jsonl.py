@@ -85,13 +85,11 @@ def read_jsonl(
     tag_column: str | None = None,
     tag_keys: tuple[str, ...] | None = ENTITY_KEYS,
 ) -> RawFile:
-    """Read a JSONL file.
+    """Read a JSONL file; MissingError for no such file, InputError with the line for another.
 
     Args:
         token_column, tag_column: keys, where they are not the usual ones.
         tag_keys: the usual keys of tags; None reads words alone.
-
-    Raises MissingError for no such file, InputError for another; names the line.
     """
     path = Path(path)
     lines = track(read_file(path, encoding), f"reading {path.name}", "lines")

@@ -59,11 +59,7 @@ _CLITIC = regex.compile(r"(?<=.)['’][sS]$")  # rule 4, inside a match of rules
 
 
 def split_words(line: str) -> list[tuple[int, int]]:
-    """Places of the words of a line, in order.
-
-    Returns:
-        (start, end) by word, in code points from 0, end exclusive: word = line[start:end].
-    """
+    """(start, end) of each word of a line, in code points: word = line[start:end]."""
     words: list[tuple[int, int]] = []
     for match in _WORDS.finditer(line):
         start, end = match.span()

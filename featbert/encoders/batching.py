@@ -58,11 +58,7 @@ class TokenBudget:
         self._halved = False
 
     def compute_buckets(self, lengths: Ints, compute: Callable[[Ints], None]) -> None:
-        """Computes sequences of these lengths in length buckets.
-
-        Args:
-            compute: gets the numbers of a bucket's sequences.
-        """
+        """Computes sequences in length buckets; `compute` gets the numbers of those of a bucket."""
         for bucket in length_batches(lengths, self.tokens):
             self.compute_parts(
                 bucket,

@@ -109,9 +109,8 @@ class WordPieces:
 def load_wordpieces(source: EncoderSource) -> WordPieces:
     """The tokenizer of an encoder.
 
-    Raises:
-        InputError: no fast tokenizer, no unknown piece, or one that always lowercases although the
-            checkpoint is cased.
+    Raises InputError for no fast tokenizer, no unknown piece, or one that always lowercases where
+    the checkpoint is cased.
     """
     from transformers import AutoTokenizer
 

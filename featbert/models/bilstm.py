@@ -36,11 +36,7 @@ class BiLSTM(nn.Module):
         self.width = 2 * settings.lstm_size
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (W, width), the words of sequences that follow one another, unpadded.
-
-        Args:
-            lengths: (B,) words of each sequence, at least 1 each.
-        """
+        """(W, D) -> (W, width), unpadded; lengths (B,) are words of each sequence, at least 1."""
         packing = Packing.of(lengths)
         order = to_device(packing.order, vectors.device)
         # (W, D), time step by time step over the sequences that have not ended

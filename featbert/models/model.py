@@ -118,11 +118,7 @@ class Model(nn.Module):
         return lengths if self.pooling is None else np.ones(len(lengths), dtype=np.int64)
 
     def head_flops(self, vectors: float, sequences: float) -> float:
-        """Operations of a forward pass from the states on.
-
-        Args:
-            vectors: that are read, of words or of sequences.
-        """
+        """Operations of a forward pass from so many vectors on, of words or of sequences."""
         entries = matrix_entries(self)
         if (encoder := self.encoder) is not None:
             entries -= matrix_entries(encoder)

@@ -27,11 +27,7 @@ from featbert.encoders.pooling import segment_pool
 
 
 class Pooling(nn.Module):
-    """One vector a sequence.
-
-    Attributes:
-        width: size of the vectors it returns.
-    """
+    """One vector of `width` numbers for each sequence."""
 
     def __init__(self, width: int, settings: Any, texts: int = 1) -> None:
         """
@@ -48,11 +44,7 @@ class Pooling(nn.Module):
         self.scores = nn.Linear(width, 1) if self.how == "attention" else None
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (B, width).
-
-        Args:
-            lengths: (B,) words of each sequence, or (B, 2) of its texts.
-        """
+        """(W, D) -> (B, width); lengths (B,) are words of each sequence, or (B, 2) of its texts."""
         sizes = lengths.ravel()
         if self.scores is not None:
             pooled = self._attended(vectors.float(), sizes)

@@ -60,11 +60,7 @@ class Packing:
 
 
 def bilstm(lstm: nn.LSTM, words: Tensor, packing: Packing) -> Tensor:
-    """What `lstm` gives for a packed sequence: (W, D) -> (W, 2H).
-
-    Args:
-        lstm: bidirectional, with biases; its dropout is applied between its layers in training.
-    """
+    """What a bidirectional `lstm` with biases gives for a packed sequence: (W, D) -> (W, 2H)."""
     for layer in range(lstm.num_layers):
         if layer and lstm.dropout:
             words = functional.dropout(words, lstm.dropout, lstm.training)

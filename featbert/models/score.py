@@ -21,11 +21,7 @@ class Score(nn.Module):
     """One number an item."""
 
     def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
-        """
-        Args:
-            width: D, size of the vectors it reads.
-            classes: the lowest and the highest training score, as text.
-        """
+        """`width` is D; `classes` are the lowest and the highest training score, as text."""
         super().__init__()
         low, high = map(float, classes)
         self.middle = (low + high) / 2
