@@ -133,16 +133,23 @@ class Row:
     difference: Mapping[str, float] | None = None
 
     def score(self, split: str, key: str | None = None) -> Statistic | None:
-        """A value in [0, 1] over seeds, by default the task's measure; None without scores."""
-        return Statistic.of(self._values(split, key)) if split in self.splits else None
+        """A value in [0, 1] over seeds, by default the task's measure.
+
+        None without scores, and for one that the row's classes do not have (F1 of three classes).
+        """
+        if split not in self.splits or not all(key in (None, *own) for own in self._scores(split)):
+            return None
+        return Statistic.of(self._values(split, key))
 
     def mean(self, split: str, key: str | None = None) -> float:
         """The mean of `score`; the row must have scores on `split`."""
         return statistics.fmean(self._values(split, key))
 
     def _values(self, split: str, key: str | None) -> list[float]:
-        key = key or self.task.measure.key
-        return [run.record.scores[split].values[key] for run in self.runs]
+        return [own[key or self.task.measure.key] for own in self._scores(split)]
+
+    def _scores(self, split: str) -> list[Mapping[str, float]]:
+        return [run.record.scores[split].values for run in self.runs]
 
     @property
     def name(self) -> str:
@@ -200,7 +207,8 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
 
     A row without rivals is not the best of anything.
     """
-    means = {i: row.mean(split, key) for i, row in enumerate(rows) if split in row.splits}
+    scores = {i: row.score(split, key) for i, row in enumerate(rows)}
+    means = {i: score.mean for i, score in scores.items() if score is not None}
     best = set()
     for rivals in grouped((rows[i].data(split), i) for i in means).values():
         highest = max(means[i] for i in rivals)

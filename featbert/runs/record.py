@@ -278,7 +278,7 @@ class RunRecord:
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default that of the task's measure; None without scores."""
         scores = self.scores.get(split)
-        return None if scores is None else scores.values[key or get_task(self.task).measure.key]
+        return None if scores is None else scores.values.get(key or get_task(self.task).measure.key)
 
 
 def read_record(folder: Path) -> RunRecord:

@@ -13,9 +13,10 @@ from featbert.analysis.overview import contests, overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
 from featbert.analysis.results import Difference
 from featbert.report.figures.registry import crossing_figures
-from featbert.report.rendering import json_report
+from featbert.report.rendering import json_report, render
 from featbert.report.tables import overview_tables
 from featbert.runs.record import Mix, SplitIdentity
+from featbert.tasks.base import Scores
 from tests.analysis.records import make_seeds
 
 
@@ -117,3 +118,21 @@ def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) ->
     found = [line.get_xdata()[0] for line in axes.lines[:2]]
     np.testing.assert_allclose(found, 100 * overview_frame(two)["difference"])
     assert not list(crossing_figures(two[:1]))
+
+
+def test_a_score_that_some_rows_lack_is_missing_in_theirs_alone() -> None:
+    """F1 of the positive class is of corpora with two classes, and not of those with three."""
+    runs = [
+        dataclasses.replace(
+            run, record=dataclasses.replace(run.record, task="classification", scores=scores)
+        )
+        for name, values in (("two", {"accuracy": 0.5, "f1": 0.4}), ("three", {"accuracy": 0.7}))
+        for run in make_seeds(name, [0.5], settings={"batch_size": len(name)})
+        for scores in [{s: Scores(values, {}, 10, 100) for s in ("dev", "test")}]
+    ]
+    (comparison,) = compare(runs)
+    frame = comparison.frame().set_index("setting_batch_size")
+    assert frame["test_accuracy_mean"].to_dict() == {3: 0.5, 5: 0.7}
+    assert frame["test_f1_mean"].dropna().to_dict() == {3: 0.4}
+    assert comparison.frame("run")["test_f1"].notna().sum() == 1
+    assert render([comparison], show=["f1"])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.tasks.base import get_task
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, write_corpus
 
@@ -20,6 +21,8 @@ SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 # Runs that a plan names before any grid has been decided: rows, and what grids try.
 RUNS = {
     "bert-table7": 7 * 5 + 18,
+    "frozen-or-tuned": (4 * (2 * 14 + 2 * 2) + 2 + 5) * 5,
+    "glue": 8 * (2 * 5 + 4),
     "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
     "language-model": 3 * 3,
     "layer-ablation": 2 * (13 + 1) * 3,
@@ -27,12 +30,15 @@ RUNS = {
     "layers": 7 + 1,
     "learning-curves": 2 * 4 * 3,
     "mbert-english-german": 2 * 12 + 2 * 6,
+    "model-depth": 6 * (1 + 1) * 3,
     "quickstart": 3 + 1,
     "reproduction-gap": 2 * 8 * 5,
+    "sentence-layers": (3 * 2 + 2) * 14 * 5,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
 }
 QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seeds=[1]")
+TEXTS = ("features.epochs=1", "seeds=[1]", "finetune.epochs=1")
 # A small form of each: fewer values of what it varies, never another way.
 SMALL = {
     "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
@@ -42,6 +48,12 @@ SMALL = {
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
         'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=3}}]',
     ),
+    "frozen-or-tuned": (
+        *QUICK,
+        'variant=[{corpora=["polarity"],features={layers=["last"],sentence_pooling="cls"}},'
+        '{corpora=["wikigold","stsb"],features={layers=["last"],body="bilstm"}},{finetune={}}]',
+    ),
+    "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4,1e-3]", 'features.layers=["last"]'),
     "language-model": (*QUICK, "variant=[{},{adapt={epochs=1,max_length=32}}]"),
     "layer-ablation": (*QUICK, 'features.layers=["embeddings","layer:6","last","weighted_all"]'),
     "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
@@ -52,8 +64,10 @@ SMALL = {
         "grid.finetune={batch_size=[16,32]}",
         'features.layers=["last","concat_last4"]',
     ),
+    "model-depth": TEXTS,
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
+    "sentence-layers": (*TEXTS[:-1], 'features.layers=["layer:1","last","weighted_all"]'),
     "warmup": (*QUICK, "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
 }  # fmt: skip
@@ -73,16 +87,35 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
     """What stands for the encoder and the corpora that a file names."""
     data = tomllib.loads(file.read_text("utf-8"))
     yield f"model={place.model}"
+    if models := data.get("variants", {}).get("model"):
+        yield f"variants.model={models!r}".replace(models[-1], str(place.model))
     if "corpora" not in data:
-        yield f"data={place.corpus}"
+        of_texts = "task" in data and get_task(data["task"]).of_texts
+        yield f"data={write_texts(place.folder / 'texts', {}) if of_texts else place.corpus}"
     for name, corpus in data.get("corpora", {}).items():
         folder = place.folder / name
-        if not folder.exists():
+        if not isinstance(corpus, str) and get_task(corpus["task"]).of_texts:
+            write_texts(folder, corpus)
+        elif not folder.exists():
             # Other words in each language, so that none is another's text.
             write_corpus(folder)
             for path in folder.iterdir():
                 path.write_text(path.read_text("utf-8").replace("Jordan", f"Jordan{name}"), "utf-8")
         yield f"corpora.{name}{'' if isinstance(corpus, str) else '.data'}={folder}"
+
+
+def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
+    """Texts or pairs with a score of which there are three, which is a class, too."""
+    folder.mkdir(exist_ok=True)
+    pairs = "sick" in corpus.get("data", "") or "stsb" in corpus.get("data", "")
+    heads = (["sentence1", "sentence2"] if pairs else ["sentence"], corpus.get("target", "label"))
+    for split in ("train", "dev", "test"):
+        lines = ["\t".join([*heads[0], heads[1]])]
+        for n in range(12):
+            texts = [f"{split} text {n % 3} of {folder.name} {k} {n}" for k in range(1 + pairs)]
+            lines.append("\t".join([*texts, str(n % (3 if pairs else 2))]))
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
 
 
 def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()):
@@ -110,12 +143,14 @@ def test_a_small_form_runs(place: Workspace, file: Path) -> None:
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
-    (comparison,) = shown["comparisons"]
+    tasks = [one["task"] for one in shown["comparisons"]]
+    assert len(tasks) == len(set(tasks))  # one table for each task
     if file.stem == "zero-shot-transfer":
         matrices = shown["transfer"]
         assert [m["tuning"] for m in matrices] == ["none", "none", "full"]
         return
     found = {one["table"] for one in shown["published"]}
-    assert found == set(published), comparison["notes"]
+    found |= {one["id"] for one in shown["published_transfer"]}
+    assert found == set(published), shown["notes"]
     if file.stem == "fine-tuning-methods":
         assert sum("among 2 configurations" in note for note in shown["notes"]) == 2
