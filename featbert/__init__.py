@@ -1,8 +1,7 @@
 """featbert: fine-tune BERT, or train a small model on its frozen features?
 
 The steps of the command line as Python: `load_corpus`, `extract`, `FeatureStore`, `train`,
-`finetune`, `find_runs`, `compare`. Names are imported when they are first used, so that importing
-featbert is quick.
+`finetune`, `find_runs`, `compare`. Names are imported when they are first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a run is asked, typed once.
+"""What a run is asked: a setting's type, bounds and description are written here and nowhere else.
 
-Command-line options, experiment files, `--set`, a run's settings and identity, and the reference
-in docs/ all come from the models of this file: a field's type, bounds and description are written
-here and nowhere else. `runs/experiment_file.py` reads experiment files into these models.
+Command-line options, experiment files, a run's settings and identity, and the reference in docs/
+all come from these models.
 """
 
 from __future__ import annotations
@@ -239,10 +238,7 @@ class Training(Section):
 
 
 class Settings(Training, Tuning, Head):
-    """All settings of a run's head, tuning and training.
-
-    Which of them play a part is known to the body, output and tuning that they name (`used`).
-    """
+    """All settings of head, tuning and training; `used` has those that play a part."""
 
     @model_validator(mode="after")
     def _share_of_train(self) -> Self:
@@ -254,11 +250,7 @@ class Settings(Training, Tuning, Head):
         return self
 
     def but(self, **given: Any) -> Settings:
-        """These settings with those of `given` that are not None instead.
-
-        Raises:
-            InputError: all values that are out of range, together.
-        """
+        """These settings with those of `given` that are not None instead."""
         kept = {name: value for name, value in given.items() if value is not None}
         return validated(Settings, self.model_dump() | kept)
 
@@ -279,10 +271,9 @@ class Settings(Training, Tuning, Head):
         return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 
     def used(self, *, weighted: bool = False) -> dict[str, Any]:
-        """The settings that play a part, flat; the tuning itself is not one of them.
+        """The settings that play a part, flat, without the tuning.
 
-        Args:
-            weighted: whether the run reads a layer combination with a scalar mix.
+        `weighted`: the run reads a layer combination with a scalar mix.
         """
         parts = (BODIES[self.body], OUTPUTS[self.output], TUNINGS[self.tuning])
         played = {name for part in parts for name in part.settings}
@@ -371,11 +362,7 @@ class RowsTable(Head, Tuning, Training):
     def settings(
         self, tuning: str, num_layers: int, task: str = "entities", **common: Any
     ) -> Settings:
-        """The defaults of tuning and task, with what the table says instead.
-
-        Args:
-            num_layers: L of the encoder, for what is given as "all".
-        """
+        """The defaults of tuning and task but for what the table says; "all" means `num_layers`."""
         given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers
@@ -389,11 +376,7 @@ class RowsTable(Head, Tuning, Training):
 
 
 def validated(model: type[S], data: Mapping[str, Any], where: str = "") -> S:
-    """The model with these values.
-
-    Raises:
-        InputError: all mistakes, in one line; `where` begins it.
-    """
+    """The model with these values; InputError has all mistakes, in one line that `where` begins."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
@@ -405,9 +388,7 @@ def mistakes(
 ) -> list[str]:
     """What pydantic found wrong, a short line each.
 
-    Args:
-        top: further keys that are known beside the model's, for suggestions.
-        place: dotted key of the model in its file.
+    `top` are keys known beside the model's, for suggestions; `place` is its dotted key in a file.
     """
     lines: dict[str, list[str]] = {}
     for wrong in error.errors():
@@ -439,7 +420,6 @@ def _is_alternative(part: int | str) -> bool:
 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
-    """Keys of the table at `place`."""
     for part in place:
         info = model.model_fields.get(str(part))
         kinds = [] if info is None else [info.annotation, *get_args(info.annotation)]
@@ -451,11 +431,7 @@ def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
 
 
 def epochs_on(share: float, epochs: int) -> int:
-    """Epochs on a share of train that take at least the steps of `epochs` on all of it.
-
-    Raises:
-        InputError: more than `MOST_EPOCHS`.
-    """
+    """Epochs on a share of train that take at least the steps of `epochs` on all of it."""
     if epochs / share > MOST_EPOCHS:
         raise InputError(
             f"train_share {share:g} makes {epochs / share:.3g} epochs of {epochs}; "

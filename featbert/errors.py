@@ -1,8 +1,7 @@
 """The errors that featbert raises on purpose, and the helpers that word them.
 
 A message says what is wrong (with the value), then where, then what to do, in one line: "line 41
-of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3". The classes also subclass the fitting
-builtin, so that callers of the library can catch what they know.
+of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3".
 """
 
 from __future__ import annotations
@@ -50,11 +49,7 @@ def memory_lack(error: BaseException) -> str:
 
 
 def reason(error: Exception, smaller: str) -> str:
-    """Why something failed, in one line.
-
-    Args:
-        smaller: what to do where memory ran out.
-    """
+    """Why something failed, in one line; `smaller` says what to do where memory ran out."""
     if isinstance(error, FeatbertError):
         return str(error)
     if out_of_memory(error):
@@ -80,11 +75,7 @@ def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:
-    """` (did you mean 'experiments/runs'?)` for the neighbours of a path that does not exist.
-
-    Args:
-        pattern: of names that can be meant, such as "*.h5".
-    """
+    """` (did you mean 'experiments/runs'?)` for the neighbours of a path that does not exist."""
     try:
         beside = sorted(p.name for p in path.parent.glob(pattern))
     except (OSError, ValueError):
@@ -94,10 +85,7 @@ def nearest_path(path: Path, pattern: str = "*") -> str:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`; capitals make no difference.
-
-    One that begins with it goes first; names of runs and stores are also known by their parts.
-    """
+    """The most similar known name, whatever its case; one that begins with it goes first."""
     wanted = name.casefold()
     folded = {known_name.casefold(): known_name for known_name in known}
     begun = [key for key in folded if len(wanted) > 3 and key.startswith(wanted)]

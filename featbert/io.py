@@ -1,7 +1,6 @@
 """Locks, files that appear whole or not at all, hashes, and file names.
 
-A lock is a file that the operating system locks for one process (filelock); it is free as soon as
-that process ends, however it ends. Its text names the process, for messages to others.
+A lock (filelock) is free as soon as its process ends; its text names the process, for messages.
 """
 
 from __future__ import annotations
@@ -30,14 +29,10 @@ _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 @contextlib.contextmanager
 def owning(path: Path) -> Iterator[None]:
-    """Within the block no other process writes the folder or file `path`.
+    """Within the block no other process writes `path`; BusyError where another one does.
 
     Holds the lock file next to it, which is deleted afterwards. The parent folder is made, and
     removed again where it stays empty.
-
-    Raises:
-        BusyError: another process holds the lock; the message names it.
-        FeatbertError: the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -105,14 +100,8 @@ def _holder(path: Path) -> str:
 def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yields a temporary path that takes the name `path` when the block succeeds.
 
-    Temporary files of processes that no longer run are removed. The folder must exist.
-
-    Args:
-        durable: whether the file is on the disk when this returns; without it, a power cut may
-            lose the new file (never both).
-
-    Raises:
-        OSError: it cannot be written; `path` is unchanged and no temporary file is left.
+    Temporary files of processes that no longer run are removed. The folder must exist. Without
+    `durable`, a power cut may lose the new file (never both). An OSError leaves `path` unchanged.
     """
     _remove_stale(path)
     temporary = path.with_name(f"{_temporary(path)}{os.getpid()}.tmp")
@@ -142,11 +131,7 @@ def replace_folder(folder: Path, new: Path, before: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a whole file, or nothing; see `replacing`.
-
-    Raises:
-        FeatbertError: it cannot be written.
-    """
+    """Writes a whole file, or nothing; FeatbertError where it cannot be written."""
     with explaining(path), replacing(path) as temporary:
         temporary.write_text(text, "utf-8")
 
@@ -158,11 +143,7 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextlib.contextmanager
 def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
-    """Raises FeatbertError in place of an OSError of the block, which writes `path`.
-
-    Args:
-        further: errors that mean the same, such as those of a library that writes it.
-    """
+    """Raises FeatbertError for an OSError, or one of `further`, of a block that writes `path`."""
     kinds: tuple[type[Exception], ...] = (OSError, *further)
     try:
         yield

@@ -3,8 +3,7 @@
     with stage("reading train.conll", "lines", 300_000) as advance:
         advance(1000)
 
-The library says what it does and prints nothing: stages are shown to whoever called `heard_by`
-(the command line draws bars), reports and warnings go to the logger "featbert".
+Stages go to the callers of `heard_by`, reports and warnings to the logger "featbert".
 """
 
 from __future__ import annotations
@@ -44,11 +43,8 @@ _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=N
 def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> Iterator[Advance]:
     """A piece of work that may take a while; gives the function that reports its progress.
 
-    Stages nest: an experiment counts its runs, a run its steps.
-
-    Args:
-        total: None where it is unknown.
-        done: units that were finished earlier, as when work resumes; they do not count as speed.
+    Stages nest: an experiment counts its runs, a run its steps. `done` units were finished earlier
+    and do not count as speed.
     """
     listener = _listener.get()
     if listener is None:
@@ -125,11 +121,7 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
 
 
 class Relay:
-    """Shows here what another process does; call it with each message of `forwarded`.
-
-    Args:
-        name: precedes each of its log lines.
-    """
+    """Shows each message of `forwarded`, from another process; `name` precedes its log lines."""
 
     def __init__(self, name: str = "") -> None:
         self._prefix = f"{name}: " if name else ""

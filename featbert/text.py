@@ -31,19 +31,12 @@ def named_sentence(number: int, split: str, words: Sequence[str], unit: str = "s
 
 
 def printable(text: str, keep: str = "") -> str:
-    """`text` on one line with control and format characters written out: `\\n`, `\\x1b`.
-
-    Args:
-        keep: characters that stay as they are, such as "\\n".
-    """
+    """`text` on one line with control and format characters, except `keep`, written out: `\\n`."""
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 def json_text(data: Any) -> str:
-    """Plain data as JSON, with non-ASCII letters as they are and control characters escaped.
-
-    JSON itself escapes only control characters below U+0020.
-    """
+    """Plain data as JSON, with non-ASCII letters as they are and all control characters escaped."""
     text = json.dumps(data, indent=1, ensure_ascii=False, default=str)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 

@@ -1,8 +1,7 @@
 """Where rows win: scores by what an example is like, by several scorers, and example by example.
 
-Breakdowns are read from the runs' predictions. Whether something was seen in training is known only
-where the training text can be read again; it is compared with the fingerprint in the run's record.
-Where a run learned from a part of it, that part is drawn again.
+Whether something was seen in training is known only where the training text, with the fingerprint
+in the run's record, can be read again. Where a run learned from a part of it, that is drawn again.
 """
 
 from __future__ import annotations
@@ -31,13 +30,10 @@ if TYPE_CHECKING:
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
-    """The comparison with a breakdown by each facet on each split.
+    """The comparison with a breakdown by each facet on each split; InputError for an unknown facet.
 
     Rows of each text are apart, and by a facet that depends on the training text those that
     learned from as much of it. What cannot be read is in its notes.
-
-    Raises:
-        InputError: an unknown facet.
     """
     task = comparison.task
     check_known("facet", facets, task.facets)
@@ -99,7 +95,7 @@ def _learned(row: Row) -> str:
 
 
 class _Reader:
-    """Buckets of runs; predictions and training texts are read once."""
+    """Predictions and training texts are read once."""
 
     def __init__(self, task: Task, facets: Sequence[str]) -> None:
         self._task, self._facets = task, dict.fromkeys(facets)
@@ -161,10 +157,7 @@ class _Reader:
 
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's scores by every scorer, by split and then by row.
-
-    A task with a single scorer has nothing to compare.
-    """
+    """The comparison with every row's scores by every scorer of its task, if it has several."""
     if not comparison.task.scorers:
         return comparison
     found = [
@@ -251,8 +244,7 @@ class JudgedSentence:
 class JudgedText:
     """One evaluated split with all rows that were scored on it.
 
-    `sentences` are those with a mistake, in the file's order, the first `MOST` of the
-    `with_mistakes` among all `size` sentences of the split.
+    `sentences` are the first `MOST` with a mistake; `with_mistakes` of the split's `size` have one.
     """
 
     corpus: str
@@ -266,8 +258,8 @@ class JudgedText:
 def judged_texts(comparison: Comparison, *, most: int = MOST) -> tuple[list[JudgedText], list[str]]:
     """Each evaluated text of a comparison, and a line for each whose predictions are missing.
 
-    One run represents each row, that of the lowest seed which all rows of a text have, else of
-    its own lowest. Kept are the sentences in which at least one row is wrong.
+    One run represents each row: that of the lowest seed which all rows of a text have, else of
+    its own lowest.
     """
     found: list[JudgedText] = []
     notes: list[str] = []

@@ -1,9 +1,8 @@
 """A comparison: rows of tuning x layers x settings, with means over seeds and a baseline.
 
-A row is the runs of one way of training: they differ in nothing but the seed (and in where and when
-they ran). It is called by its layers, `concat_last4`, or by its tuning, `fine-tuning`. Where rows
-of one name differ in settings or conditions, the label says in which: `fine-tuning
-(learning_rate=3e-05)`. What an experiment declares that it varies has columns of its own.
+A row is the runs of one way of training: they differ in the seed, and in where and when they ran.
+It is called by its layers, `concat_last4`, or by its tuning, `fine-tuning`; where rows of one name
+differ in settings or conditions, the label says in which: `fine-tuning (learning_rate=3e-05)`.
 
 The baseline of a row is the fully tuned row with the best mean score on dev among the rows that
 share its freed part of the comparable key and learned from as much: differences are never taken
@@ -58,8 +57,6 @@ class Comparison:
     """Comparable runs side by side.
 
     Attributes:
-        rows: in the order of tunings; features by layer combination.
-        splits: that some row was scored on.
         corpus, model, context, scorer: names; several, joined by commas, where they vary.
         sizes: (examples, words) by evaluated split; a split whose text varies is absent.
         key: parts of the comparable key that all rows share.
@@ -98,7 +95,6 @@ class Comparison:
         return f"<Comparison: {self.title} · {size}>"
 
     def _repr_html_(self) -> str:
-        """The tables, as notebooks show them."""
         from featbert.report.html.notebook import notebook_html
 
         return notebook_html([self])
@@ -120,9 +116,7 @@ class Comparison:
             split: the first evaluated split by default.
             width: inches; by default one column of a page or both, as the figure needs.
 
-        Raises:
-            InputError: an unknown kind or split, or one that these runs have nothing for.
-            MissingError: matplotlib is not installed.
+        InputError where these runs have nothing for it, MissingError without matplotlib.
         """
         from featbert.report.figures.registry import plot
 
@@ -141,12 +135,7 @@ class Comparisons(list[Comparison]):
 def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
     """A comparison for each group of comparable runs, such as those of `find_runs(directory)`.
 
-    Args:
-        baseline: name of a run whose row is its group's baseline, in place of the best fully
-            tuned row.
-
-    Raises:
-        MissingError: no run is called `baseline`.
+    The row of the run `baseline` is its group's baseline, in place of the best fully tuned row.
     """
     runs = _once(runs, baseline)
     return Comparisons(
@@ -158,15 +147,10 @@ def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
 def compare_runs(
     runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
 ) -> Comparison:
-    """One comparison of runs that were named one by one.
+    """One comparison of runs that were named one by one; `baseline` as in `compare`.
 
-    Args:
-        vary: what may differ besides what the runs' own experiments declare, as in `VARYABLE`.
-        baseline: as in `compare`.
-
-    Raises:
-        InputError: no runs, or they do not fit together; names the keys that differ.
-        MissingError: no run is called `baseline`.
+    They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare; InputError
+    names the other keys in which they do.
     """
     runs = _once(runs, baseline)
     if not runs:
@@ -177,11 +161,7 @@ def compare_runs(
 def compare_tasks(
     runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
 ) -> Comparisons:
-    """A comparison for each task of runs that belong together, such as those of an experiment.
-
-    Raises:
-        InputError, MissingError: as in `compare_runs`.
-    """
+    """A comparison for each task of runs that belong together; see `compare_runs`."""
     found = _once(runs, baseline)
     by_task = grouped((run.record.task, run) for run in found).values()
     return Comparisons(
@@ -201,11 +181,8 @@ def run_experiment(
 ) -> Comparisons:
     """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
 
-    Args:
-        jobs: runs at a time, each in a process of its own.
-
-    Raises:
-        FeatbertError: runs failed; the others are finished and are not trained again.
+    There are `jobs` runs at a time, each in a process of its own. FeatbertError where runs failed;
+    the others are finished and are not trained again.
     """
     from featbert.runs.schedule import carry_out
 

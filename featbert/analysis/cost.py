@@ -1,16 +1,13 @@
 """What rows cost, from which run on features are the cheaper way, and which rows are worth it.
 
-Extraction is paid once, each further run costs its training; tuning pays everything in each
-run. With E for extraction, F and T for a run on features and a tuned one, n runs cost E + nF
-against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow linearly with
-the text (`benchmarks/README.md`), so the number holds for any size of it. Where a row learned from
-a part of train, extraction is counted for the words that it read: that part, dev and test.
+With E for extraction, which is paid once, F and T for a run on features and a tuned one, n runs
+cost E + nF against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow
+linearly with the text (`benchmarks/README.md`). Where a row learned from a part of train,
+extraction is counted for the words that it read: that part, dev and test.
 
-A point of a Pareto front is one run from text to trained tagger, with extraction counted whole: all
-splits, and all layers of the store. A row is on the front if no other is both at least as cheap and
-at least as good, and one of the two strictly.
-
-Costs are in seconds, which depend on the machine, and in operations estimated from shapes.
+A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
+is on the front if no other is both at least as cheap and at least as good, and one of the two
+strictly.
 """
 
 from __future__ import annotations
@@ -87,10 +84,7 @@ def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """A row's quality and cost: its number in the comparison, and its cost of one run, above 0.
-
-    `on_front`: whether no row of the same front is both cheaper and better.
-    """
+    """A row's quality and cost: its number in the comparison, and its cost of one run, above 0."""
 
     number: int
     name: str
@@ -118,10 +112,7 @@ class ParetoFront:
 
 
 def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
-    """One front for each text that rows were scored on, in the comparison's order.
-
-    In seconds where all runs were on one machine, else in operations.
-    """
+    """A front for each text: in seconds where all runs were on one machine, else in operations."""
     machines = machines_of(comparison)
     currency: Currency = "seconds" if len(machines) == 1 else "flops"
     scored = [(n, row) for n, row in enumerate(comparison.rows, 1) if split in row.splits]

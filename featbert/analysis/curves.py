@@ -1,7 +1,4 @@
-"""Learning curves: scores by how many training sentences rows learned from, and who is ahead.
-
-Points come from rows over seeds, so a curve shows what the tables show and nothing else.
-"""
+"""Learning curves: scores by how many training sentences rows learned from, and who is ahead."""
 
 from __future__ import annotations
 
@@ -36,10 +33,9 @@ class Lead(NamedTuple):
 def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
     """A point for each row, by line and share; rows that learned from dev too are left out.
 
-    A line is one way of training on shares of one text. Rows of one tuning and layer combination
-    that differ in settings besides the share are lines of their own, except for epochs that make
-    as many steps of each share. Where a search chose the settings of each share on dev, rows that
-    only its choice distinguishes are one line.
+    Rows of one tuning and layer combination that differ in settings besides the share are lines of
+    their own, except for epochs that make as many steps of each share, and for settings that a
+    search chose for each share.
     """
     trained = [row for row in rows if row.trained_on == ("train",)]
     alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
@@ -93,8 +89,7 @@ def lead_lines(rows: Sequence[Row], split: str = EVALUATED[0]) -> list[str]:
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     """Rows of one tuning and layer combination, each with what distinguishes its line from others.
 
-    All that they differ in. Where a search chose settings, each that two rows of one share do not
-    need is left out, the one with the most values first.
+    Of settings that a search chose, each that two rows of one share do not need is left out.
     """
     differing = _differing(rows)
     names = dict.fromkeys(name for one in differing for name in one)
@@ -115,11 +110,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """What labels say of each row besides its share.
-
-    Where rows were trained for as many steps whatever their share, their epochs differ by it; then
-    epochs are given as they would be on all of train.
-    """
+    """What labels say of each row besides its share; epochs as on all of train for equal steps."""
     named = [{n: value for n, value in row.differing.items() if n != SHARE} for row in rows]
     epochs = [row.settings.get("epochs", 0) for row in rows]
     on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]

@@ -1,8 +1,7 @@
 """Everything that tables show as pandas frames; every table in every format is a view of one.
 
-Unrounded, scores in [0, 1]; what a cost is counted in ends its name: seconds, bytes, flops. Columns
-of a comparison and their types are the same for every comparison of a task (but for settings, which
-only those that differ have), so that frames of several can be put under one another.
+Unrounded, scores in [0, 1]; the unit of a cost ends its name. Columns of comparisons of one task
+are the same (except settings), so that frames of several can be put under one another.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ def comparison_frame(
 
     Args:
         per: "row": a line a row, with means (`_mean`) and sample standard deviations (`_sd`) over
-            seeds, and what the comparison's further analyses say of the row (their columns are in
-            `docs/how-to/notebooks.md`). "run": a line a run, with its `seed` and name (`run`); a
-            difference is then to the baseline's run with the same seed. "score": tidy, a line for
-            each run, split and score, with its `value`.
+            seeds, and further analyses (all columns: `docs/how-to/notebooks.md`). "run": a line a
+            run, with its `seed` and name (`run`); a difference is then to the baseline's run with
+            the same seed. "score": a line for each run, split and score, with its `value`.
     """
     rows = comparison.rows
     known = {name for row in rows for name in row.settings}

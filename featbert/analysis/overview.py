@@ -91,8 +91,8 @@ def test_of(comparison: Comparison, row: Row, baseline: Row, split: str) -> Diff
 def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
     """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
 
-    Scores and differences (features less tuned) in [0, 1]; `ahead` is the tuning that text and
-    seeds both say is better, "neither" where they do not, and None where that was not tested.
+    Differences are features less tuned, in [0, 1]; `ahead` is the tuning that text and seeds both
+    say is better, "neither" where they do not, and None where that was not tested.
     """
     import pandas
 

@@ -1,8 +1,7 @@
 """Published figures next to what comparable runs reached.
 
-A published row is set next to the comparison rows that are called like it (`concat_last4`,
-`fine-tuning`), unless what distinguishes their labels says otherwise. A difference is computed only
-where corpus and encoder are the published ones.
+A published row is next to the comparison rows that have its name, unless their labels have other
+settings. A difference is computed only where corpus and encoder are the published ones.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:
     """The figures of `table` next to the rows of `comparison`, in the table's order.
 
-    Raises:
-        InputError: the table has its figures by language, data set or tuning.
+    InputError where they are by language, data set or tuning.
     """
     splits = tuple(s for s in EVALUATED if any(_figure(row, s) is not None for row in table.rows))
     if not splits:
@@ -67,7 +65,7 @@ def _figure(row: PublishedRow, split: str) -> float | None:
 
 
 def _is_called(row: Row, published: PublishedRow) -> bool:
-    """Whether a comparison row has the published row's name, and nothing in its label differs."""
+    """Whether it has the published name, and nothing in its label differs."""
     base = base_name(published.tuning or "full", published.layers)
     if row.train_share != 1 or base_name(row.tuning, row.layers) != base:
         return False

@@ -1,12 +1,9 @@
 """Whether a difference could be chance: of the text, by paired resampling of its units, or of the
 seeds, by Student's t.
 
-A unit is a document, or a sentence where a text has no documents. Two systems' counts of one unit
-belong together; what is drawn is which system a unit's counts are counted for (approximate
-randomisation), or which units the text consists of (bootstrap). The measure is any function of
-summed counts.
-
-A bootstrap over three seeds would be too narrow, since it cannot draw what it has not seen.
+A unit is a document, or a sentence where a text has no documents. What is drawn is which system a
+unit's counts are counted for (approximate randomisation), or which units the text consists of
+(bootstrap). A bootstrap over three seeds would be too narrow: it cannot draw what it has not seen.
 
 Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, COLING
 (randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
@@ -47,10 +44,8 @@ class PairedTest:
 
     Attributes:
         low, high: percentile bootstrap interval of the difference at `level`.
-        p_value: two-sided, by approximate randomisation.
+        p_value: two-sided, by approximate randomisation; `exact` if every way to swap was counted.
         units: number of documents or sentences that were drawn.
-        resamples: of each method.
-        exact: whether every way to swap was counted instead.
     """
 
     difference: float
@@ -83,14 +78,8 @@ def paired_test(
 ) -> PairedTest:
     """Tests the difference of two systems on one text.
 
-    Args:
-        first, second: (U, K) counts of each unit; to pool seeds, each system's counts summed over
-            its seeds.
-        of: the measure, of summed counts.
-        seed: of the random draws, so that a table shows the same twice.
-
-    Raises:
-        InputError: shapes differ, or there are no units.
+    `first` and `second` are (U, K) counts of each unit, summed over seeds to pool them; `of` is the
+    measure of summed counts.
     """
     if first.shape != second.shape or not len(first):
         raise InputError(f"counts of two systems have shapes {first.shape} and {second.shape}")
@@ -105,8 +94,8 @@ def randomisation(
 ) -> tuple[float, bool]:
     """Two-sided p-value of the difference, and whether it is exact.
 
-    Under the null hypothesis a unit's counts could as well be the other system's. Where there are
-    no more ways to swap than resamples, every way is counted.
+    Under the null hypothesis a unit's counts could as well be the other system's. Every way to swap
+    is counted where there are no more of them than resamples.
     """
     change = (second - first).astype(np.float64)
     totals = first.sum(0), second.sum(0)

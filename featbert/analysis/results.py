@@ -39,9 +39,8 @@ class Breakdown:
 class ScorerFigure:
     """One row on one split by one scorer: the score in [0, 1] over seeds.
 
-    Attributes:
-        difference: its mean less that of the baseline by the same scorer; None without one.
-        best: whether no row on the same data has a higher mean; a row without rivals is not best.
+    `difference` is its mean less the baseline's by the same scorer. `best`: no row on the same
+    data has a higher mean; a row without rivals is not best.
     """
 
     score: Statistic
@@ -61,8 +60,8 @@ class ScorerFigure:
 class ScorerRow:
     """One row on one split by every scorer of its task, by their keys.
 
-    `against` is the baseline, the same for all scorers; `agree`, whether all of them give the
-    difference to it the same sign. Both are None without a baseline.
+    `agree`: whether all give the difference to `against`, the baseline, the same sign. Both are
+    None without a baseline.
     """
 
     row: str
@@ -76,8 +75,7 @@ class ScorerRow:
 class Price:
     """One row in one currency: `once` for extraction, and training of one run.
 
-    `cheaper_from` is the number of runs from which the row costs less than tuning as often; None
-    where it never does, or where there is nothing to compare it with.
+    `cheaper_from` is the number of runs from which the row costs less than tuning as often.
     """
 
     once: float
@@ -103,7 +101,6 @@ class Difference:
         seeds: that both have; what follows is of their runs only.
         units: what was resampled: "documents" or "sentences".
         over_seeds: mean difference with its t interval, None for fewer than three seeds.
-        by_seed: the test of each seed's pair of runs, in the order of `seeds`.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
     """

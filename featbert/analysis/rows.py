@@ -37,10 +37,7 @@ def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number over the seeds of a row: its n `values` are in the order of the row's runs.
-
-    `sd` is the sample standard deviation (n - 1), None for one value.
-    """
+    """A number over a row's runs, in their order; `sd` is the sample standard deviation (n - 1)."""
 
     mean: float
     sd: float | None
@@ -56,19 +53,14 @@ class Statistic:
 
 @dataclass(frozen=True)
 class RowCost:
-    """What the runs of a row cost; None where it is no part of them.
+    """What the runs of a row cost, as `Cost` has it; None where it is no part of them.
 
     Attributes:
-        trained_parameters: parameters that training changed, in one run.
-        total_parameters: parameters needed to predict from text, the encoder's included.
-        training_seconds: training and dev scoring of one run.
         extraction_seconds: of the store that the newest run read; paid once, not by seed.
-        extraction_words, store_bytes: of that store.
         prediction_words_per_second: over all runs; from stored states for a run on features.
         text_words_per_second: from text; for features with extraction of as many words.
         peak_memory_bytes: highest of the runs.
-        run_bytes: weights on disk, of the newest run.
-        extraction_flops, training_flops, prediction_flops: estimated from shapes, newest run.
+        run_bytes: weights on disk, of the newest run. Operations are of that run, too.
     """
 
     trained_parameters: int
@@ -91,16 +83,12 @@ class Row:
     """One row of a comparison.
 
     Attributes:
-        layers, layer_indices: layer combination that is read from a store, None without one.
         model, corpus, context: as the newest run names them.
         varied: what the comparison's rows differ in by declaration, by name (`model`,
             `corpus`, `context`, `scorer`), as it is shown.
-        settings: settings of its runs, which all share.
-        trained_on: splits that its runs learned from; such a split has no scores.
         differing: the settings and conditions in the label, by name, as they are shown.
-        runs: its runs in the order of their seeds: the source of every number of the row.
+        runs: in the order of their seeds: the source of every number of the row.
         left_out: runs of a seed that a newer run of the row has.
-        splits: that its runs were scored on.
         signature: fields of the runs' signatures in which all of them agree.
         mixed: fields of their signatures in which they do not.
         cell: freed parts of the comparable key; rows of one cell were scored on the same data
@@ -192,8 +180,7 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
     """The baseline of `row` among `rows`; None for a baseline and where `split` has no difference.
 
-    Rows of other texts and encoders may have the baseline's label: the one that was scored on the
-    same data with the same encoder counts, or else on the same text.
+    Of several with its label, the one on the same data and encoder, else on the same text.
     """
     if split not in (row.difference or {}):
         return None
@@ -203,10 +190,7 @@ def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
 
 
 def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
-    """Places of the rows with the best mean among those scored on the same data.
-
-    A row without rivals is not the best of anything.
-    """
+    """Places of the rows with the best mean among two or more that were scored on the same data."""
     scores = {i: row.score(split, key) for i, row in enumerate(rows)}
     means = {i: score.mean for i, score in scores.items() if score is not None}
     best = set()
@@ -307,10 +291,7 @@ def with_settings(base: str, differing: Mapping[str, str]) -> str:
 def run_title(
     tuning: str, layers: str | None, settings: Mapping[str, Any], task: str = "entities"
 ) -> str:
-    """A run without its seed: its name, and what of its head and its training text is not usual.
-
-    `last (CRF), 25% of train`
-    """
+    """A run without its seed, and what is unusual in it: `last (CRF), 25% of train`."""
     usual = defaults(tuning, task).model_dump() if settings else {}
     head = [n for n in (*PARTS, "sentence_pooling") if n in settings and settings[n] != usual[n]]
     parts = {name: setting_text(settings, name) for name in head}
@@ -358,7 +339,7 @@ def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
 def _with_body(
     differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
 ) -> dict[str, str]:
-    """Where namesakes differ in the body: its name instead of the settings that only it has."""
+    """The body's name instead of the settings that only it has."""
     if "body" not in differing:
         return differing
     body = record.settings.get("body")
@@ -374,10 +355,7 @@ def cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], 
 
 
 def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
-    """For each row's first run: what varies in the table, by column, as it is shown.
-
-    A fingerprint follows the name only where one name has several values.
-    """
+    """For each row's first run what varies, by column; fingerprints where names are the same."""
     columns: list[dict[str, str]] = [{} for _ in runs]
     cells = [cell_of(run.record, freed) for run in runs]
     for column, parts in VARIED.items():
@@ -427,10 +405,7 @@ def _canonical(value: Any) -> str:
 
 
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
-    """Sort key: tunings as they are registered, known combinations before others.
-
-    With `indices` of the layers, single layers come first, by their number.
-    """
+    """Sort key: tunings as registered, then combinations; with `indices` single layers first."""
     name = layers or ""
     order = NAMES.index(name) if name in NAMES else len(NAMES)
     single = len(indices or ()) == 1

@@ -1,12 +1,9 @@
 """Can a difference be trusted: each row against its baseline, over seeds and over text.
 
-Two questions are kept apart. Would another seed give the same? The t interval over the differences
-of runs with equal seeds answers it, from three seeds on. Would another text? Paired resampling of
-documents answers it (sentences where there are no documents): within each seed, and pooled, a
-document's counts summed over seeds. p-values of a table's rows are adjusted by Holm for each split.
-
-Resampling reads predictions and takes a while, so it is done when asked for, and kept in
-`<runs directory>/.statistics`, by a hash of the predictions it was made from.
+Would another seed give the same? The t interval over the differences of runs with equal seeds
+answers it, from three seeds on. Would another text? Paired resampling of documents answers it
+(sentences without them), for each seed and pooled. p-values are adjusted by Holm for each split.
+Results are kept in `<runs directory>/.statistics`, by a hash of the predictions.
 """
 
 from __future__ import annotations
@@ -86,7 +83,7 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
 
 
 class _Tests:
-    """Paired tests on one split; predictions are read once, results are kept with the runs."""
+    """Predictions are read once, results are kept with the runs."""
 
     def __init__(self, split: str, resamples: int) -> None:
         self.split, self.resamples = split, resamples

@@ -1,7 +1,7 @@
 """Transfer matrices: each way of training, trained on each corpus and scored on all.
 
-Rows are what was trained on, columns what was evaluated on. A cell on the corpus that its row was
-trained on has the scores of the runs' own records; the others come from their evaluations.
+Rows are what was trained on, columns what was evaluated on. Scores on a row's own corpus are those
+of the runs' records; the others come from their evaluations.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ _CORPUS = freed_keys(["corpus"])
 class Data:
     """What a column is scored on: one split of one corpus.
 
-    Attributes:
-        label: its language where known, else its corpus; where several go by one label, the
-            corpus in parentheses, and 8 hex digits of each fingerprint where that is not enough.
-        text, tags: fingerprints, before any mapping of types.
+    Its `label` is the language where known, else the corpus; where several share one, with the
+    corpus, and with 8 hex digits of the fingerprints `text` and `tags` where that is not enough.
+    These are of the data before any mapping of types.
     """
 
     label: str
@@ -62,7 +61,6 @@ class TransferCell:
     """The runs of a row on the data of a column.
 
     Attributes:
-        score: the task's measure over the `runs` of the row that were scored on this data.
         own: whether it is the corpus that they were trained on, with no type mapped.
         mapping: what types were called instead before scoring; "O" takes a type out.
         unseen_types: types of the data that the runs were never taught.
@@ -83,7 +81,6 @@ class TransferRow:
     """The runs that were trained on one corpus.
 
     Attributes:
-        trained: the runs as a row of a comparison.
         cells: by column; None where no run was scored on it.
         average: mean over the cells on other data of their means; None without any.
         average_sd: its spread over seeds, None where the cells do not share two seeds or more.
@@ -101,11 +98,8 @@ class TransferMatrix:
     """One way of training, on each language and scored on all.
 
     Attributes:
-        settings: that all its runs share.
-        split: which split of each corpus the columns are.
         key: the comparable key without the corpus: what all its runs share.
         columns: those with a row of their own first, in the order of the rows.
-        notes: what a reader should know, one line each.
     """
 
     label: str
@@ -148,13 +142,9 @@ class TransferMatrix:
 
 
 def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
-    """A matrix for each way of training that has two columns or more.
+    """A matrix for each way of training that has two columns or more, in the order of a comparison.
 
-    In the order of a comparison: encoders and contexts by name, then by tuning and layer
-    combination. Reads every evaluation of every run, on any split.
-
-    Raises:
-        InputError: an evaluation is another run's.
+    Reads every evaluation of every run, on any split.
     """
     by_folder = {run.folder.absolute(): run for run in runs}
     ordered = sorted(by_folder.values(), key=lambda run: natural(run.name))
@@ -296,10 +286,9 @@ def _row(label: str, group: Sequence[_Scored], columns: Sequence[Data], split: s
 
 
 def _cell(trained: Row, kept: Sequence[_Scored], key: DataKey, split: str) -> TransferCell | None:
-    """The cell of one column, None where no run was scored on its data.
+    """None where no run was scored on its data.
 
-    All its scores have one mapping of types, that of the newest evaluation: a mean over seeds
-    that were scored differently would be a mean of nothing.
+    All its scores have the newest evaluation's mapping of types, or their mean would mean nothing.
     """
     if kept[0].own_key == key and (score := trained.score(split)) is not None:
         return TransferCell(score, trained.seeds, tuple(run.name for run in trained.runs), own=True)
@@ -334,7 +323,6 @@ def _average(cells: Sequence[TransferCell | None]) -> tuple[float | None, float 
 
 
 def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str]:
-    """Cells that are missing, have other seeds or types than their row, or were mapped."""
     for row in rows:
         for column, cell in zip(columns, row.cells, strict=True):
             where = f"{row.label} on {column.label}"

@@ -119,7 +119,6 @@ def _text(report: CorpusReport, task: Task) -> str:
 
 
 def _rows_by_type(report: CorpusReport) -> list[Row]:
-    """Entities by type, or words by label; the most frequent ones."""
     splits = list(report.splits.values())
     if report.targets == "scores":
         ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
@@ -162,6 +161,5 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
 
 
 def _listed(types: Sequence[str]) -> str:
-    """Types by name, the first of many."""
     more = f" and {len(types) - MOST_LISTED:,} more" if len(types) > MOST_LISTED else ""
     return ", ".join(map(shortened, types[:MOST_LISTED])) + more

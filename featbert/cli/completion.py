@@ -1,7 +1,6 @@
 """What a shell can offer for a value: names that exist here, found without heavy libraries.
 
-Each function is given what is typed so far and returns values, or (value, help). A folder that
-cannot be read offers nothing.
+Functions get what is typed so far and return values, or (value, help).
 """
 
 from __future__ import annotations
@@ -132,7 +131,6 @@ def keys(incomplete: str) -> list[str]:
 
 
 def _folder(ctx: typer.Context, option: str, default: str) -> Path:
-    """The folder that an option of the command, or of the one before it, names."""
     at: Any = ctx
     while at is not None:
         if at.params.get(option) is not None:

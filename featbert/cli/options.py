@@ -118,11 +118,7 @@ def check_folder(path: Path, option: str) -> None:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Seeds of "1,2,3" or "1-5".
-
-    Raises:
-        InputError: anything else, or a seed twice.
-    """
+    """Seeds of "1,2,3" or "1-5"."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
@@ -135,12 +131,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
-    """The named store, else the only one in the cache, else the one that the user picks.
-
-    Raises:
-        MissingError: there is no store.
-        InputError: there are several and no terminal to ask at.
-    """
+    """The named store, else the only one in the cache, else the one that the user picks."""
     from featbert.features.store import FeatureStore
 
     if features is not None:
@@ -180,13 +171,10 @@ def options(
     without: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds an option for each field of sections of the configuration.
+    """Adds an option for each field of sections, or for `only` some, or `without` some.
 
     They replace the command's parameter `given`, which gets what the user gave, by field.
-
-    Args:
-        defaults: what the help shows as default where it is not the field's own.
-        without, only: fields that the command has no option for; all that it has one for.
+    `defaults` are what the help shows where it is not the field's own.
     """
     fields = {
         name: field
@@ -221,11 +209,7 @@ def options(
 
 
 def chosen(section: type[S], given: Mapping[str, Any]) -> S:
-    """The section with the values that were given, and its defaults.
-
-    Raises:
-        InputError: all values that cannot be used, together.
-    """
+    """The section with the values that were given; InputError has all that cannot be used."""
     from featbert.config import validated
 
     return validated(section, {n: v for n, v in given.items() if n in section.model_fields})

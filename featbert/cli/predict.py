@@ -130,7 +130,6 @@ def predict(
 
 
 def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:
-    """The pieces as they are; adds what passes to `tally`."""
     for tagged in pieces:
         n_words = len(tagged.tags)
         tally.update(sentences=n_words > 0, words=n_words, entities=len(tagged.entities or ()))
@@ -151,7 +150,6 @@ def _check_out(out: Path | None, file: str) -> None:
 
 @contextmanager
 def _input(file: str) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, or of standard input."""
     if file == STDIN:
         yield sys.stdin.buffer  # type: ignore[misc]
         return

@@ -1,7 +1,6 @@
 """Progress on stderr: bars at a terminal, a plain line a minute elsewhere, such as a batch log.
 
-Only work that takes longer than a second is shown. Reports and warnings of the library are lines
-on stderr. Results go to stdout and never mix with either.
+Only work that takes longer than a second is shown. Results go to stdout.
 """
 
 from __future__ import annotations
@@ -107,7 +106,6 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-    """Writes a line from time to time."""
     one = _Stage(what, unit, total, done)
     due = one.began + PLAIN_AFTER
 

@@ -111,7 +111,6 @@ def run(
 
 
 def _later(plan: ExperimentPlan) -> str:
-    """Work that decides about further runs."""
     later = []
     if n := len(plan.adaptations):
         one = "encoder to train as a language model first"
@@ -123,7 +122,6 @@ def _later(plan: ExperimentPlan) -> str:
 
 
 def _describe(plan: ExperimentPlan) -> str:
-    """The plan as text: the stores and every run with its state."""
     from featbert.report.tables import search_line
 
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]

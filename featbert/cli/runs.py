@@ -106,7 +106,6 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
 
 
 def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
-    """Every run with its state, for JSON."""
     from featbert.runs.run import unfinished_run
 
     for run in found:
@@ -132,7 +131,6 @@ def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
 
 
 def _facts(run: Run) -> str:
-    """All of a finished run, for people."""
     from featbert.report.rendering import as_text
     from featbert.report.tables import epochs_table, run_facts, run_scores_table
 

@@ -64,12 +64,7 @@ class Outputs:
     ) -> None:
         """Prints the tables, draws the figures and writes the report.
 
-        Args:
-            matrices: of transfer; they follow the comparisons.
-            published: tables, of which those by language or data set follow.
-            show: keys of further scores.
-            notes: further lines.
-            name: of the experiment.
+        `show` are keys of further scores, `notes` further lines, `name` the experiment's.
         """
         from featbert.report.rendering import render
 
@@ -147,10 +142,7 @@ def _write_report(
 def with_published(
     comparisons: Sequence[Comparison], names: Sequence[str]
 ) -> tuple[list[Comparison], list[str]]:
-    """Comparisons with the published tables of these names, and why some cannot be shown.
-
-    Tables by language or data set are left out.
-    """
+    """Comparisons with the published tables of these names, and why some cannot be shown."""
     from featbert.analysis.published import is_matrix, published_figures
     from featbert.runs.published import published_table
 
@@ -175,9 +167,7 @@ def of_experiment(
     vary: Iterable[str] = (),
     baseline: str | None = None,
 ) -> tuple[list[Comparison], list[str]]:
-    """The tables of an experiment with the published ones that it names, and a line for each thing
-    that a reader should know: what its searches chose, what is missing.
-    """
+    """The tables of an experiment, and lines on what its searches chose and what is missing."""
     from featbert.analysis.compare import compare_tasks
     from featbert.report.tables import search_line
 

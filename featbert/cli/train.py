@@ -169,7 +169,6 @@ def finetune(
 
 
 def _make(runs: Iterable[Callable[[], Run]]) -> None:
-    """Makes runs one after the other and prints a line for each."""
     for make in runs:
         began = datetime.now(UTC).isoformat(timespec="seconds")
         run = make()

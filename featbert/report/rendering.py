@@ -45,10 +45,6 @@ def render(
         notes: further lines, such as `FoundRuns.notes`; CSV has no place for them.
         show: keys of scores that people see besides the task's measure; CSV and JSON have all.
         width: of the terminal, for text: wider tables are split by columns. None: no limit.
-        color: whether text may be styled.
-
-    Raises:
-        InputError: an unknown format or score.
     """
     check_known("format", [format], FORMATS)
     drawn = [
@@ -114,7 +110,7 @@ _AROUND = 3
 
 
 def _size(column: Column, cells: Sequence[Cell], width: int | None) -> int:
-    """Width of a column. Long names wrap at their words, so that half is left to numbers."""
+    """Long names wrap at their words, so that half is left to numbers."""
     from rich.cells import cell_len
 
     texts = [column.head, *(cell.text for cell in cells)]
@@ -192,7 +188,6 @@ def as_latex(table: Table) -> str:
 
 
 def _latex(text: str) -> str:
-    """`text` as LaTeX sets it literally."""
     import pandas
 
     formatted = pandas.DataFrame([[text]]).style.hide(axis="index").hide(axis="columns")

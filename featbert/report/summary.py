@@ -31,7 +31,6 @@ class Finding:
     """What a comparison says of one corpus, encoder and context.
 
     Attributes:
-        about: what it is of where the comparison varies something, else "".
         lines: (topic, sentence) in the order of the three questions.
     """
 
@@ -96,7 +95,7 @@ def _quality(features: Row, tuned: Row, split: str) -> str:
 
 
 def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
-    """Rows on features that differ from the best one in their layers and in nothing else."""
+    """Rows that differ from the best one in their layers alone."""
 
     def shared(row: Row) -> tuple[Any, ...]:
         # Only a learned mix has a rate of its own.

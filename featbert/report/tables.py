@@ -46,9 +46,7 @@ class Column:
     """A view of a frame's column, or of two, such as a mean and its spread.
 
     Attributes:
-        head: what people read above it.
         name, second: of the frame's columns; in CSV, with the unit in it.
-        show: a value as text.
         joint: what is between the two values.
         best: places of the lines whose value is marked.
         missing: texts of lines without a value.
@@ -84,8 +82,6 @@ class Table:
     """A table for every format; its texts are made safe to show.
 
     Attributes:
-        frame: a line a row.
-        columns: what people see of it.
         sections: whether a rule is drawn before each row.
         legend: what the columns mean, one line each.
         number: of the comparison, from 1.
@@ -139,8 +135,7 @@ def comparison_tables(
 ) -> dict[str, list[Table]]:
     """The tables of one comparison by their subject; `scores` has one, others may have none.
 
-    Args:
-        show: keys of scores that people see besides the task's measure.
+    `show` has keys of scores that people see besides the task's measure.
     """
     check_known("score", show, comparison.task.columns)
     frame = comparison.frame()
@@ -203,7 +198,7 @@ def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
 
 
 def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequence[str]) -> Table:
-    """Scores, differences to the baseline, and costs; CSV has the whole frame."""
+    """CSV has the whole frame."""
     rows, task = comparison.rows, comparison.task
     columns = [
         _names("row", "label"),
@@ -270,7 +265,6 @@ def p_value(p: float) -> str:
 
 
 def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
-    """Each row against its baseline: difference, intervals and p-values by split."""
     frame = frame[frame["baseline_row"].notna()]
     baselines = frame["baseline_row"].unique()
     columns = [_names("row")]
@@ -315,7 +309,6 @@ def _trust_legend(comparison: Comparison) -> Iterator[str]:
 
 
 def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
-    """Every row's score, and its difference to the baseline, by each scorer."""
     columns = [_names("row")]
     for split in comparison.splits:
         for key, name in comparison.task.scorers.items():
@@ -338,7 +331,6 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
 
 
 def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
-    """Seconds and operations of every row, and from which run on features are cheaper."""
     columns = [
         _names("row"),
         Column("time once", "seconds_once", units.duration),
@@ -368,7 +360,6 @@ def _from_run(number: float) -> str:
 
 
 def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakdown) -> Table:
-    """A column for each bucket of a facet; the best of each is marked."""
     measure = comparison.task.measure
     frame = frame[frame["row"].isin([*by.rows])]
     columns = [_names("row")]
@@ -388,7 +379,6 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
 
 
 def _published_table(found: PublishedFigures) -> Table:
-    """Published figures, and those of the comparison's rows next to them."""
     table, frame = found.table, frames.published_frame(found)
     columns = [_names("published"), _names("row")]
     for split in found.splits:

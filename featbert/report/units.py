@@ -67,11 +67,7 @@ def rate(per_second: float) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""`text` on one line, what would control a terminal written out: `\x1b`, `\u202e`.
-
-    Args:
-        keep: control characters that stay, besides the spaces of scripts.
-    """
+    r"""`text` on one line, what would control a terminal written out (`\x1b`), except `keep`."""
     return printable(text, f"{keep}\xa0\u2009\u202f\u3000")
 
 

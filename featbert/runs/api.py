@@ -48,13 +48,11 @@ def train(
         corpus: the text of the store with targets; read from where the store says by default.
         reading: options that `corpus` was read with, kept in the record; the store's by default.
         settings: defaults to `defaults("none")`.
-        tag_scheme: of the labels that are learned: "bio" or "iob1"; scores are of the same
-            entities.
+        tag_scheme: of the labels that are learned; scores are of the same entities.
         log_dir: folder that the epochs are logged to (`log_folder`).
 
     Raises:
         BusyError: another process trains this run.
-        FeatbertError: before any work for what can be known then; nothing half-written counts.
     """
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
     m = store.manifest
@@ -95,8 +93,7 @@ def finetune(
 ) -> Run:
     """An encoder that is tuned with a head on top, scored and recorded; see `train`.
 
-    Args:
-        settings: defaults to `defaults("full")`; its `tuning` says what is trained.
+    `settings` default to `defaults("full")`; their `tuning` says what is trained.
     """
     task = task_of(task, corpus if isinstance(corpus, str) else corpus.source)
     if isinstance(corpus, str):
@@ -124,7 +121,6 @@ def _finished_or_trained(
     overwrite: bool,
     log_dir: Path | None,
 ) -> Run:
-    """The finished run, or the run trained after the one whose epochs it takes."""
     settle(plan.folder)
     if not overwrite and (done := plan.finished) is not None:
         return done

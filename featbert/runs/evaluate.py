@@ -3,15 +3,9 @@
     <run>/evaluations/<corpus>--<split>--<8 hex>.json    what was scored, and the scores
                                                  .conll  word, gold tag, predicted tag
 
-The 8 hex digits are of the split's text, its tags and the mapping of classes, so that the same
-evaluation is found again and another one never takes its place.
-
-The words are read as the run's own were: casing, encoder, context, precision and layers. Frozen
-vectors come from a store (`FrozenRun.split_inputs`).
-
-Classes may have other names in the data: with PERSON=PER the data's PERSON is the run's PER, with
-MISC=O there is no such class. A mapping holds for gold and predicted answers alike, all names at
-the same time (`A=B`, `B=A` exchanges them).
+The 8 hex digits are of the split's text, its tags and the mapping of classes. With the mapping
+PERSON=PER the data's PERSON is the run's PER, with MISC=O there is no such class. It holds for gold
+and predicted answers alike, all names at the same time (`A=B`, `B=A` exchanges them).
 """
 
 from __future__ import annotations
@@ -107,9 +101,7 @@ def evaluation_files(run: Run) -> list[Path]:
 class PlannedEvaluation:
     """A run on one split of a corpus, before it is scored.
 
-    Attributes:
-        identity: of the split, before any mapping of classes.
-        path: where the record is, or will be.
+    `identity` is that of the split before any mapping of classes, `path` that of the record.
     """
 
     usable: UsableRun
@@ -166,9 +158,7 @@ def plan_evaluation(
 ) -> PlannedEvaluation:
     """Checks that the run can be scored on a split and names the record; nothing is written.
 
-    Raises:
-        InputError: the corpus lacks the split, its answers, or documents that the run reads, or
-            the mapping has unknown names.
+    InputError where the corpus lacks the split, its answers, or documents that the run reads.
     """
     (name,) = choose_splits(corpus, [split])
     chosen, mapping = corpus[name], dict(mapping or {})
@@ -233,12 +223,7 @@ def evaluate(
     """Scores of a finished run on a split of a corpus; record and predictions go to its folder.
 
     An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
-
-    Args:
-        mapping: new names of classes, for gold and predicted answers alike; "O" ignores one.
-
-    Raises:
-        FeatbertError: see `check_usable`, `plan_evaluation`, `load_run` and `extract`.
+    `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
     """
     usable = check_usable(run) if isinstance(run, Run) else run
     plan = plan_evaluation(usable, corpus, split, mapping)

@@ -1,9 +1,8 @@
-"""What an experiment will do, as far as it can be known before it is done.
+"""What an experiment will do, as far as it is known.
 
-Some runs follow from others: with a grid, the settings of a row follow from the runs that were
-tried; with train+dev, the epochs follow from the run on train alone. So an experiment is planned
-again whenever runs have finished, until none is missing; each plan depends on what is finished by
-then and on nothing else, which is also how an interrupted experiment resumes.
+With a grid, the settings of a row follow from the runs that were tried; with train+dev, the epochs
+follow from the run on train alone. So a plan depends on what is finished and on nothing else, and
+an experiment is planned again whenever runs have finished, until none is missing.
 """
 
 from __future__ import annotations
@@ -51,12 +50,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of an experiment.
-
-    Attributes:
-        configuration: with the model that the run is planned with.
-        extraction: the store that it reads; None where the encoder is tuned.
-    """
+    """One run of an experiment, and the store that it reads (None where the encoder is tuned)."""
 
     configuration: Configuration
     run: PlannedRun
@@ -85,7 +79,6 @@ class Search:
     Attributes:
         points: in the file's order, on train alone; points that are the same runs once.
         tried: the runs of each, one a seed.
-        record: their scores as far as they are known, and which was chosen.
     """
 
     points: tuple[Configuration, ...]
@@ -103,13 +96,12 @@ class Adaptation:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """What is known now.
+    """The stores, encoders and runs that are known now.
 
     Attributes:
         adaptations: encoders to be trained first; runs on them are not known yet.
         adapted: folders of the adapted encoders that exist.
         jobs: all runs known now, each once, in the order they will be trained.
-        rows: those that the comparison shows.
     """
 
     experiment: Experiment
@@ -152,11 +144,7 @@ def plan_experiment(
 ) -> ExperimentPlan:
     """Checks everything that can be checked and names every run known now; nothing is written.
 
-    Args:
-        failed: names of runs that failed, so that searches end without them.
-
-    Raises:
-        FeatbertError: a corpus, an encoder or a combination of options cannot be used.
+    Searches end without the runs whose names are in `failed`.
     """
     resources = resources or Resources()
     _check_labels(experiment, resources)
@@ -272,10 +260,7 @@ class _Planner:
     def search_record(
         self, name: str, layers: str | None, tried: Sequence[tuple[Job, ...]]
     ) -> SearchRecord:
-        """What was tried, with the settings that not all points share, and the best if it is known.
-
-        It is the first of equals. Where some runs failed the best of the other points is taken.
-        """
+        """What was tried, and the first of the best points once no more scores can come."""
         settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
         varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
         points = [
@@ -337,7 +322,6 @@ class _Planner:
 
 
 def _check_labels(experiment: Experiment, resources: Resources) -> None:
-    """Raises InputError for a class in [labels] that no corpus has."""
     if not experiment.keys.labels:
         return
     known = {
@@ -354,7 +338,7 @@ def _check_labels(experiment: Experiment, resources: Resources) -> None:
 
 
 def _mean_dev(jobs: tuple[Job, ...]) -> float | None:
-    """Mean dev score of runs; None where one is missing."""
+    """None where a run is missing."""
     runs = [job.run.finished for job in jobs]
     scores = [run.record.score("dev") for run in runs if run is not None]
     known = [score for score in scores if score is not None]

@@ -1,7 +1,7 @@
-"""An experiment file: TOML, typed and checked, all mistakes reported at once.
+"""An experiment file (`docs/reference/experiment-files.md`); all mistakes are reported at once.
 
 Each combination of what `[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary is a
-configuration with its own rows. `docs/reference/experiment-files.md` has all keys.
+configuration with its own rows.
 """
 
 from __future__ import annotations
@@ -100,11 +100,7 @@ class Configuration(Data, Encoding, Compute):
     finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
 
     def settings(self, table: str, num_layers: int = 0) -> Settings:
-        """Settings of the rows of a table.
-
-        Args:
-            num_layers: L of the encoder, for what is given as "all".
-        """
+        """Settings of the rows of a table; "all" means the encoder's L = `num_layers`."""
         rows: RowsTable = getattr(self, table) or RowsTable()
         common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
         tuning = "none" if table == "features" else "full"
@@ -177,7 +173,7 @@ class FileKeys(Section):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole experiment file.
+    """The configurations that the file combines, and what is done with them.
 
     Attributes:
         configurations: every combination of what the file varies; one for a plain file.
@@ -202,9 +198,7 @@ class Experiment:
 def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
 
-    Raises:
-        MissingError: no such file.
-        InputError: all mistakes of file and changes together.
+    InputError has all mistakes of file and changes together.
     """
     path = Path(path)
     try:
@@ -256,7 +250,7 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
 
 
 class _Reader:
-    """Reads a file's data into configurations and collects what is wrong with it."""
+    """Collects what is wrong with a file while it reads."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.common = {k: v for k, v in data.items() if k not in FileKeys.model_fields}

@@ -1,7 +1,6 @@
 """What an experiment file asked for and which runs came of it: the list behind its table.
 
-A run may serve several experiments, so what belongs to one of them (which runs are its rows, what
-it varies, what its searches tried) is kept here and not in the runs.
+A run may serve several experiments, so what belongs to one of them is not kept in the runs.
 """
 
 from __future__ import annotations
@@ -79,11 +78,7 @@ def experiment_path(runs_dir: Path, name: str) -> Path:
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
-    """The record of the experiment called `name` in a runs directory.
-
-    Raises:
-        MissingError: there is none; names the nearest.
-    """
+    """The record of the experiment called `name`; MissingError where there is none."""
     path = experiment_path(runs_dir, name)
     try:
         record = read_json(path, ExperimentRecord)

@@ -1,4 +1,4 @@
-"""A run's folder while it is written: nothing in it counts before the record exists.
+"""A run's folder while it is written: without a record nothing in it counts.
 
 <runs>/<run>/           config.json, history.jsonl, predictions, weights.safetensors, record.json
 <runs>/.<run>/          the same, while a finished run is replaced
@@ -41,10 +41,7 @@ def move_into_place(written: Path, folder: Path) -> None:
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or removes what an earlier attempt left, the record first.
-
-    A checkpoint stays: the run resumes from it.
-    """
+    """Makes the folder, or empties it, the record first, but for a checkpoint to resume from."""
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
@@ -56,9 +53,8 @@ def clean_run_folder(folder: Path) -> None:
 def settle(folder: Path) -> None:
     """Finishes what a kill in the last moments of a run interrupted.
 
-    The run is finished then: the checkpoint next to its record is removed, and a run that was
-    written aside replaces the one before. Nothing is done where another process trains the run, or
-    the folder cannot be written to.
+    A checkpoint next to a record is removed, and a finished run that was written aside replaces the
+    one before, unless another process trains the run or the folder cannot be written to.
     """
     with contextlib.suppress(OSError, FeatbertError), owning(folder):
         settle_owned(folder)

@@ -1,9 +1,8 @@
 """Which runs may share a table.
 
-Two runs are comparable when the text and tags of every evaluated split, the encoder's weights,
-the context and the scorer agree: their *comparable key*. An experiment may declare that it
-varies some of that (`vary = ["context"]`), which frees those parts of the key among its runs.
-Settings (learning rate, layers, seeds) are free to differ anyway: they make rows, not tables.
+Two runs are comparable when their *comparable key* agrees: text and tags of every evaluated split,
+encoder weights, context, scorer. An experiment frees parts of it for its own runs
+(`vary = ["context"]`). Settings always may differ: they make rows, not tables.
 """
 
 from __future__ import annotations
@@ -94,9 +93,8 @@ def check_vary(vary: Iterable[str]) -> None:
 def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
     """Runs in comparable groups, ordered by corpus, model, context; runs by name.
 
-    Runs share a group when they declare the same freedom and agree in the rest of the key. A run
-    without freedom never joins a group of runs with it: only its own experiment can say that
-    the table's other rows belong with it.
+    Runs share a group when they declare the same freedom and agree in the rest of the key: only an
+    experiment itself can say that the table's other rows belong with its runs.
     """
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in sorted(runs, key=lambda r: natural(r.name)):
@@ -114,16 +112,9 @@ def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozenset[str]:
-    """Checks that runs which were named one by one are comparable.
+    """The parts of the key that are free among runs which were named one by one.
 
-    Args:
-        vary: names freed besides those that the runs declare.
-
-    Returns:
-        The parts of the key that are free among them.
-
-    Raises:
-        InputError: names the parts that differ, their values, and which runs have them.
+    `vary` frees further ones. InputError names the parts that differ, their values, and the runs.
     """
     freed = freed_keys([*vary, *(name for run in runs for name in run.record.vary)])
     keys = [comparable_key(run.record) for run in runs]
@@ -139,7 +130,7 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
 
 
 def _shown(part: str, run: Run, value: str) -> str:
-    """A key's value for people: the name it goes by, and 8 hex digits of a fingerprint."""
+    """A key's value for people, with 8 hex digits of a fingerprint."""
     signature = run.record.signature
     if part == "encoder_weights":
         return f"{signature.model} {value[:8]}"
@@ -159,7 +150,7 @@ def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> s
 
 
 def _advice(parts: list[str]) -> str:
-    """What to do about differing parts: which names of `vary` would free them."""
+    """Which names of `vary` would free the parts."""
     if "splits" in parts:
         return "compare them apart: runs with and without test do not share a table"
     if any(p.endswith(".text") for p in parts) and any(p.endswith(".tags") for p in parts):

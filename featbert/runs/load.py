@@ -53,8 +53,7 @@ _WORD_OPTIONS = ("language", "encoding", "token_column")
 class UsableRun:
     """A finished run with what is needed to use it, all of it checked.
 
-    Attributes:
-        counted: a corpus whose train split gives the casing of words, where the run truecases.
+    `counted` is the corpus whose train split gives the casing of words, where the run truecases.
     """
 
     run: Run
@@ -77,11 +76,7 @@ class UsableRun:
 
 
 def find_run(name: str, runs_dir: Path | str) -> Run:
-    """A finished run by its folder, or by its name in the runs directory.
-
-    Raises:
-        MissingError: no such folder (with the nearest name), or the run is not finished.
-    """
+    """A finished run by its folder, or by its name in the runs directory; else MissingError."""
     folder = find_folder(name, Path(runs_dir))
     folder = folder if folder.name.strip(".") else folder.resolve()
     return Run(folder, read_record(folder))
@@ -98,7 +93,7 @@ def find_folder(name: str, runs_dir: Path) -> Path:
 
 
 def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
-    """Checks all that using the run needs; nothing is computed but hashes.
+    """Checks all that using the run needs; only hashes are computed.
 
     Args:
         model: where its encoder is now, if not where the record says.
@@ -183,12 +178,7 @@ class LoadedRun:
         return Reading(self.usable.counted or Corpus("", {}), signature.casing)
 
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
-        """The model's inputs for sentences, in memory; frozen vectors are computed now.
-
-        Raises:
-            InputError: document context for sentences without documents, or hidden states that are
-                not finite.
-        """
+        """The model's inputs for sentences, in memory; frozen vectors are computed now."""
         from featbert.runs.states import aligned
 
         signature = self.usable.record.signature
@@ -210,8 +200,7 @@ class LoadedRun:
     def answers(self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None) -> Any:
         """The task's answers: what the run would have recorded for these inputs.
 
-        Args:
-            offsets: (S + 1,) items before each sequence; those of the words by default.
+        `offsets` (S + 1,) are the items before each sequence; those of the words by default.
         """
         from featbert.training.loop import predict
 
@@ -222,11 +211,7 @@ class LoadedRun:
     def probable_answers(
         self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None
     ) -> tuple[Any, list[list[float]]]:
-        """The same with the probability of each item's answer, by sequence.
-
-        Raises:
-            InputError: probabilities that are not finite.
-        """
+        """The same with the probability of each item's answer, by sequence."""
         offsets = inputs.offsets if offsets is None else offsets
         answers, shares = self.shares(inputs, offsets)
         chosen = shares.max(axis=1) if shares.shape[1] else np.zeros(len(shares))
@@ -235,11 +220,7 @@ class LoadedRun:
     def shares(
         self, inputs: Inputs, offsets: np.ndarray[Any, Any]
     ) -> tuple[Any, np.ndarray[Any, Any]]:
-        """The task's answers, and (T, C) the probability of every class; C is 0 for scores.
-
-        Raises:
-            InputError: probabilities that are not finite.
-        """
+        """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
         from featbert.training.loop import predict_probabilities
 
         numbers, shares = predict_probabilities(
@@ -317,8 +298,7 @@ class FrozenRun(LoadedRun):
     ) -> tuple[Inputs, float | None]:
         """The same from a store of the corpus in the cache, else from one of the split alone.
 
-        The split (as it is truecased) is extracted into <cache>/evaluations/, away from the stores
-        that `featbert train` chooses from.
+        The latter is in <cache>/evaluations/, away from the stores that `featbert train` offers.
         """
         from featbert.features.extraction import run_extraction
 
@@ -389,14 +369,9 @@ class FrozenRun(LoadedRun):
 
 
 def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = None) -> LoadedRun:
-    """A finished run's model, ready to predict.
+    """A finished run's model, ready to predict; `model` and errors as in `check_usable`.
 
-    Args:
-        device: "cpu", "cuda" or "auto"; on another one than the run's, the last bits differ.
-        model: where its encoder is now, if not where the record says.
-
-    Raises:
-        FeatbertError: see `check_usable`; or the device lacks the run's precision.
+    On another device than the run's, the last bits differ.
     """
     from featbert.encoders.device import find_device
     from featbert.encoders.encoder import load_encoder

@@ -1,7 +1,6 @@
 """A run before it is trained: all checks, its signature, its name, and whether it is finished.
 
-Two runs with one name would give the same numbers on the same machine, so a finished one is not
-trained again unless that is asked for.
+Two runs with one name would give the same numbers on the same machine.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ SURROUNDINGS = (
 class RunOptions:
     """What a run is asked besides its corpus and encoder.
 
-    Attributes:
-        configurations_tried: how many settings a search on dev chooses these from.
-        experiment, vary, reading: see `RunRecord`.
+    `configurations_tried`, `experiment`, `vary` and `reading` are those of `RunRecord`.
     """
 
     seed: int
@@ -71,7 +68,6 @@ class PlannedRun:
     Attributes:
         combination: layers it reads from a store; None where the encoder is tuned.
         settings: those of its options that play a part, flat.
-        model_source: folder or name that finds the encoder again.
         base: the same run on train alone, whose best epoch is the number of epochs to train; None
             for a run on train alone.
     """
@@ -127,11 +123,7 @@ class PlannedRun:
 def plan_stored_run(
     manifest: Manifest, store: Path, corpus: Corpus, layers: str, options: RunOptions
 ) -> PlannedRun:
-    """A run on frozen features from the store with this manifest, which need not exist yet.
-
-    Raises:
-        FeatbertError: layers the encoder lacks, an untrainable corpus, or another text.
-    """
+    """A run on frozen features from the store with this manifest, which need not exist yet."""
     combination = parse_layers(layers, manifest.num_layers)
     kind = options.settings.reads
     if kind not in manifest.kinds and "words" not in manifest.kinds:
@@ -161,12 +153,7 @@ def plan_stored_run(
 def plan_tuned_run(
     source: EncoderSource, corpus: Corpus, options: RunOptions, how: Encoding
 ) -> PlannedRun:
-    """A run that tunes the encoder, which reads texts as `how` says.
-
-    Raises:
-        FeatbertError: an untrainable corpus, document context without documents, truecasing for
-            an uncased encoder, or layers to freeze that the encoder lacks.
-    """
+    """A run that tunes the encoder, which reads texts as `how` says."""
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)

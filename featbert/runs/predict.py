@@ -1,11 +1,8 @@
 """Text answered by a finished run, as a stream: blocks of sentences in, tagged sentences out.
 
 Memory is that of one block, a few thousand words, or of one document where the run reads whole
-documents. Sentences keep their order and their words; a blank line stays one. Written as
-
-CoNLL    word, tab, tag; a blank line after each sentence, so that line k of raw text is before the
-         k-th blank line. -DOCSTART- where the input marks documents.
-JSONL    an object a sentence, also for a blank line:
+documents. Line k of raw text is before the k-th blank line of CoNLL output (word, tab, tag). JSONL
+has an object a sentence, also for a blank line:
 
     {"text": "Smith's in Rome .",
      "tokens": ["Smith", "'s", "in", "Rome", "."],
@@ -15,10 +12,9 @@ JSONL    an object a sentence, also for a blank line:
                    "text": "Smith", "probability": 0.98}, ...],
      "probabilities": [0.98, 0.999, 0.999, 0.97, 1.0]}
 
-Offsets count Unicode code points of the line from 0, ends exclusive; `start` and `end` of an
-entity count tokens. Tokenised input has neither "text" nor offsets, and an entity's text is its
-tokens joined by spaces; it has "document" where the input has. Probabilities have six decimals: of
-each token's label, and of an entity the product over its tokens.
+Offsets count Unicode code points of the line from 0, ends exclusive; `start` and `end` count
+tokens. Tokenised input has neither "text" nor offsets. An entity's probability is the product over
+its tokens.
 """
 
 from __future__ import annotations
@@ -46,7 +42,6 @@ class TaggedPiece:
 
     Attributes:
         tags: (T,) as the run would have recorded them.
-        probabilities: (T,) of the label that each word was given.
         entities: type, first word and the word after the last one of each, in order, as they are
             scored; None for a task that has none.
     """
@@ -60,11 +55,7 @@ class TaggedPiece:
 def predict_stream(
     run: LoadedRun, pieces: Iterable[Piece], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
-    """Tags pieces as they come; a block is read, tagged and yielded before the next is read.
-
-    Raises:
-        InputError: numbers that are not finite.
-    """
+    """Tags pieces as they come; a block is read, tagged and yielded before the next is read."""
     by_document = run.usable.record.signature.context == "document"
     for block in cut_blocks(pieces, block_words, by_document=by_document):
         yield from _tag(run, block)
@@ -75,8 +66,8 @@ def cut_blocks(
 ) -> Iterator[list[Words]]:
     """The pieces in blocks of at least `block_words` words, the last one excepted.
 
-    Sentences are read no further than their block. A document's end shows in what follows it, so
-    that with whole documents one piece is read ahead. A piece without words counts as one.
+    Nothing is read beyond a block, except one piece with whole documents. A piece without words
+    counts as one.
     """
     block: list[Words] = []
     size = 0
@@ -156,11 +147,9 @@ def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class AnsweredText:
-    """A text or a pair with its answer.
+    """A text or a pair with its answer, a class, or a score as text.
 
-    Attributes:
-        answer: a class, or a score as text.
-        probabilities: by class; empty for a score.
+    `probabilities` are by class; empty for a score.
     """
 
     texts: tuple[str, ...]
@@ -171,11 +160,7 @@ class AnsweredText:
 def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[AnsweredText]:
-    """Answers texts as they come; a block is read, answered and yielded before the next is read.
-
-    Raises:
-        InputError: numbers that are not finite, or pairs where the run reads single texts.
-    """
+    """Answers texts as they come; a block is read, answered and yielded before the next is read."""
     for block in cut_blocks(sentences, block_words, by_document=False):
         yield from _answered(run, block)
 
@@ -191,8 +176,7 @@ def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredTex
 def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
     """A line for each text: its texts and its answer, separated by tabs, or a JSON object.
 
-    Raises:
-        InputError: a text with a tab or line end, which columns cannot hold.
+    InputError for a text with a tab or line end, which columns cannot hold.
     """
     for one in found:
         if form == "jsonl":

@@ -1,7 +1,6 @@
-"""Published reference figures, to be shown next to what is reproduced.
+"""Published reference figures (`published.toml`), to be shown next to what is reproduced.
 
-The figures ship with the package (`published.toml`). F1 is in percent, as printed; `verified` says
-where the figures of a table were seen.
+F1 is in percent, as printed; `verified` says where the figures of a table were seen.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from featbert.errors import MissingError, nearest
 
 
 class PublishedRow(BaseModel):
-    """One row of a published table: what identifies it, and its figures in percent.
+    """One row of a published table: what identifies it, and its figures.
 
     Further names say how it was trained: epochs, tag_scheme, ... `dev` and `test` are one figure,
     or figures by language code; `finetune` and `features` are those of a table that has the
@@ -70,11 +69,7 @@ def published_tables() -> tuple[PublishedTable, ...]:
 
 
 def published_table(table_id: str) -> PublishedTable:
-    """The published table called `table_id`, such as "devlin2019-table7".
-
-    Raises:
-        MissingError: there is none; names the nearest.
-    """
+    """The published table called `table_id`, such as "devlin2019-table7"; else MissingError."""
     tables = {table.id: table for table in published_tables()}
     if table_id not in tables:
         raise MissingError(

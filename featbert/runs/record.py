@@ -1,7 +1,7 @@
 """A run: one trained tagger's record, the single source of every number that is shown.
 
-A run is a folder under the runs directory; `record.json` is written last, so a folder with a
-record is a finished run. The file is the JSON of `RunRecord`, field by field, with a checksum.
+`record.json` is the JSON of `RunRecord` with a checksum. It is written last, so a folder that has
+it is a finished run.
 """
 
 from __future__ import annotations
@@ -43,13 +43,9 @@ def to_json(record: Any) -> str:
 
 
 def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
-    """The record of class `kind` in JSON text.
+    """The record of class `kind` in JSON text of the file `where`.
 
-    Args:
-        where: the file's name for messages.
-
-    Raises:
-        InputError: not such a record, or modified after it was written.
+    InputError where it is not such a record, or was modified after it was written.
     """
     try:
         data = json.loads(text)
@@ -80,11 +76,9 @@ def write_json(path: Path, record: Any) -> None:
 
 
 def read_json(path: Path, kind: type[Kept]) -> Kept:
-    """The record of class `kind` in a file.
+    """The record of class `kind` in a file; see `from_json`.
 
-    Raises:
-        FileNotFoundError, NotADirectoryError: no such file.
-        InputError: it cannot be read; see `from_json`.
+    A file that does not exist is FileNotFoundError or NotADirectoryError.
     """
     try:
         text = path.read_text("utf-8")
@@ -282,11 +276,9 @@ class RunRecord:
 
 
 def read_record(folder: Path) -> RunRecord:
-    """The record of a finished run's folder.
+    """The record of a finished run's folder; MissingError where the folder holds none.
 
-    Raises:
-        MissingError: the folder holds no record, so it is no finished run.
-        InputError: the record cannot be read, or is another run's.
+    InputError where it cannot be read, or is another run's.
     """
     path = folder / RECORD_NAME
     try:

@@ -1,8 +1,4 @@
-"""Run folders: which are finished, what they predicted, and how a record gets into one.
-
-    <runs directory>/<run>/record.json     the record, written last: it makes a run finished
-                           dev.conll       word, gold and predicted tag of every dev word
-                           test.conll      the same for test, where the corpus has one
+"""Finished runs in a runs directory, and their predictions.
 
 Finding runs reads their records and nothing else; predictions are read when they are asked for.
 """
@@ -58,9 +54,8 @@ class Run:
     def predictions(self, split: str) -> Predictions:
         """Words, gold and predicted answers of `split`, read at each call.
 
-        Raises:
-            MissingError: the run kept no predictions of this split.
-            InputError: they are damaged, or not those that the record's scores were counted on.
+        MissingError where the run kept none; InputError where they are not those that the record's
+        scores were counted on.
         """
         path = self.predictions_path(split)
         try:
@@ -125,12 +120,7 @@ class FoundRuns:
 
 
 def find_runs(runs_dir: Path | str) -> FoundRuns:
-    """The runs in `runs_dir`: its folders, except those whose name starts with a dot.
-
-    Raises:
-        MissingError: there is no such directory.
-        InputError: it cannot be listed.
-    """
+    """The runs in `runs_dir`: its folders, except those whose name starts with a dot."""
     runs_dir = Path(runs_dir)
     try:
         folders = sorted(p for p in runs_dir.iterdir() if p.is_dir() and p.name[:1] != ".")
@@ -158,10 +148,7 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
 class UnfinishedRun:
     """What its folder says; None where it does not.
 
-    Attributes:
-        epochs_done, epochs: trained so far, and in all.
-        dev_score: of the best epoch so far, in [0, 1].
-        seconds: of the epochs so far.
+    `epochs_done` of `epochs` took `seconds`; `dev_score` in [0, 1] is of the best one so far.
     """
 
     folder: Path

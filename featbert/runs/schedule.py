@@ -1,11 +1,8 @@
 """Carrying out an experiment: adapt and extract once, train what is missing, score elsewhere.
 
-Finished work is skipped, so that the same command resumes after an interruption. Failures are
-collected and reported at the end; the same command tries them again. Runs and stores that another
-process makes are left to it, and awaited when nothing else is left to do.
-
-Several runs at a time are a process each with its share of the cores, so that a death stays local.
-`run_jobs` is the one place where another engine, such as a cluster, would be used instead.
+Finished work is skipped; failures are collected and reported at the end. Runs and stores that
+another process makes are left to it, and awaited when nothing else is left to do. `run_jobs` is
+the one place where another engine, such as a cluster, would be used.
 """
 
 from __future__ import annotations
@@ -85,11 +82,8 @@ def carry_out(
 ) -> Outcome:
     """All runs of an experiment, finished ones as they are; failures are kept, not raised.
 
-    What the experiment asked for and its runs are written to its record in `runs_dir`.
-
-    Args:
-        jobs: runs at a time, each in a process of its own.
-        log_dir: folder that the epochs of all runs are logged to (`log_folder`).
+    What the experiment asked for and its runs are written to its record in `runs_dir`. There are
+    `jobs` runs at a time, each in a process of its own, logged to `log_dir` (`log_folder`).
     """
     resources = resources or Resources()
     work = _Work(resources)
@@ -173,8 +167,6 @@ def _in_processes(ready: Sequence[Job], at_a_time: int, log_dir: Path | None) ->
 
 
 class _Process:
-    """A run in a process of its own."""
-
     def __init__(self, job: Job, threads: int, log_dir: Path | None) -> None:
         self.job = job
         self.result: Ended | None = None
@@ -229,7 +221,6 @@ def _exit(code: int | None) -> str:
 
 
 def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> None:
-    """Trains one run and sends its progress and result."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
@@ -266,7 +257,7 @@ def _cores() -> int:
 
 @dataclass
 class _Work:
-    """What is known while an experiment is carried out, by the name of a run or encoder."""
+    """Progress of an experiment, by the name of a run or encoder."""
 
     resources: Resources
     failures: dict[str, str] = field(default_factory=dict)
@@ -317,10 +308,7 @@ class _Work:
 
 
 def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
-    """Scores every finished run on every other corpus, once; reasons of failures by run name.
-
-    A run's own test split is scored with the run. These are the other cells of a transfer matrix.
-    """
+    """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
     corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
     runs = [(job, run) for job in plan.rows if (run := job.run.finished) is not None]
     failures: dict[str, str] = {}
@@ -341,7 +329,6 @@ def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path
 def _missing(
     plan: ExperimentPlan, run: Run, corpora: Iterable[Corpus]
 ) -> Iterator[PlannedEvaluation]:
-    """Evaluations of a run that do not exist yet."""
     usable = check_usable(run)
     texts = {identity.text for identity in run.record.signature.splits.values()}
     for corpus in corpora:

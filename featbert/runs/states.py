@@ -1,7 +1,6 @@
 """Where a run's states come from: a store of frozen features, or an encoder that is tuned.
 
-This is all that the rows of a comparison do not share. Both give a model with a new head, and the
-inputs of a text.
+This is all that the rows of a comparison do not share.
 """
 
 from __future__ import annotations
@@ -26,14 +25,7 @@ from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 
 class StoredStates:
-    """States of a store.
-
-    Attributes:
-        counts: what was unusual in the texts that were read, by name.
-
-    Raises:
-        InputError: the store lacks a layer of the combination.
-    """
+    """States of a store, which has the layers; `counts` are what was unusual in its texts."""
 
     def __init__(
         self,
@@ -48,11 +40,7 @@ class StoredStates:
         self.counts = _summed(s.counts for s in store.manifest.splits.values())
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
-        """A model with a new head, on the device; weights follow torch's random state.
-
-        Raises:
-            FeatbertError: it does not fit in memory, or the encoder cannot be loaded.
-        """
+        """A model with a new head, on the device; weights follow torch's random state."""
         hidden_size = self.store.manifest.hidden_size
         try:
             with torch.device("meta"):  # shapes alone
@@ -74,8 +62,7 @@ class StoredStates:
     ) -> Inputs:
         """Inputs for sentences of the splits `names`, which follow one another.
 
-        Args:
-            numbers: of the sentences in these splits; None for all.
+        `numbers` are those of the sentences in these splits; None for all.
         """
         return stored_inputs(
             self.store, names, self.combination, self.reads, self.device.torch, numbers
@@ -128,11 +115,7 @@ class TunedStates:
 
 
 def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signature) -> Alignment:
-    """Sentences in the encoder's subwords and windows, as the run with this signature reads them.
-
-    Raises:
-        InputError: document context for sentences without documents.
-    """
+    """Sentences in subwords and windows of the encoder, as the run with this signature has them."""
     return align(
         sentences,
         encoder.wordpieces,
@@ -158,7 +141,6 @@ def training_states(
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts of several texts together, by name; those that are 0 too."""
     total: dict[str, int] = {}
     for row in counts:
         for name, n in row.items():

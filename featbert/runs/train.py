@@ -1,7 +1,4 @@
-"""One planned run, from a model to a record.
-
-model, inputs ─▶ fit ─▶ best weights ─▶ predict dev and test once ─▶ scores ─▶ record
-"""
+"""One planned run, from a model to a record."""
 
 from __future__ import annotations
 
@@ -61,13 +58,8 @@ def train_planned(
     """Trains a planned run; a run that it builds on must be finished.
 
     A run that another process finished in the meantime is returned as it is, unless `overwrite`.
-
-    Args:
-        material: the store that it reads, or the encoder that it tunes.
-        log_dir: folder that the epochs are logged to while the run trains (`log_folder`).
-
-    Raises:
-        BusyError: another process trains it.
+    `material` is the store that it reads, or the encoder that it tunes; epochs are logged to
+    `log_dir` (`log_folder`). BusyError where another process trains it.
     """
     with owning(plan.folder):
         with explaining(plan.folder):
@@ -80,8 +72,6 @@ def train_planned(
 
 
 class _Training:
-    """A run that is being trained on `train`, the same for every row with its seed."""
-
     def __init__(
         self,
         plan: PlannedRun,
@@ -242,7 +232,6 @@ class _Training:
         folder: Path,
         prediction_seconds: float,
     ) -> Cost:
-        """What the run cost; operations from shapes, the rest as measured."""
         store = self.states.store
         manifest = None if store is None else store.manifest
         flops = {

@@ -1,7 +1,7 @@
 """What is taken for what: the confusion matrix of the row that is best on the first split.
 
-Gold and predicted answers are matched by their words; an answer without a partner is paired with
-"none". Each line of the matrix is in percent of its gold answers, summed over seeds.
+Each line is in percent of its gold answers, summed over seeds; "none" is the partner of an answer
+without one.
 """
 
 from __future__ import annotations
@@ -59,11 +59,7 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
 
 
 def confused(row: Row, split: str) -> Counter[tuple[str, str]]:
-    """Pairs of a gold and a predicted class, summed over the row's runs.
-
-    Raises:
-        MissingError: a run keeps no predictions.
-    """
+    """Pairs of a gold and a predicted class, summed over the row's runs."""
     pairs: Counter[tuple[str, str]] = Counter()
     spans = row.task.spans
     for run in row.runs:

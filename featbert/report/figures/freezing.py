@@ -19,10 +19,7 @@ from featbert.report.figures.values import num_layers
     needs="three numbers of frozen layers; fine-tune with --freeze-to 0, --freeze-to 2, ...",
 )
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """From fine-tuning to features (Wu and Dredze 2019, section 4), with features as level lines.
-
-    Single layers of features are left out: they have a figure of their own.
-    """
+    """Fine-tuning to features (Wu and Dredze 2019, section 4); features are level lines."""
     scored = [(row, found) for row in comparison.rows if (found := row.score(split))]
     tuned = [(row, found) for row, found in scored if _can_freeze(row)]
     steps = sorted({_frozen(row) for row, _ in tuned})

@@ -40,10 +40,7 @@ def draw_cells(
 ) -> None:
     """Cells with their numbers in percent, row 0 above; `–` on grey for None.
 
-    Args:
-        shades: (rows, columns) on `scale`, in place of the numbers themselves.
-        framed: (rows, columns) which have a dark border.
-        bold: likewise.
+    `framed`, `bold` and `shades` are (rows, columns); `shades`, on `scale`, replace the numbers'.
     """
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN

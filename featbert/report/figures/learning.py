@@ -49,7 +49,7 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
 
 
 def _shown(places: Mapping[float, float], inches: float) -> list[float]:
-    """Shares at an axis: the largest, the smallest, and what there is room for."""
+    """The largest, the smallest, and what there is room for."""
     order = sorted(places, reverse=True)
     decades = math.log10(places[order[0]] / places[order[-1]]) or 1.0
     kept: list[float] = []

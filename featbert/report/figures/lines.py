@@ -31,10 +31,8 @@ def line_figure(
 ) -> tuple[Figure, Axes]:
     """Lines through the means, seeds as dots, a band of one standard deviation; in percent.
 
-    Args:
-        points: the name of each one's line, its way to tune, its place, and its score.
-        by: end of the title.
-        levels: names and scores of frozen features, dashed lines across the figure.
+    `points` are the name of a line, its way to tune, a place and the score there; `levels`, dashed
+    lines across the figure, are names and scores of frozen features. `by` ends the title.
     """
     lines = grouped((name, (tuning, place, found)) for name, tuning, place, found in points)
     looks = _line_looks([own[0][0] for own in lines.values()])

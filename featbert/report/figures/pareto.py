@@ -83,7 +83,6 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
 
 
 def _draw(axes: Axes, front: ParetoFront) -> None:
-    """Marks, and the front as steps."""
     timed = front.currency == "seconds"
     costs = [point.cost for point in front.points]
     steps = _SECONDS if timed else _OPERATIONS

@@ -70,7 +70,6 @@ _Mark = tuple[float, float]
 
 
 def _pair(row: PublishedLine, split: str) -> tuple[_Mark | None, _Mark | None]:
-    """Mean and standard deviation of the published score and of ours."""
     found = row.figures.get(split)
     if found is None:
         return None, None

@@ -8,8 +8,7 @@ A figure is a function in a module of this folder which has the figure's name:
         ...
         return header(drawn, "Entity F1 by sentence length", about(comparison))
 
-Its name in `NAMES` makes it known to `Comparison.plot`, to `--figures` and `--figure`, to the
-report and to shell completion. Nothing is imported before a figure is drawn.
+Nothing is imported before a figure is drawn.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ class Kind:
     """A kind of figure; it decorates the function that draws it.
 
     Attributes:
-        caption: how to read it, in a sentence.
-        section: of the report, where it is shown.
         needs: what a comparison must have for it.
         of: what it is drawn of: one comparison, all comparisons together, or transfer matrices.
         splits: whether there is one for each evaluated split, one for the last of them, or one
@@ -130,11 +127,7 @@ def plot(
 def comparison_figures(
     comparison: Comparison, only: Collection[str] = ()
 ) -> Iterator[tuple[Kind, str, Figure]]:
-    """Kind, full name and figure of all that a comparison has something to show in.
-
-    Args:
-        only: names of kinds; all of them by default.
-    """
+    """Kind, full name and figure of all, or of `only` some kinds, that have something to show."""
     for kind in _kinds(only, "comparison"):
         splits = comparison.splits if kind.splits == "each" else comparison.splits[-1:]
         for split in splits:

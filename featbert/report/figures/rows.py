@@ -24,12 +24,8 @@ def row_plot(
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
     """A figure without marks, whose y is in inches, and the middle and height of each row.
 
-    Args:
-        names: of the rows.
-        groups: a line parts rows of different groups.
-        shown: every score in [0, 1] that will be drawn.
-        label: of the axis.
-        width: None: one column of a page where names are short, else both.
+    A line parts rows of different groups; `shown` are the scores in [0, 1] that will be drawn.
+    Without a width it has one column of a page where names are short, else both.
     """
     width = width or (style.COLUMN_WIDTH if max(map(len, names)) <= 18 else style.FULL_WIDTH)
     texts = [style.wrapped(name, _SHARE * width) for name in names]

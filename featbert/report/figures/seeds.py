@@ -32,8 +32,8 @@ _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Seeds as dots, their mean as a tick, its uncertainty as a bar; a row's baseline dashed.
 
-    The bar is the t interval of the mean where every row of several seeds has three or more, else
-    ± 1 standard deviation in all rows: bars of two kinds would not compare.
+    A bar is the t interval of the mean where every row of several seeds has three or more, else
+    ± 1 standard deviation in all rows, since bars of two kinds would not compare.
     """
     rows = comparison.rows
     scored = {i: found for i, row in enumerate(rows) if (found := row.score(split))}

@@ -1,7 +1,6 @@
 """What all figures look like: colours, sizes, and the frame of title, note and legend.
 
-The axes of a figure are arranged by matplotlib's constrained layout beneath that header. Figures
-are made without pyplot, and settings hold inside `styled()` alone, so neither a user's
+Figures are made without pyplot, and settings hold inside `styled()` alone, so neither a user's
 matplotlibrc nor a figure changes the other.
 """
 
@@ -139,12 +138,7 @@ def panels(n: int, width: float, narrowest: float, height: float) -> tuple[Figur
 
 
 def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -> Figure:
-    """The figure with a title, a note and a legend above its axes; it grows by their height.
-
-    Args:
-        note: what is drawn, and how it is to be read.
-        keys: marks of the legend, such as `key` makes.
-    """
+    """The figure with title, note and legend (`key`) above its axes; it grows by their height."""
     width, body = (float(inches) for inches in figure.get_size_inches())
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
@@ -197,7 +191,7 @@ def wrapped(text: str, width: float, size: float = SMALL) -> str:
 
 
 def _fitting(width: float, size: float) -> int:
-    """Characters of mean width that a line of `width` inches has room for."""
+    """Characters of mean width in `width` inches."""
     return max(6, int((width - 2 * _MARGIN) * 72 / (0.52 * size)))
 
 
@@ -211,13 +205,9 @@ def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG (200 dots per inch), PDF or SVG, by the ending of `path`.
+    """Writes a figure as PNG (200 dots per inch), PDF or SVG, by the ending of `path`.
 
-    The file appears whole or not at all; folders above it are made. The same figure always gives
-    the same bytes.
-
-    Raises:
-        FeatbertError: the file could not be written; nothing is left behind.
+    Folders above it are made. The same figure always gives the same bytes.
     """
     format = path.suffix.lower().removeprefix(".")
     try:

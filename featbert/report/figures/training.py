@@ -74,7 +74,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
 
 
 def _dev_scores(row: Row, run: Run) -> list[float]:
-    """The measure on dev by epoch, in percent; no number where dev was not scored."""
+    """In percent by epoch; no number where dev was not scored."""
     key = row.task.measure.key
     return [100 * (epoch.dev or {}).get(key, math.nan) for epoch in run.record.history]
 
@@ -86,7 +86,6 @@ def _losses(run: Run) -> list[float]:
 
 
 def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bool) -> None:
-    """A line a run."""
     color, marker = tuning_look(row.tuning)
     last = 1
     for run, ys in zip(row.runs, values, strict=True):

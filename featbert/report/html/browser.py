@@ -28,9 +28,8 @@ def browser_json(
 ) -> str:
     """JSON without a character that could end the element which holds it.
 
-    Args:
-        best, baseline: names of the rows that are compared at first.
-        unit: what is judged, such as "sentence".
+    At first the page compares the rows `best` and `baseline`; `unit` is what is judged, such as
+    "sentence".
     """
     types = _types(texts)
     several = len({text.corpus for text in texts}) > 1
@@ -48,7 +47,7 @@ def browser_json(
 
 
 def _types(texts: Sequence[JudgedText]) -> list[str]:
-    """Types, the most frequent in gold first."""
+    """The most frequent in gold first."""
     counts: Counter[str] = Counter()
     for sentence in itertools.chain(*(text.sentences for text in texts)):
         counts.update(kind for _, _, kind in sentence.gold)
@@ -83,7 +82,6 @@ def _text(
 
 
 def _about(text: JudgedText, unit: str) -> str:
-    """What the browser holds of a text."""
     seeds = sorted({answer.seed for answer in text.answers})
     about = (
         f"{text.with_mistakes:,} of {counted(text.size, unit)} have a mistake of some row; "

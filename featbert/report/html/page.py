@@ -1,8 +1,7 @@
 """Comparisons as one page: what the template is filled with, and the file.
 
-Everything on the page is drawn from the same tables and figures as the other formats, so they
-cannot disagree. Jinja2 escapes all of it; only the figures, the style,
-the script and the JSON, which this package makes, are marked as safe.
+Jinja2 escapes everything but the figures, the style, the script and the JSON, which this package
+makes.
 """
 
 from __future__ import annotations
@@ -60,11 +59,8 @@ def html_report(
 ) -> str:
     """The whole page as text.
 
-    Args:
-        comparisons: differences, costs and breakdowns are shown where they have been added.
-        matrices: of zero-shot transfer, with `published` ones.
-        notes: further lines at the end.
-        name: of the experiment, for the page's title.
+    Differences, costs and breakdowns are shown where they have been added to the comparisons.
+    Notes are lines at the end; `name` is the experiment's, for the title.
     """
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
     crossed = _figures(crossing_figures(comparisons, matrices, published), "t")
@@ -90,12 +86,7 @@ def html_report(
 
 
 def write_report(path: Path | str, page: str) -> Path:
-    """Write a page; the file appears whole or not at all, folders above it are made.
-
-    Raises:
-        InputError: no report can be written under that name.
-        FeatbertError: it could not be written.
-    """
+    """Writes a page, whole or not at all; folders above it are made."""
     path = Path(path)
     check_report_path(path)
     try:
@@ -119,7 +110,6 @@ def check_report_path(path: Path) -> None:
 
 
 def _title(comparisons: Sequence[Comparison], name: str) -> str:
-    """`quickstart: features or fine-tuning?`"""
     there = {row.tuning for comparison in comparisons for row in comparison.rows}
     *others, last = [tuning.title for tuning in TUNINGS.values() if tuning.name in there]
     question = f"{', '.join(others)} or {last}?" if others else last
@@ -127,7 +117,7 @@ def _title(comparisons: Sequence[Comparison], name: str) -> str:
 
 
 def _section(comparison: Comparison, number: int) -> dict[str, Any]:
-    """One comparison on the page; tables and figures by the part of the page that has them."""
+    """One comparison; tables and figures by the part of the page that has them."""
     texts, missing = judged_texts(comparison)
     tables = comparison_tables(comparison)
     facts = {run.name: _facts(run.record) for row in comparison.rows for run in row.runs}
@@ -160,10 +150,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
 
 
 def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[str, list[Any]]:
-    """Figures by the part of the page that shows them; the first of a kind has its caption.
-
-    A narrow one shrinks to the page, a wide one is scrolled.
-    """
+    """By the part of the page that shows them; the first of a kind has its caption."""
     found: dict[str, list[Any]] = {}
     captioned = set()
     for kind, name, figure in figures:
@@ -181,12 +168,7 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
 
 
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
-    """An `<svg>` element whose text is outlines, so that it looks alike on every machine.
-
-    Args:
-        prefix: what makes the names in it unique among the figures of the page.
-        label: what a screen reader says, already escaped.
-    """
+    """An `<svg>` that looks alike everywhere: its text is outlines. Its names get the prefix."""
     text = svg_text(figure)
     text = _NOT_SHOWN.sub("", text[text.index("<svg") :])
     text = _NAME.sub(rf"\g<1>{prefix}-\g<2>", text)
