@@ -1,9 +1,7 @@
 """Extraction: a corpus through a frozen encoder into a feature store, once.
 
-The text is cut into blocks of whole context units (sentences or documents), the unit of writing,
-checksum and journal. Within a block, windows are sorted by length and batched under a token
-budget, so that the batches, and with them the last bits of the vectors, follow from the block
-alone. A block is written by a thread while the next one is computed.
+Blocks of whole context units are the unit of writing, checksum and journal. Batches, and with them
+the last bits of the vectors, follow from the block alone.
 """
 
 from __future__ import annotations
@@ -65,9 +63,6 @@ def extract(
         model: folder, packaged encoder or Hub id.
         reading: options the corpus was read with, kept for reading it again.
         options: layers, context, casing, precision and the others of `Encoding`.
-
-    Raises:
-        FeatbertError: every refusal, before or during the work; a partial store is kept.
     """
     corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
     source = find_encoder(model) if isinstance(model, str) else model
@@ -192,16 +187,11 @@ def block_states(
     device: torch.device,
     advance: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """(layers, vectors, H) of a block, kind after kind, on the device.
+    """(layers, vectors, H) of a block, kind after kind (`Manifest.kinds`), on the device.
 
     Stores and predictions from frozen states both use it, so they are equal. A unit's mean and max
-    are computed from the words as they are rounded, so they are equal to those of stored words.
-
-    Args:
-        units: consecutive numbers of context units.
-        kinds: "words", "cls", "mean", "max": see `Manifest.kinds`.
-        dtype: that the states are rounded to.
-        advance: gets the number of words of each batch.
+    are computed from the words as they are rounded to `dtype`. `units` are consecutive numbers of
+    context units; `advance` gets the number of words of each batch.
     """
     windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
     edges = alignment.unit_words[units[0] : units[-1] + 2]

@@ -37,13 +37,9 @@ FRAME_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ExtractionPlan:
-    """What an extraction will do.
+    """What an extraction will do; the `manifest` lacks seconds and counts.
 
-    Attributes:
-        path: where the store will be.
-        manifest: the store's manifest without seconds and counts.
-        device: where it is computed.
-        hit: the finished store that already holds all of this, if there is one.
+    `hit` is the finished store that already holds all of this, if there is one.
     """
 
     path: Path
@@ -78,11 +74,8 @@ def plan_extraction(
 ) -> ExtractionPlan:
     """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
 
-    A stale journal of a finished store is deleted.
-
-    Raises:
-        InputError: what cannot be encoded like this; only a device or precision that this machine
-            lacks is refused after torch is loaded.
+    A stale journal of a finished store is deleted. Only a device or precision that this machine
+    lacks is refused after torch is loaded.
     """
     encoding = encoding or Encoding()
     encoding.check(source, corpus)

@@ -203,20 +203,10 @@ class Layout:
 
 
 class FeatureStore:
-    """A finished store on disk. It keeps a path, not an open file, so it may cross processes.
-
-    Attributes:
-        path: the HDF5 file.
-        manifest: what it holds; compared with the file when the store is opened.
-    """
+    """A finished store on disk. It keeps a path, not an open file, so it may cross processes."""
 
     def __init__(self, path: str | Path) -> None:
-        """Opens the store, checks manifest, offsets and sizes, and closes it again.
-
-        Raises:
-            MissingError: no such file.
-            InputError: not a finished, intact featbert store.
-        """
+        """Opens the store, checks manifest, offsets and sizes, and closes it again."""
         self.path = Path(path)
         if not self.path.is_file():
             near = nearest_path(self.path, "*.h5")
@@ -285,9 +275,6 @@ class FeatureStore:
 
         Returns:
             (k, N, H), or (k, n, H) for a run of n words or units.
-
-        Raises:
-            InputError: a split, kind or layer that the store lacks, or damage.
         """
         if isinstance(layers, str):
             layers = parse_layers(layers, self.manifest.num_layers).indices
@@ -319,11 +306,7 @@ class FeatureStore:
     def mapped(self, split: str, layers: Sequence[int]) -> list[NDArray[Any]]:
         """The same states as k arrays (N, H) on disk, read where they are touched.
 
-        For what is larger than memory: the system keeps as much of it as fits.
-
-        Raises:
-            InputError: a split or layer that the store lacks, or damage in the blocks that `read`
-                compares, too.
+        For what is larger than memory. Damage is found in the blocks that `read` compares, too.
         """
         self.require(layers)
         self._check_split(split)

@@ -1,9 +1,8 @@
 """Writes a feature store so that a kill at any moment loses at most the block in hand.
 
-All datasets are allocated, contiguous, before the first vector is written; from then on only
-bytes inside them change, so the file opens after a kill. A journal next to it lists the finished
-blocks: a line with the hash of the plan, then a line [split, block, CRC-32 by layer, seconds so
-far] for each block. The store gets its final name when it is complete.
+All datasets are allocated, contiguous, before the first vector is written, so the file opens after
+a kill. A journal next to it has a line with the hash of the plan, then a line [split, block, CRC-32
+by layer, seconds so far] for each finished block.
 """
 
 from __future__ import annotations
@@ -41,17 +40,13 @@ from featbert.text import counted
 class StoreWriter:
     """One store being written, locked for this process; `finish` gives it its name.
 
-    Attributes:
-        finished: CRC-32 by layer of each block that is on disk, by (split, block); not empty
-            where an interrupted extraction is resumed.
+    `finished` has the CRC-32 by layer of each block that is on disk, by (split, block).
     """
 
     def __init__(self, path: Path, manifest: Manifest, layouts: dict[str, Layout]) -> None:
         """Opens a new store, or an interrupted one of the same plan.
 
-        Raises:
-            BusyError: another process is writing it, or has just finished it.
-            FeatbertError: the disk is full, or the folder cannot be written to.
+        BusyError where another process is writing it, or has just finished it.
         """
         self.path = path
         self.partial, self.journal = partial_path(path), journal_path(path)
@@ -76,11 +71,7 @@ class StoreWriter:
     def write(self, split: str, block: int, states: NDArray[Any]) -> None:
         """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
 
-        Args:
-            states: (layers, vectors of the block, H) in the store's dtype, kind after kind.
-
-        Raises:
-            FeatbertError: the disk is full or fails; finished blocks are kept.
+        `states` are (layers, vectors of the block, H) in the store's dtype, kind after kind.
         """
         sums = []
         before = 0
@@ -102,10 +93,7 @@ class StoreWriter:
         self.finished[split, block] = sums
 
     def finish(self, manifest: Manifest) -> FeatureStore:
-        """Completes the store under its final name, with a manifest that has seconds and counts.
-
-        Finished blocks are kept where the disk is full or fails (FeatbertError).
-        """
+        """Completes the store under its final name, with a manifest that has seconds and counts."""
         with self._explaining():
             for split, layout in self.layouts.items():
                 sums = [self.finished[split, k] for k in range(len(layout.blocks) - 1)]
@@ -236,10 +224,7 @@ def _line(split: str, block: int, sums: list[int], seconds: float) -> str:
 
 
 def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], float]] | None:
-    """Finished blocks; None where there is no journal of this plan.
-
-    Reading ends at the first line that is no entry, such as one that a kill cut off.
-    """
+    """Finished blocks up to a line that a kill cut off; None without a journal of this plan."""
     try:
         first, *lines = path.read_text("utf-8", errors="replace").split("\n")
     except FileNotFoundError:

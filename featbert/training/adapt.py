@@ -3,16 +3,10 @@
 Howard and Ruder 2018, section 3.2, with BERT's own objectives (Devlin et al. 2019, section 3.1):
 masked pieces and, where the corpus has documents, the next sentence. It is trained on the words of
 train; dev has masks that never change, so that its perplexities compare. The weights of the last
-epoch are kept (`language_model.py` has the training).
-
-An adapted encoder is a folder with config, weights, the base's own tokenizer files, and
-`adaptation.json`, which says what it was made of and how. It appears whole under its name,
-`<encoder>--<corpus>--<hash of what determines it>`. While it is made, there are also
+epoch are kept, in a folder that `adaptation.json` makes complete. While it is made, there are also
 
     .<name>.partial     checkpoints, which an interrupted adaptation resumes from; the new folder
     .<name>.lock        which process makes it
-
-Importing this module loads neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -66,7 +60,6 @@ class AdaptEpoch:
     Attributes:
         train_mlm, dev_mlm: mean loss of the masked pieces.
         train_nsp, dev_nsp: mean loss of the labelled pairs; None without them.
-        seconds: wall time, dev included.
     """
 
     epoch: int
@@ -98,11 +91,9 @@ class AdaptEpoch:
 
 @dataclass(frozen=True)
 class Adapted:
-    """An adapted encoder on disk.
+    """An adapted encoder on disk; its `folder` is what `--model` takes.
 
     Attributes:
-        folder: what `--model` takes.
-        history: one row an epoch, from epoch 0.
         fresh: parts of the model that the checkpoint lacked; they began at random values.
         counts: what was unusual in train and dev: split_sentences, unknown_words.
         hit: whether it was there already, and nothing was done.
@@ -125,9 +116,7 @@ class AdaptationPlan:
     """What `adapt` will do.
 
     Attributes:
-        folder: where the adapted encoder will be, or is.
-        identity: hash of `asked`.
-        asked: what determines the result, as it is recorded.
+        identity: hash of `asked`, which determines the result and is recorded.
         nsp: whether next-sentence prediction is trained.
         finished: the adapted encoder, where it is there already.
     """
@@ -145,17 +134,10 @@ class AdaptationPlan:
 
 
 def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options: Any) -> Adapted:
-    """Trains an encoder as a language model on a corpus and writes it as a folder.
+    """Trains an encoder as a language model on train and dev of a corpus and writes it as a folder.
 
-    Args:
-        corpus: with train and dev; tags play no part.
-        model: a folder, a Hub id, or the name of an installed package's encoder.
-        options: see `plan_adaptation`.
-
-    Raises:
-        InputError: see `plan_adaptation`; sequences longer than the encoder reads; an encoder
-            without mask token or masked-LM architecture; a loss that is not finite; a full disk.
-        BusyError: another process makes it.
+    Options are those of `plan_adaptation`. InputError for sequences longer than the encoder reads,
+    no mask token or masked-LM architecture, a loss that is not finite, or a full disk.
     """
     source = find_encoder(model) if isinstance(model, str) else model
     plan = plan_adaptation(corpus, source, **options)
@@ -181,15 +163,9 @@ def plan_adaptation(
 
     Args:
         out: folder to write; by default one in `models_dir` named after encoder, corpus and
-            identity. One that holds the same result already is a hit.
-        device: "auto", "cpu" or "cuda".
+            identity. One that holds the same result already is a hit, unless `overwrite`.
         precision: "fp32", "bf16", "fp16", or "auto" (bf16 where the hardware has it); weights
             stay in fp32.
-        overwrite: train again, and replace an adapted encoder that is there.
-
-    Raises:
-        InputError: see `decide_nsp` and `finished_adaptation`; a device or precision that this
-            machine lacks.
     """
     settings = settings or Adapt()
     nsp = decide_nsp(corpus, source, settings.nsp)
@@ -221,11 +197,9 @@ def plan_adaptation(
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
-    """Whether next-sentence prediction is trained.
+    """Whether next-sentence prediction is trained; InputError where "on" is impossible.
 
-    Raises:
-        InputError: the corpus lacks train or dev; or "on" where the model has no next-sentence
-            head or a split has no two sentences of one document.
+    It needs a model with a next-sentence head, and two sentences of one document in each split.
     """
     where = corpus.source or corpus.name
     for name in ("train", "dev"):
@@ -255,9 +229,8 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
 def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted | None:
     """The adapted encoder that is asked for, where it is there and is not to be overwritten.
 
-    Raises:
-        InputError: the folder holds something else, which is kept: files of another kind, another
-            adapted encoder, or a damaged one (`overwrite` replaces the last two).
+    InputError where the folder holds something else, which is kept: files of another kind, another
+    adapted encoder, or a damaged one (`overwrite` replaces the last two).
     """
     folder = plan.folder
     if folder.resolve() == source.folder.resolve():
@@ -289,10 +262,7 @@ def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted 
 
 
 def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
-    """Carries out a plan that is not finished; see `adapt`.
-
-    One that another process has finished by now is returned as it is, unless it is overwritten.
-    """
+    """Carries out a plan, unless another process has finished it; see `adapt`."""
     folder = plan.folder
     with owning(folder), explaining(folder):
         _move_into_place(folder)
@@ -308,7 +278,6 @@ def settle_adapted(folder: Path) -> None:
 
 
 def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
-    """Trains and writes the folder, for the process that owns it."""
     from safetensors import SafetensorError
 
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
@@ -392,11 +361,7 @@ def _move_into_place(folder: Path) -> None:
 
 
 def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
-    """Copies the base's tokenizer files, and checks that the copy gives the same pieces.
-
-    Raises:
-        InputError: it does not; the base's tokenizer needs further files.
-    """
+    """Copies the base's tokenizer files; InputError where the copy gives other pieces."""
     from featbert.encoders.tokenizer import load_wordpieces
 
     for name in {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}:

@@ -1,12 +1,9 @@
 """Checkpoints: a training that is killed resumes after its last kept epoch, to the same numbers.
 
-A checkpoint holds all that an epoch hands to the next: the trained weights and the best ones, the
-optimiser's moments, the schedule, the scaler, random states, the history, and what was counted.
-Batches need no state: they follow from seed and epoch. It is a file of `torch.save`, a zip archive
-with a CRC-32 of each tensor, and is read without running code (`weights_only`).
-
-Writing takes as long as up to four times the weights need to reach the disk, so a checkpoint is
-written as often as that takes `COST` of the time, and its owner removes the file at the end.
+A checkpoint holds all that an epoch hands to the next; batches follow from seed and epoch. It is a
+file of `torch.save`, a zip archive with a CRC-32 of each tensor, and is read without running code
+(`weights_only`). Writing takes as long as up to four times the weights need to reach the disk, so
+a checkpoint is written as often as that takes `COST` of the time.
 """
 
 from __future__ import annotations
@@ -51,9 +48,7 @@ class Progress(NamedTuple):
     """How far a training is.
 
     Attributes:
-        history: a row for each finished epoch.
         best: dev score, epoch and weights of the best epoch; None before there is one.
-        step: steps taken.
         flops, trained: as in `Fitted`, so far.
     """
 
@@ -66,12 +61,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Learner:
-    """What steps change.
-
-    Attributes:
-        names: parameters of `module` that some epoch trains.
-        optimizer, schedule, scaler: as torch has them.
-    """
+    """What steps change; `names` are the parameters of `module` that some epoch trains."""
 
     module: nn.Module
     names: Sequence[str]
@@ -95,7 +85,6 @@ class Checkpoint:
     """The checkpoint of one training.
 
     Attributes:
-        path: the file; its folder exists.
         identity: what the training is; a file of another one is ignored.
         pace: when it is due.
     """

@@ -1,8 +1,7 @@
 """Gradients: clipped to a norm, and checked before a step is taken with them.
 
-One that is not finite would make every weight NaN. On a processor each step is checked before it is
-taken; on a GPU the host would wait for every step, so the result stays there and is read at the end
-of the epoch.
+One that is not finite would make every weight NaN. On a GPU the host would wait for each check, so
+the result stays there until the end of the epoch.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from featbert.text import counted
 
 @dataclass(frozen=True)
 class NonFinite:
-    """Gradients that were not finite.
+    """Gradients that were not finite, first in `step` since the last look.
 
     Attributes:
-        step: the first one with such gradients since the last look.
         loss: in it, or of the epoch until it.
         parameters: names of those concerned in it, in the tagger's order; none where the norm over
             all of them is too large for float32.
@@ -45,8 +43,7 @@ class NonFinite:
 class GradientWatch:
     """Clips the gradients of a module's parameters and remembers what was not finite.
 
-    Attributes:
-        is_immediate: whether `found` can be asked after each step without waiting for a GPU.
+    `is_immediate`: whether `found` can be asked after each step without waiting for a GPU.
     """
 
     def __init__(self, module: nn.Module, device: torch.device) -> None:
@@ -60,13 +57,7 @@ class GradientWatch:
         self.is_immediate = device.type == "cpu"
 
     def clip(self, clip_norm: float, step: int, loss: Tensor) -> None:
-        """Scales the gradients so that their norm over all parameters is `clip_norm` at most.
-
-        The numbers are those of `torch.nn.utils.clip_grad_norm_`.
-
-        Args:
-            step, loss: number and loss of the step, for `found`.
-        """
+        """Scales the gradients as `torch.nn.utils.clip_grad_norm_`, to `clip_norm` at most."""
         held = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
         parameters = [self._named[i][1] for i in held]
         # As in torch's own clipping, which keeps the norm of each to itself: (P,)

@@ -1,7 +1,6 @@
 """What batches are drawn from: stored states, or subwords for an encoder that is tuned.
 
-A batch is a set of sequence numbers; an `Inputs` cuts it under a token budget into parts that are
-computed one after the other, and turns a part into what `Model.states` takes.
+A batch is a set of sequence numbers; its parts under a token budget are computed one by one.
 """
 
 from __future__ import annotations
@@ -102,14 +101,9 @@ class FeatureInputs:
     ) -> FeatureInputs:
         """The selected layers of one or more splits, which follow one another as if one.
 
-        Where they would take most of the memory that is left they stay on disk.
-
-        Args:
-            sentences: numbers of those that are wanted, in their order; all by default. Layers
-                are read whole, one after the other, and no other vectors of them are kept.
-
-        Raises:
-            InputError: the store lacks one of the layers.
+        Where they would take most of the memory that is left they stay on disk. `sentences` are
+        the numbers of those that are wanted, in their order. InputError for a layer that the store
+        lacks.
         """
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         by_text = None
@@ -174,10 +168,9 @@ class PooledInputs(FeatureInputs):
     """Frozen vectors of whole texts: one a sequence, or two of a pair that was encoded apart."""
 
     def __init__(self, states: Tensor, offsets: Ints, texts: int) -> None:
-        """
-        Args:
-            states: (k, S * texts, H) on the model's device.
-            offsets: (S + 1,) words before each sequence: batches are those of other rows.
+        """`states` are (k, S * texts, H) on the model's device.
+
+        `offsets` are (S + 1,) words before each sequence: batches are those of other rows.
         """
         super().__init__(states, offsets)
         self.per = texts
@@ -266,10 +259,7 @@ class PieceInputs:
         *,
         firsts: bool = False,
     ) -> None:
-        """
-        Args:
-            firsts: whether the first special pieces are read instead of words.
-        """
+        """With `firsts` the first special pieces are read instead of words."""
         self.firsts = firsts
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
@@ -281,10 +271,7 @@ class PieceInputs:
         self.last: Ints = alignment.windows_of(self.offsets[1:] - 1)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """Sentences that share windows stay together, so that a window is computed once.
-
-        Where their windows exceed the budget they are parted, and a window between is read twice.
-        """
+        """Sentences that share windows stay together unless these exceed the budget."""
         clusters = [
             cluster
             for together in self._sharing(sentences)

@@ -1,11 +1,8 @@
 """Training an encoder as a language model: what transformers' `Trainer` needs for it.
 
-Devlin et al. 2019, section 3.1 and appendix A: pieces are masked and predicted and, where the
-model has BERT's second head, whether one block of text follows another.
-
-The text is cut into blocks of whole sentences of one document. A sentence that is too long is
-split between words, so that every piece is read, and may be masked, once an epoch. Masks and pairs
-follow from the seed, the epoch and the number of the block.
+Devlin et al. 2019, section 3.1 and appendix A. The text is cut into blocks of whole sentences of
+one document; one that is too long is split between words, so that every piece is read once an
+epoch. Masks and pairs follow from the seed, the epoch and the number of the block.
 """
 
 from __future__ import annotations
@@ -71,11 +68,10 @@ class Block(NamedTuple):
 def cut_blocks(
     sentences: Sequence[Sentence], wordpieces: WordPieces, capacity: int, *, even: bool = False
 ) -> tuple[list[Block], dict[str, int]]:
-    """A split as blocks of at most `capacity` pieces, each of one document.
+    """A split as blocks of at most `capacity` pieces, each of one document, with counts.
 
     Sentences without a document are a block each. With `even`, a document is cut into an even
     number of blocks where its sentences allow it.
-    Returned with counts of the sentences that were split and of the words that are unknown.
     """
     pieces, word_ends, unknown = wordpieces.pieces([s.words for s in sentences])
     words = np.repeat(np.arange(len(word_ends) - 1), np.diff(word_ends))
@@ -144,13 +140,9 @@ def mask_pieces(
 ) -> tuple[Ints, Bools]:
     """The pieces as the encoder reads them, and which of them it is to predict.
 
-    Masking is by piece or, with `whole_word`, by word: the pieces of a word are then chosen
-    together and share one fate. As many are taken as come nearest to the share of the pieces, but
-    at least one.
-
-    Args:
-        pieces: (P,) of a sequence, without those around it.
-        words: (P,) the word of each.
+    `pieces` (P,) are those of a sequence without specials, `words` (P,) the word of each. With
+    `whole_word`, the pieces of a word are chosen together and share one fate. As many are taken as
+    come nearest to the share of the pieces, but at least one.
     """
     read, chosen = pieces.copy(), np.zeros(len(pieces), dtype=np.bool_)
     maskable = np.flatnonzero(~np.isin(pieces, vocabulary.special))
@@ -249,8 +241,8 @@ def train_language_model(
 ) -> dict[str, Any]:
     """Trains the encoder and its heads on train and dev; returns what the record says of it.
 
-    Resumes from the last checkpoint in `folder` that has the same `computation`; the model is
-    written to the folder's `ENCODER`. Errors are those of `adapt`.
+    The last checkpoint in `folder` with the same `computation` is resumed from; the model is
+    written to the folder's `ENCODER`.
     """
     settings, nsp = plan.settings, plan.nsp
     encoder = load_encoder(source)  # checks the checkpoint, and knows its tokenizer and positions
@@ -320,10 +312,7 @@ def train_language_model(
 def load_language_model(
     source: EncoderSource, *, nsp: bool, seed: int
 ) -> tuple[Any, Vocabulary, tuple[str, ...]]:
-    """The encoder with its heads in fp32, its vocabulary, and the parts that it lacks.
-
-    These are drawn from `seed`. Raises InputError without mask token or masked-LM architecture.
-    """
+    """The encoder with heads in fp32, its vocabulary, and the parts it lacks, drawn from `seed`."""
     tokenizer: Any = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
     if tokenizer.mask_token_id is None:
         raise InputError(
@@ -370,8 +359,8 @@ def history_of(state: Any) -> list[AdaptEpoch]:
 class _LanguageModelTrainer(Trainer):
     """Adds up both losses over all masked pieces and all labelled pairs of a batch.
 
-    The loss is the mean masked-LM loss plus the mean next-sentence loss (Devlin et al. 2019,
-    appendix A.2), each a mean over the whole batch, also where this is computed in parts.
+    The loss is the sum of their means (Devlin et al. 2019, appendix A.2), each over the whole
+    batch, also where this is computed in parts.
     """
 
     loss_is_scaled_for_ga = True

@@ -1,7 +1,6 @@
 """The one training loop, and prediction. It knows no task, head or tuning.
 
-A step is N sequences from one sampler (`step.py`: its loss and gradients). After each epoch dev is
-scored; the weights that were best on dev are kept.
+After each epoch dev is scored; the weights that were best on dev are kept.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ class Fitted:
 
     Attributes:
         best_epoch: from 1; the last one where dev was not scored.
-        seconds: wall time of all epochs, dev scoring included.
         trained: sizes of the parameters that training changed, in any epoch, by name.
         flops: of training, dev scoring not included, estimated from shapes.
     """
@@ -77,10 +75,8 @@ def fit(
         documents: (S,) document of each sequence where batches are drawn by document.
         on_epoch: called with the history row of each epoch, including those of the checkpoint.
         checkpoint: where an interrupted training of the same kind resumes from, and is kept.
-        name_of: the name of a sequence in error messages, from its number.
 
-    Raises:
-        InputError: the loss or gradients are not finite, or a batch does not fit in memory.
+    InputError where the loss or gradients are not finite, or a batch does not fit in memory.
     """
     torch.manual_seed(seed)
     device = compute.device
@@ -190,9 +186,7 @@ def predict(
 ) -> Ints:
     """(T,) the answer for each item, in the text's order: a number of a class, or a score.
 
-    Args:
-        offsets: (S + 1,) items before each sequence.
-        budget: padded tokens of a batch; see `prediction_budget`.
+    `offsets` (S + 1,) are the items before each sequence; `budget` as in `prediction_budget`.
     """
 
     def answer(*batch: Any) -> tuple[Tensor, ...]:

@@ -49,10 +49,7 @@ def _groups_by_shape(model: Model, settings: Settings) -> list[dict[str, Any]]:
 
 
 def _groups_by_layer(model: Model, settings: Settings) -> list[dict[str, Any]]:
-    """Discriminative rates (Howard and Ruder 2018, section 3.2).
-
-    A parameter at depth d learns at eta / delta^(L + 1 - d): the head at eta.
-    """
+    """Depth d learns at eta / delta^(L + 1 - d) (Howard and Ruder 2018, section 3.2)."""
     if settings.discriminative == 1 and settings.unfreeze is None and settings.freeze_to is None:
         return []
     depths = model.parameter_depths()
@@ -96,9 +93,8 @@ def _group(
 def rate_share(step: int, *, total: int, warmup: float, schedule: str = "linear") -> float:
     """Share of the highest rate that step `step` (from 0) of `total` is taken with.
 
-    Rises linearly over the first `warmup` share of the steps, so that the first step is not
-    lost at rate 0; then it stays there ("constant"), or falls linearly and reaches 0 after the
-    last step ("linear").
+    Rises linearly over the first `warmup` share of the steps, and is not 0 at the first; then
+    stays ("constant"), or falls linearly and reaches 0 after the last step ("linear").
     """
     rising = round(total * warmup)
     if step < rising:

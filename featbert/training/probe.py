@@ -1,7 +1,6 @@
 """A linear probe: how much of the tags a linear model reads off one layer's frozen vectors.
 
-scikit-learn's multinomial logistic regression on single words, no context but the encoder's:
-seconds instead of minutes, and a check that features are what they should be.
+scikit-learn's multinomial logistic regression on single words: seconds instead of minutes.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ def fit_probe(
     max_iter: int = 200,
     seed: int = 0,
 ) -> list[str]:
-    """Tags that logistic regression trained on word vectors predicts for other words.
-
-    Vectors are (N, D) with N tags, and (M, D) for M tags in return.
-    """
+    """Tags of (M, D) vectors by logistic regression on (N, D) vectors with N tags."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

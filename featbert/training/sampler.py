@@ -1,12 +1,8 @@
-"""Which sentences make a step.
-
-The batches depend on sentence lengths in words, documents, the batch size, the seed and the epoch
-alone, so that all rows of a comparison see the same sentences in the same steps.
+"""Which sentences make a step: the same for all rows of a comparison with one seed.
 
 In sentence context a batch is a length bucket of shuffled sentences. In document context sentences
-are drawn by document: fine-tuning must compute whole windows, and sentences of one batch that
-share a window share its cost. A document of more sentences than a batch is cut into runs of
-neighbouring sentences.
+are drawn by document, since those of one batch that share a window share its cost. A document of
+more sentences than a batch is cut into runs of neighbouring sentences.
 """
 
 from __future__ import annotations
@@ -30,14 +26,12 @@ def epoch_batches(
     epoch: int,
     documents: Ints | None = None,
 ) -> list[Ints]:
-    """Sentence ids of each step of an epoch; every sentence once.
+    """Sentence ids of each step of an epoch (from 1); every sentence once.
 
     Args:
         lengths: (S,) words of each sentence.
         batch_size: sentences of a step; with documents the most there are.
-        epoch: from 1.
-        documents: (S,) document of each sentence, neighbours together; None draws sentences one
-            by one.
+        documents: (S,) document of each sentence, neighbours together; None draws single ones.
     """
     random = np.random.default_rng([seed, epoch])
     if documents is None:

@@ -1,7 +1,7 @@
 """One training step: the loss of a batch of sequences and its gradients.
 
-The batch is computed in parts that fit the token budget; their losses are summed and divided by the
-items of the whole batch, so that cutting changes nothing but rounding.
+The losses of its parts are summed and divided by the items of the whole batch, so that cutting
+changes nothing but rounding.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class Step:
     Attributes:
         targets: of all sequences, their values on the device.
         scaler: of the loss under fp16; elsewhere it does nothing.
-        budget: padded tokens of a part.
     """
 
     model: Model
@@ -80,13 +79,9 @@ class Step:
         return list(self.model.parameters())
 
     def gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
-        """Sets the gradients of a batch.
+        """Sets the gradients; returns `loss_sum` with the loss of each item added, and operations.
 
-        Returns:
-            `loss_sum` with the loss of each item added, and the operations of the step.
-
-        Raises:
-            InputError: the batch does not fit in memory.
+        InputError where the batch does not fit in memory.
         """
         try:
             return self._gradients(sequences, loss_sum)

@@ -1,10 +1,8 @@
-"""Live logging of training: a point an epoch, for TensorBoard.
+"""Live logging of training to `<runs>/.tensorboard/<run>`: a point an epoch, for TensorBoard.
 
-    train/loss  train/seconds  train/parameters       of the epoch; parameters that are trained
-    dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
-    learning_rate/<group>                              highest of the epoch
-
-The log is written to `<runs>/.tensorboard/<run>`; nothing is read from it.
+train/loss  train/seconds  train/parameters       of the epoch; parameters that are trained
+dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
+learning_rate/<group>                              highest of the epoch
 """
 
 from __future__ import annotations
