@@ -271,7 +271,7 @@ class PieceInputs:
         self.last: Ints = alignment.windows_of(self.offsets[1:] - 1)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """Sentences that share windows stay together unless these exceed the budget."""
+        """Sentences that share windows stay together where the budget allows: each is read once."""
         clusters = [
             cluster
             for together in self._sharing(sentences)
