@@ -119,3 +119,27 @@ def test_rate_and_epochs_are_those_that_the_search_found(tuning):
     assert len(complete) >= 6  # four rates, and 3 and 12 epochs at the best of them
     settings = defaults(tuning)
     assert max(complete, key=complete.get) == (settings.learning_rate, settings.epochs)
+
+
+@pytest.mark.parametrize(
+    ("tuning", "body"), [("none", "linear"), ("none", "bilstm"), ("full", "linear")]
+)
+def test_rates_of_sentences_are_those_that_the_search_found(tuning, body):
+    """Five rates each; the default is the best over both corpora, or within half a point of it."""
+    found = defaultdict(lambda: defaultdict(list))
+    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults-sentences"):
+        record = run.record
+        if (record.tuning, record.settings["body"]) == (tuning, body):
+            rate = record.settings["learning_rate"]
+            found[rate][record.signature.corpus].append(record.score("dev"))
+    assert len(found) == 5
+    assert {len(dev) for by_corpus in found.values() for dev in by_corpus.values()} == {2}
+    means = {
+        rate: statistics.mean(statistics.mean(dev) for dev in by_corpus.values())
+        for rate, by_corpus in found.items()
+    }
+    for task in ("classification", "regression"):
+        asked = None if (tuning, body) == ("full", "linear") else body
+        settings = defaults(tuning, task, asked)
+        assert settings.body == body
+        assert means[settings.learning_rate] >= max(means.values()) - 0.005

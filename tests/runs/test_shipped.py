@@ -21,7 +21,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 # Runs that a plan names before any grid has been decided: rows, and what grids try.
 RUNS = {
     "bert-table7": 7 * 5 + 18,
-    "frozen-or-tuned": (4 * (2 * 14 + 2 * 2) + 2 + 5) * 5,
+    "frozen-or-tuned": (4 * (2 * 14 + 2) + 2 + 5) * 5,
     "glue": 8 * (2 * 5 + 4),
     "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
     "language-model": 3 * 3,
