@@ -58,7 +58,6 @@ class HeldOutReport:
         repeated_sentences: sentences whose exact words are a sentence of train.
         entity_forms: distinct surface forms (the exact words of an entity, of any type).
         unseen_forms: those among them that are no entity in train.
-        unseen_words: words that train does not have.
         new_types: entity types or labels that train lacks, sorted.
     """
 

@@ -62,10 +62,6 @@ def read_conll(
         token_column, tag_column: counted from 1, or by name in CoNLL-U.
         tagged: False reads words alone, from a file with or without tags.
         conllu_tags: column of the tags in CoNLL-U where `tag_column` is None.
-
-    Raises:
-        MissingError: no such file.
-        InputError: not a column file; names the line.
     """
     path = Path(path)
     lines = read_file(path, encoding)
@@ -84,10 +80,7 @@ def read_conll(
 def column_sentences(
     lines: Iterable[str], layout: Layout, skipped: Counter[str]
 ) -> Iterator[RawSentence]:
-    """The sentences of column lines, one at a time; those before the first document have none.
-
-    `skipped` counts "comment_lines" and "non_words".
-    """
+    """The sentences of column lines; `skipped` counts "comment_lines" and "non_words"."""
     documents = Documents()
     words: list[str] = []
     tags: list[str] = []
@@ -261,17 +254,8 @@ def write_conll(
 ) -> None:
     """Write `word tag`, `word gold predicted`, or words alone, as UTF-8.
 
-    Columns are separated by a space, or by tabs where a word or tag holds a space.
-
-    Args:
-        sentences: S sentences; their tags are the second column, if they have any.
-        columns: further columns, each S rows of one tag a word, such as the predictions.
-
-    Raises:
-        InputError: a word or tag cannot be written to a column file, a sentence has another number
-            of tags than words, or only some sentences have tags.
-        ValueError: a column has another number of sentences.
-        MissingError: the folder of `path` does not exist.
+    Columns are separated by a space, or by tabs where a word or tag holds a space. Tags that the
+    sentences have come first; `columns` are further ones, each S rows of one tag a word.
     """
     rows = [
         _row(number, sentence, tags)
@@ -297,7 +281,7 @@ def write_conll(
 
 
 def _row(number: int, sentence: Sentence, columns: list[Sequence[str]]) -> list[Sequence[str]]:
-    """All columns of a sentence, each (T,), checked."""
+    """All columns of a sentence, each (T,)."""
     tags = [] if sentence.tags is None else [sentence.tags]
     row = [sentence.words, *tags, *columns]
     where = f"sentence {number} ({excerpt(' '.join(sentence.words))})"

@@ -79,10 +79,7 @@ def usual_texts(names: Collection[str]) -> tuple[str, ...]:
 
 
 def looks_like_examples(names: Collection[str]) -> bool:
-    """Whether these are the columns of examples, and not a word and its tag.
-
-    A word may be "text"; so a pair, a text with its answer, or a text alone.
-    """
+    """Whether these are columns of examples, not a word (which may be "text") and its tag."""
     texts, lower = len(usual_texts(names)), {name.strip().lower() for name in names}
     has_answer = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
     return texts == 2 or (texts == 1 and (has_answer or len(lower) == 1))
@@ -91,8 +88,7 @@ def looks_like_examples(names: Collection[str]) -> bool:
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
 
-    The first row is the header if it has a usual name, or one of the columns that are given. Raises
-    InputError for a row with more or fewer columns than the first, or a name that occurs twice.
+    The first row is the header if it has a usual name, or one of the columns that are given.
     """
     cells = _cells(lines, path)
     number, first = next(cells, (0, []))
@@ -138,12 +134,7 @@ def choose_columns(
 ) -> Columns:
     """The names of the columns of text, second text and answer; None for those there are not.
 
-    Args:
-        usual: names of the answer; None reads texts alone.
-        must: whether there must be an answer.
-
-    Raises:
-        InputError: a column that is not there, or none with a usual name.
+    `usual` are names of the answer; None reads texts alone.
     """
     pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", where)
     if wanted.text is not None:
@@ -187,9 +178,6 @@ def read_examples(
         keys: usual names of the answer; None reads texts alone.
         answer: of a value; may raise ValueError.
         must: whether every example must have an answer; else none may.
-
-    Raises:
-        InputError: columns that are not there, no text, or an answer that is none; names the row.
     """
     sentences: list[RawSentence] = []
     chosen: Columns | None = None

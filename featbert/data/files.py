@@ -97,8 +97,8 @@ class Documents:
 def word_fault(word: str) -> str | None:
     """Why `word` cannot be a word of a corpus, or None where it can.
 
-    A word has any characters but tab, line feed, carriage return, NUL and lone surrogates, is not
-    blank, and is not the document mark: whatever is read can be written as a column file.
+    Whatever is read can be written as a column file: no tab, line feed, carriage return, NUL, lone
+    surrogate, document mark or blank word.
     """
     if not word.strip(" "):
         return "is empty" if not word else "is blank"
@@ -194,14 +194,8 @@ def read_lines(
 ) -> Iterator[str]:
     """Lines of a stream without their ends, LF or CRLF; one leading BOM is removed.
 
-    Args:
-        name: of the stream, for messages.
-        on_bytes: called with the number of bytes of each piece that is read.
-        is_text: raw text, which may have carriage returns inside a line.
-
-    Raises:
-        InputError: bytes that are not in `encoding`, or a line with NUL, a lone surrogate or a
-            carriage return inside; names the line.
+    `on_bytes` gets the number of bytes of each piece that is read. A raw text (`is_text`) may have
+    carriage returns inside a line.
     """
     codec = codec_name(encoding)
     decoder = codecs.getincrementaldecoder(codec)()
@@ -248,10 +242,7 @@ def _checked(line: str, number: int, name: str, is_text: bool) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """A UTF-8 text stream; the file appears when the block ends without error.
-
-    Raises MissingError where the folder does not exist, FeatbertError where writing fails.
-    """
+    """A UTF-8 text stream; the file appears when the block ends without error."""
     if not path.parent.is_dir():
         raise MissingError(f"{path} cannot be written: the folder {path.parent} does not exist")
     with (

@@ -90,9 +90,7 @@ class HubName:
 def load_splits(where: HubName) -> Mapping[str, Any]:
     """Splits of a dataset (`datasets.Dataset`), by their names.
 
-    Raises:
-        MissingError: `datasets` is not installed, no such dataset, or no network.
-        InputError: no such configuration, or files that cannot be read.
+    MissingError where there is no such dataset or no network, or `datasets` is not installed.
     """
     if importlib.util.find_spec("datasets") is None:
         raise MissingError(
@@ -161,7 +159,6 @@ def _converted_config(where: HubName) -> str:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without progress bars and remarks of `datasets`."""
     import datasets
     from huggingface_hub import logging as hub_logging
 

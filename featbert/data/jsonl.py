@@ -36,10 +36,7 @@ DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 def sentence_of(
     row: Row, words: Iterable[str], tags: Iterable[str] | None, documents: Documents
 ) -> RawSentence:
-    """The sentence under the first of the keys that exist.
-
-    Without keys of `tags`, words alone. Raises InputError for a row that is no sentence.
-    """
+    """The sentence under the first of the keys that exist; without keys of `tags`, words alone."""
     found = _strings(row, "token", tuple(words))
     bare = None
     if tags is not None:
@@ -85,7 +82,7 @@ def read_jsonl(
     tag_column: str | None = None,
     tag_keys: tuple[str, ...] | None = ENTITY_KEYS,
 ) -> RawFile:
-    """Read a JSONL file; MissingError for no such file, InputError with the line for another.
+    """Read a JSONL file.
 
     Args:
         token_column, tag_column: keys, where they are not the usual ones.

@@ -108,9 +108,6 @@ def load_corpus(
         dev_share: part of train that becomes dev, where there is no dev: whole documents, or
             examples, always the same ones.
 
-    Returns:
-        The splits that exist.
-
     Raises:
         MissingError: no such path or dataset, or a package that it needs is not installed.
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
@@ -150,8 +147,6 @@ def load_corpus(
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the files of one corpus, all in the same way."""
-
     kind: Targets
     encoding: str
     token_column: int | str | None
@@ -198,7 +193,6 @@ class _Reader:
         return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))
 
     def _are_of_texts(self, names: Collection[str]) -> bool:
-        """Whether columns or keys of these names hold texts."""
         asked = bool(self.columns) or self.kind.answer is not None
         words = any(key in names for key in (self.token_column, *WORD_KEYS))
         return asked or (not words and looks_like_examples(names))

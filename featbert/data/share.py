@@ -43,10 +43,7 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
 
 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
-    """The splits with a share of train as dev: whole documents, or examples, always the same.
-
-    Raises InputError where there is a dev split already, or train is too small to be parted.
-    """
+    """The splits with a share of train as dev: whole documents, or examples, always the same."""
     if "dev" in splits or "train" not in splits:
         reason = "there is a dev split" if "dev" in splits else "there is no train split"
         raise InputError(f"dev_share is {share:g}, but {reason}; leave it out")

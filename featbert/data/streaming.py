@@ -68,15 +68,10 @@ def read_pieces(
     token_column: int | str | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> Iterator[Piece]:
-    """The sentences of a stream in order, read as they are asked for.
+    """The sentences of a stream in order, read as they are asked for; `name` is for messages.
 
-    Args:
-        name: of the stream, for messages.
-        token_column: of a column file, from 1 or by its name in CoNLL-U. Tags are skipped.
-        on_bytes: called with the number of bytes of each piece that is read.
-
-    Raises:
-        InputError: bytes that are not in `encoding`, or an ill-formed line; names the line.
+    `token_column` counts from 1, or is a name in CoNLL-U; tags are skipped. `on_bytes` gets
+    the number of bytes of each piece that is read.
     """
     lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     if kind == "text":
@@ -113,12 +108,8 @@ def read_texts(
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
 
-    Args:
-        pairs: whether two texts are read; raw lines have a tab between them.
-        kind: "text", a line each, or "tsv", "csv", "jsonl" with columns.
-
-    Raises:
-        InputError: bytes that are not in `encoding`, or an ill-formed line; names the line.
+    `kind` is "text", a line each with a tab between the texts of a pair, or "tsv", "csv" or
+    "jsonl" with columns.
     """
     lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     path, columns = Path(name), columns or Columns()

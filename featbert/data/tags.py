@@ -110,10 +110,7 @@ def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
 
 
 def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
-    """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed.
-
-    Raises TagError for a tag that is neither O nor of the scheme.
-    """
+    """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed."""
     scheme = scheme_name(scheme)
     if all(tag == "O" for tag in tags):
         return tuple(tags), 0
@@ -130,7 +127,7 @@ def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
 def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """Tags (T,) in `scheme` for the entities of BIO tags: the inverse of `to_bio`.
 
-    Raises InputError for neighbouring entities of one type, which IO cannot write.
+    InputError for neighbouring entities of one type, which IO cannot write.
     """
     scheme = scheme_name(scheme)
     entities = spans(tags)
@@ -164,7 +161,6 @@ def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
 
 
 def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...]:
-    """Tags (length,) of entities in order that do not overlap."""
     tags = ["O"] * length
     before = Span("", 0, 0)
     for entity in entities:

@@ -98,14 +98,8 @@ def align(
 ) -> Alignment:
     """Aligns the words of `sentences` to wordpieces and plans the windows.
 
-    Args:
-        positions: sequence length the encoder can read, specials included.
-        context: what a word sees: its sentence, or its whole document.
-        packing: of pairs, where the sentences are pairs.
-
-    Raises:
-        InputError: document context where sentences have no document, or positions that leave no
-            room for pieces between the specials.
+    `positions` is the sequence length that the encoder can read, specials included; `context` is
+    what a word sees: its sentence, or its whole document; `packing` is for pairs.
     """
     joint = packing == "joint"
     n_special = wordpieces.n_special + (len(wordpieces.middle) if joint else 0)

@@ -20,8 +20,7 @@ Ints = NDArray[np.int64]
 def length_batches(lengths: Ints, token_budget: int) -> Iterator[Ints]:
     """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens.
 
-    The order depends on the lengths alone (ties keep their order), so equal input gives equal
-    batches on every machine.
+    The order depends on the lengths alone, so equal input gives equal batches on every machine.
     """
     order = np.argsort(-lengths, kind="stable")
     start = 0
@@ -48,9 +47,6 @@ class TokenBudget:
 
     Where a batch does not fit in memory, it and all later ones are cut to half its tokens, once;
     the results are the same but for rounding. Where half does not fit either, that is an error.
-
-    Attributes:
-        tokens: of a batch, from now on.
     """
 
     def __init__(self, tokens: int) -> None:
@@ -77,11 +73,8 @@ class TokenBudget:
     ) -> None:
         """Computes a batch as a whole, or in parts where it does not fit.
 
-        Args:
-            batch: numbers of its rows.
-            compute: gets those of a part; rows may be computed twice.
-            size: padded tokens of a batch.
-            cut: parts of at most so many padded tokens.
+        `compute` gets the rows of a part, and may get one twice. `size` gives the padded tokens of
+        a batch; `cut` gives its parts of at most as many padded tokens as asked.
         """
         parts = cut(batch, self.tokens) if self._halved else (batch,)
         try:

@@ -98,10 +98,7 @@ def without_onednn() -> Iterator[None]:
 
 
 def find_precision(wanted: str, device: Device) -> Precision:
-    """The precision to compute in; "auto" is bf16 where it is native, fp32 elsewhere.
-
-    Raises InputError for an unknown name, and for fp16 on a processor.
-    """
+    """The precision to compute in: "auto" is bf16 where native, else fp32; fp16 needs a GPU."""
     if wanted not in PRECISIONS:
         raise InputError(f"unknown precision {wanted!r}; use {', '.join(PRECISIONS)}")
     if wanted == "auto":
@@ -174,8 +171,7 @@ class HostCopy:
 def _all_finite(array: NDArray[Any]) -> bool:
     """Whether float16 or float32 values are finite, by their bits.
 
-    One thread of numpy, a row at a time: torch would use all its threads, and take them from those
-    that compute.
+    One thread of numpy: torch would take all its threads from those that compute.
     """
     kind, magnitude, infinity = _BITS[array.dtype.name]
     bits = array.view(kind)

@@ -75,12 +75,8 @@ class PieceBatch:
 class Encoder(nn.Module):
     """A BERT-family encoder with its word tokenizer.
 
-    Attributes:
-        num_layers: L.
-        hidden_size: H.
-        positions: longest sequence it reads, specials included.
-        pooler: whether first pieces are read through the checkpoint's own pooler, which is a
-            dense layer and tanh.
+    `positions` is the longest sequence it reads, specials included. With `pooler` first pieces are
+    read through the checkpoint's own pooler, a dense layer and tanh.
     """
 
     def __init__(
@@ -103,12 +99,10 @@ class Encoder(nn.Module):
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
 
     def batch(self, alignment: Alignment, windows: Ints, words: Ints | None = None) -> PieceBatch:
-        """The windows as a padded batch.
+        """The windows (R,) as a padded batch, in this order.
 
-        Args:
-            windows: (R,) window numbers; the rows of the batch in this order.
-            words: (W,) words to read, each owned by one of `windows`; None reads all words
-                that the windows own, window by window.
+        `words` (W,) are those to read, each owned by one of the windows; by default all that they
+        own, window by window.
         """
         spans = alignment.windows[windows]
         seconds = None if alignment.seconds is None else alignment.seconds[windows]
@@ -253,7 +247,6 @@ def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:
 
 
 def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
-    """What a model of transformers reads."""
     inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
     return inputs if batch.types is None else inputs | {"token_type_ids": batch.types}
 
@@ -267,12 +260,8 @@ def load_encoder(
 ) -> Encoder:
     """The encoder of a checkpoint, in eval mode.
 
-    Args:
-        pooler: whether first pieces are to be read through the checkpoint's own pooler.
-
-    Raises:
-        InputError: transformers or tokenizers cannot load it, it leaves layers at random values, or
-            it has no pooler that is asked for.
+    InputError where it cannot be loaded, leaves layers at random values, or has no `pooler` that is
+    asked for, through which first pieces are to be read.
     """
     from transformers import AutoModel
     from transformers.utils import logging
@@ -337,14 +326,8 @@ def read_layers(
 ) -> None:
     """One forward pass up to the highest of `layers`; `take` gets each layer and its states.
 
-    The states of a layer are handed on before the next layer is computed, so that the padded states
-    of all layers are never held together.
-
-    Args:
-        model: an encoder of transformers with L = `num_layers` layers.
-        layers: 0 to L.
-        take: gets a layer and its (rows, longest, H), lower layers first.
-        inputs: of the model's forward.
+    States are (rows, longest, H), lower layers first. They are handed on before the next layer is
+    computed, so that the padded states of all layers are never held together.
     """
     stack = layer_list(model, num_layers)
     if stack is None:  # one layer's weights for all (ALBERT)
@@ -390,10 +373,7 @@ def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
 
     Depth 0 is the embeddings, 1..L are the layers. A final norm and the pooler belong to the last
     layer; what else is outside of the layers serves all of them (such as relative positions) and
-    counts as embeddings.
-
-    Raises:
-        InputError: the encoder keeps its layers in no list of `num_layers` modules.
+    counts as embeddings. InputError where the encoder keeps its layers in no list.
     """
     layers = layer_list(model, num_layers)
     if layers is None:

@@ -94,13 +94,9 @@ class Encoding:
 
 
 class Reading:
-    """The words of a corpus as the encoder reads them: as in the file, or truecased.
-
-    Scores and predictions keep the words of the file. The rule is in `featbert.data.truecase`.
-    """
+    """The words of a corpus as the encoder reads them: as in the file, or truecased."""
 
     def __init__(self, corpus: Corpus, casing: str) -> None:
-        """Truecasing counts the casing of words in train; raises InputError as `check_casing`."""
         check_casing(casing, corpus)
         truecased = casing == "truecased"
         self.truecaser = Truecaser.from_sentences(corpus["train"]) if truecased else None

@@ -47,8 +47,7 @@ class LayerCombination:
     Attributes:
         name: canonical name, such as "concat_last4".
         indices: (k,) hidden states, 0 being the embeddings, in the order of combination.
-        mode: "single" takes the one state as it is, "concat" puts k states side by side,
-            "sum" and "mean" add them, "weighted" learns a softmax-weighted sum with a scale.
+        mode: "single", "concat", "sum", "mean" or "weighted" (`models/combination.py`).
     """
 
     name: str
@@ -63,11 +62,7 @@ class LayerCombination:
 def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
     """The combination that `spec` names, for an encoder with `num_layers` layers.
 
-    Without `num_layers` only the form is checked, and indices counted from the top are negative;
-    this is the check before an encoder is known.
-
-    Raises:
-        InputError: unknown name, malformed numbers, or layers that the encoder lacks.
+    Without `num_layers` only the form is checked, and indices counted from the top are negative.
     """
     name = ALIASES.get(spec.strip(), spec.strip())
     if name in NAMES:

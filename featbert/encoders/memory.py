@@ -29,8 +29,7 @@ FROZEN_BYTES, TRAINED_BYTES = 4, 16
 def freed_memory_kept() -> Iterator[None]:
     """Within it, freed blocks serve the next ones instead of going back to the system.
 
-    A training step frees and takes the same large blocks again and again (the gradient of the word
-    embeddings above all), and each comes back as pages that the system must clear first. Afterwards
+    Otherwise each step would get them back as pages that the system must clear first. Afterwards
     what is unused is given back. glibc's malloc only; nothing happens elsewhere.
     """
     _set_thresholds(KEPT)
@@ -42,12 +41,9 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
-    """Raises InputError for work that cannot fit in the device's memory.
+    """Raises InputError for work that needs more bytes than the device has left.
 
-    Args:
-        need: bytes that it takes at least.
-        what: the work: "fine-tuning bert-large-cased".
-        less: what to do where it does not fit.
+    It says `what` the work is, "fine-tuning bert-large-cased", and what takes `less` memory.
     """
     have = _free(device)
     if have is not None and have < need:
@@ -70,10 +66,7 @@ def _free(device: Device) -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can take without swapping; None where the system does not say.
-
-    In a container or a batch job: what is left of its limit, where that is less.
-    """
+    """Bytes left without swapping, or of a container's or batch job's limit; None if unknown."""
     try:
         left = [int(psutil.virtual_memory().available)]
     except (OSError, NotImplementedError):

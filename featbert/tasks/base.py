@@ -1,7 +1,6 @@
-"""What is asked of a text: the interface of a task, and the registry of tasks.
+"""The interface of a task, and the registry of tasks.
 
-Code outside of a task never asks which one it has. A new task is one module with a `TASK` and one
-line in `TASKS`.
+Code outside of a task never asks which one it has.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 class Measure:
     """A number in [0, 1] that is computed from additive counts.
 
-    Attributes:
-        key: its name in records and columns, such as "f1".
-        name: its name for people, such as "entity F1".
-        of: values (...) of summed counts (..., K).
+    `key` is its name in records ("f1"), `name` for people; `of` gives values (...) of (..., K).
     """
 
     key: str
@@ -58,11 +54,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Facet:
-    """A property by which scores can be broken down.
+    """A property by which scores can be broken down; `title` says for people what buckets are.
 
-    Attributes:
-        title: what the buckets are, for people.
-        needs_train: whether the buckets depend on the training text.
+    `needs_train`: whether the buckets depend on the training text.
     """
 
     title: str
@@ -146,9 +140,8 @@ class Task(Protocol):
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """Settings that this task has by default.
 
-        Args:
-            frozen: whether the tuning leaves the encoder as it is.
-            words: whether a body is asked for that reads words.
+        `frozen`: the tuning leaves the encoder as it is. `words`: a body that reads words is asked
+        for.
         """
 
     def check(self, settings: Any) -> None:
@@ -164,19 +157,15 @@ class Task(Protocol):
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> NDArray[Any]:
         """(S, K) counts of the measure by sentence.
 
-        Args:
-            classes: all that may occur, so that K is the same for systems that are compared.
+        K follows from `classes`, all that may occur, so that it is the same for compared systems.
         """
 
     def break_down(
         self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
-        """Counts by bucket of each facet, in the order of buckets.
+        """Counts by bucket of each facet, in the order of buckets; they add up to the whole.
 
-        The counts of a facet's buckets add up to those of the whole.
-
-        Args:
-            known: what `known` returned for the training text, for facets that need it.
+        For facets that need it, `known` is what the method `known` returned for the training text.
         """
 
     def known(self, words: Rows, gold: Rows) -> set[Any]:
@@ -184,11 +173,7 @@ class Task(Protocol):
         return set()
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
-        """The classes that a training text can teach, in the order of their numbers.
-
-        Args:
-            scheme: in which the answers are learned, where the task has several.
-        """
+        """The classes that a training text can teach, in the order of their numbers."""
         return tuple(self.classes_in(self.gold(train)))
 
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
@@ -252,8 +237,7 @@ def by_bucket(
 ) -> dict[str, dict[str, Bucket]]:
     """A breakdown of the counts of items (T, K).
 
-    Args:
-        buckets: of a facet, the bucket of each item (T,) and all buckets in order.
+    `buckets` of a facet are the bucket of each item (T,) and all buckets in order.
     """
     parts: dict[str, dict[str, Bucket]] = {}
     for facet in facets:

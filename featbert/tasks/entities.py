@@ -185,10 +185,7 @@ def _in_scheme(tags: Sequence[str], scheme: str) -> Sequence[str]:
 
 
 def check_tags(gold: Rows, predicted: Rows) -> None:
-    """Raises InputError for predictions that do not fit the gold tags, and tags that are not BIO.
-
-    It names the sentence, counted from 1.
-    """
+    """Raises InputError for predictions that do not fit the gold tags, or tags that are not BIO."""
     if len(gold) != len(predicted):
         first = min(len(gold), len(predicted)) + 1
         side = "predictions" if len(predicted) < len(gold) else "gold tags"
@@ -217,8 +214,7 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
 def word_report(gold: Rows, predicted: Rows) -> str:
     """scikit-learn's classification report of the types of single words, as text.
 
-    O is no row of its own: nearly all words are O, and its score would hide all others. The row
-    `micro avg` is the value `word_f1` of `Entities.score`. Raises InputError as `check_tags`.
+    O is no row of its own: its score would hide all others. `micro avg` is the value `word_f1`.
     """
     from sklearn.metrics import classification_report
 
@@ -274,7 +270,6 @@ def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int
 
 
 def _namer(facet: str, known: Collection[Any]) -> Callable[[Sequence[str], Entity], str]:
-    """The bucket of an entity in a sentence."""
     if facet == "type":
         return lambda row, entity: entity[0]
     if facet == "length":

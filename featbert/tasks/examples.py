@@ -29,9 +29,7 @@ FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both t
 class ExampleTask(Task, Protocol):
     """A task with one answer a sequence.
 
-    Attributes:
-        output: of the head that gives its answers.
-        measures: those that can choose the epoch, by key; the first does unless another is named.
+    `measures` are those that can choose the epoch, by key; the first does unless another is named.
     """
 
     name: str
@@ -90,7 +88,6 @@ class ExampleTask(Task, Protocol):
         return values
 
     def _applies(self, key: str, classes: Sequence[str]) -> bool:
-        """Whether a measure is defined for these classes."""
         return True
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
@@ -107,7 +104,6 @@ class ExampleTask(Task, Protocol):
         return by_bucket(counts, facets, lambda facet: self._buckets(facet, found))
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
-        """The bucket of each example, and all buckets in order."""
         if facet == "length":
             names = [bucket_of(len(row), LENGTHS) for row in found.words]
             return names, [name for _, name in LENGTHS]

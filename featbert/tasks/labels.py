@@ -1,4 +1,4 @@
-"""Labels of words: one label for each word, such as its part of speech.
+"""One label for each word, such as its part of speech.
 
     accuracy = right / words        macro F1 = mean over labels of 2 right / (predicted + gold)
 

@@ -37,9 +37,7 @@ _NEGATIONS = ("not", "non", "no", "un", "in")
 class ExampleMeasure(Measure):
     """A measure with the counts of each example.
 
-    Attributes:
-        count: (S, K) counts from gold answers (S,), predicted ones (S,) and the classes: systems
-            are compared with the same classes.
+    `count` gives (S, K) from gold answers (S,), predicted ones (S,) and the classes.
     """
 
     count: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
@@ -49,7 +47,6 @@ def positive_class(classes: Sequence[str]) -> str:
     """The positive one of two classes: not the negated one, else the last by name.
 
     1 of 0 and 1, "yes" of "no" and "yes", "equivalent" of "equivalent" and "not_equivalent".
-    InputError for more than two.
     """
     if len(classes) > 2:
         raise InputError(
