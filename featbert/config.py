@@ -388,7 +388,7 @@ def mistakes(
 ) -> list[str]:
     """What pydantic found wrong, a short line each.
 
-    `top` are keys known beside the model's, for suggestions; `place` is its dotted key in a file.
+    `top` are further known keys, for suggestions; `place` is its dotted key in a file.
     """
     lines: dict[str, list[str]] = {}
     for wrong in error.errors():

@@ -112,7 +112,7 @@ class FeatureInputs:
             by_text = np.concatenate(units).reshape(-1, 2)
             by_text = by_text if sentences is None else by_text[sentences]
         starts: Ints = np.cumsum(lengths) - lengths
-        n_read = 0  # words that are held for a moment beside those that are kept
+        n_read = 0  # words that are held for a moment besides those that are kept
         if sentences is not None:
             n_read = int(lengths.sum())
             starts, lengths = starts[sentences], lengths[sentences]
