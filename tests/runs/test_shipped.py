@@ -94,7 +94,7 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
         yield f"data={write_texts(place.folder / 'texts', {}) if of_texts else place.corpus}"
     for name, corpus in data.get("corpora", {}).items():
         folder = place.folder / name
-        if not isinstance(corpus, str) and get_task(corpus["task"]).of_texts:
+        if not isinstance(corpus, str) and get_task(corpus.get("task", "entities")).of_texts:
             write_texts(folder, corpus)
         elif not folder.exists():
             # Other words in each language, so that none is another's text.
