@@ -273,6 +273,8 @@ def base_name(tuning: str, layers: str | None) -> str:
 
 # Parts of the head, which labels name without their key; and what a record without one had.
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
+# Settings whose values say enough without their key.
+BARE = (*PARTS, "sentence_pooling")
 
 
 def part_of(settings: Mapping[str, Any], name: str) -> str:
@@ -284,7 +286,7 @@ def part_of(settings: Mapping[str, Any], name: str) -> str:
 
 def with_settings(base: str, differing: Mapping[str, str]) -> str:
     """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
-    inner = [v if name in PARTS else f"{name}={v}" for name, v in differing.items()]
+    inner = [v if name in BARE else f"{name}={v}" for name, v in differing.items()]
     return f"{base} ({', '.join(inner)})" if inner else base
 
 
@@ -293,7 +295,7 @@ def run_title(
 ) -> str:
     """A run without its seed, and what is unusual in it: `last (CRF), 25% of train`."""
     usual = defaults(tuning, task).model_dump() if settings else {}
-    head = [n for n in (*PARTS, "sentence_pooling") if n in settings and settings[n] != usual[n]]
+    head = [n for n in BARE if n in settings and settings[n] != usual[n]]
     parts = {name: setting_text(settings, name) for name in head}
     name, share = with_settings(base_name(tuning, layers), parts), settings.get("train_share", 1)
     return name if share == 1 else f"{name}, {in_percent(share)} of train"

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import PARTS, Row, Statistic, grouped, setting_text
+from featbert.analysis.rows import BARE, Row, Statistic, grouped, setting_text
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures import style
 from featbert.report.figures.values import about, score_name, tuning_look
@@ -96,7 +96,7 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
 def _settings(row: Row, names: Iterable[str]) -> str:
     # Rows without namesakes have no setting in their label.
     shown = {name: row.differing.get(name) or setting_text(row.settings, name) for name in names}
-    return ", ".join(v if name in PARTS else f"{name}={v}" for name, v in shown.items())
+    return ", ".join(v if name in BARE else f"{name}={v}" for name, v in shown.items())
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:
