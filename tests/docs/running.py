@@ -90,7 +90,9 @@ class Page:
 
     def _experiment(self, block: Block) -> None:
         """A file of its own, or, without an approach, an addition to the one before it."""
-        approaches = {"features", "finetune"} & tomllib.loads(block.text).keys()
+        data = tomllib.loads(block.text)
+        tables = [data, *(data.get("variant", []) if "corpora" in data else [])]
+        approaches = [table for table in tables if {"features", "finetune"} & table.keys()]
         text = block.text
         if block.file or approaches:
             self.experiment = self.folder / (block.file or "mine.toml")
