@@ -22,7 +22,7 @@ from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
 from featbert.errors import FeatbertError, MissingError, check_known
 from featbert.progress import track
 from featbert.runs.run import Run
-from featbert.tasks.base import Bucket, Task
+from featbert.tasks.base import Bucket, Predictions, Task
 from featbert.text import in_percent
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
     sentences = tuple(
         JudgedSentence(
             number=i + 1,
-            words=tuple(read[0].words[i]),
+            words=_in_line(read[0], i),
             gold=gold[i],
             found=tuple(None if found[i] == gold[i] else found[i] for found in by_row),
         )
@@ -294,6 +294,12 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
         Answer(row.name, run.record.seed, run.name) for row, run in zip(rows, runs, strict=True)
     )
     return JudgedText(rows[0].corpus, split, answers, sentences, len(wrong), len(gold))
+
+
+def _in_line(found: Predictions, number: int) -> tuple[str, ...]:
+    """The words of a sequence; a bar is between the texts of a pair."""
+    words, pair = found.words[number], found.pairs[number] if found.pairs else None
+    return tuple(words if pair is None else [*words[:pair], "‖", *words[pair:]])
 
 
 def _spans(found: set[tuple[str, int, int]]) -> tuple[Span, ...]:

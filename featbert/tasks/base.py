@@ -217,7 +217,7 @@ class Task(Protocol):
         return None
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """(class, first word, last word) of each answer, by sentence; the first word for a text."""
+        """(class, first word, last word) of each answer, by sentence."""
         return [{(name, i, i) for i, name in enumerate(row)} for row in rows]
 
     def predictions_name(self, split: str) -> str:

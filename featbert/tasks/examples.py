@@ -111,6 +111,10 @@ class ExampleTask(Task, Protocol):
         names = ["no pair" if s is None else bucket_of(s, OVERLAPS) for s in shares]
         return names, ["no pair", *(name for _, name in OVERLAPS)]
 
+    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """The answer, before the first word."""
+        return [{(answer, 0, -1) for answer in row} for row in rows]
+
     def predictions_name(self, split: str) -> str:
         return f"{split}.jsonl"
 

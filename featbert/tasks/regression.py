@@ -61,8 +61,8 @@ class Regression(ExampleTask):
         return list(tags)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The score with one decimal, as if of the first word."""
-        return [{(f"{float(answer):.1f}", 0, 0) for answer in row} for row in rows]
+        """The score with one decimal, before the first word."""
+        return [{(f"{float(answer):.1f}", 0, -1) for answer in row} for row in rows]
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet != "score":

@@ -53,7 +53,7 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     note = "best rows by dev, on the last split; thick: over text, thin: over seeds (95%)"
     keys = [
         *(
-            style.key(f"{tuning_title(name)} is better", tuning_look(name))
+            style.key(f"{tuning_title(name)} better", tuning_look(name))
             for name in ("none", "full")
         ),
         style.key("not distinguished", style.Look(style.FAINT, "o")),

@@ -24,19 +24,19 @@ _JOINERS = "\u200c\u200d"
 
 
 def browser_json(
-    texts: Sequence[JudgedText], best: str | None, baseline: str | None, *, unit: str
+    texts: Sequence[JudgedText], best: Sequence[str], baselines: Sequence[str], *, unit: str
 ) -> str:
     """JSON without a character that could end the element which holds it.
 
-    At first the page compares the rows `best` and `baseline`; `unit` is what is judged, such as
-    "sentence".
+    At first the page compares the first rows of `best` and `baselines` that a text has; `unit` is
+    what is judged, such as "sentence".
     """
     types = _types(texts)
     several = len({text.corpus for text in texts}) > 1
     data = {
         "types": [visible(kind) for kind in types],
         "texts": [
-            _text(text, types, best, baseline, several=several) | {"about": _about(text, unit)}
+            _text(text, types, best, baselines, several=several) | {"about": _about(text, unit)}
             for text in texts
         ],
     }
@@ -56,7 +56,12 @@ def _types(texts: Sequence[JudgedText]) -> list[str]:
 
 
 def _text(
-    text: JudgedText, types: list[str], best: str | None, baseline: str | None, *, several: bool
+    text: JudgedText,
+    types: list[str],
+    best: Sequence[str],
+    baselines: Sequence[str],
+    *,
+    several: bool,
 ) -> dict[str, Any]:
     def spans(found: Sequence[Span]) -> list[list[int]]:
         return [[first, stop, types.index(kind)] for first, stop, kind in found]
@@ -64,8 +69,8 @@ def _text(
     names = [answer.row for answer in text.answers]
     return {
         "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
-        "a": names.index(best) if best in names else 0,
-        "b": names.index(baseline) if baseline in names else len(names) - 1,
+        "a": next((names.index(name) for name in best if name in names), 0),
+        "b": next((names.index(name) for name in baselines if name in names), len(names) - 1),
         "rows": [
             {"name": visible(a.row), "run": visible(a.run), "seed": a.seed} for a in text.answers
         ],

@@ -20,8 +20,9 @@ from markupsafe import Markup, escape
 from featbert import __version__
 from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
+from featbert.analysis.overview import contests
 from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.rows import baseline_of, best_by_dev
+from featbert.analysis.rows import baseline_of
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import FeatbertError, InputError
@@ -182,9 +183,9 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
 def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
     if not any(text.sentences for text in texts):
         return None
-    best = best_by_dev([row for row in comparison.rows if row.frozen])
-    base = None if best is None else baseline_of(best, comparison.rows, "dev")
-    names = [None if row is None else row.name for row in (best, base)]
+    best = [one.features for one in contests(comparison) if one.features is not None]
+    bases = [baseline_of(row, comparison.rows, "dev") for row in best]
+    names = [[row.name for row in rows if row is not None] for rows in (best, bases)]
     return Markup(browser_json(texts, *names, unit=comparison.task.unit))
 
 
