@@ -53,7 +53,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
         lower.tick_params(labelleft=column == 0)
         lower.set(xlabel="epoch")
         if column == 0:
-            upper.set_ylabel(f"{score_name(comparison, 'dev')} (%)")
+            upper.set_ylabel(style.wrapped(f"{score_name(comparison, 'dev')} (%)", _SCORE))
             lower.set_ylabel("loss")
     for unused in grid.flat:
         unused.set_axis_on() if unused.lines else unused.set_axis_off()

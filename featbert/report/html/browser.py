@@ -67,10 +67,13 @@ def _text(
         return [[first, stop, types.index(kind)] for first, stop, kind in found]
 
     names = [answer.row for answer in text.answers]
+    a = next((names.index(name) for name in best if name in names), 0)
+    others = [*baselines, *reversed(names)]
+    b = next((names.index(n) for n in others if n in names and n != names[a]), a)
     return {
         "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
-        "a": next((names.index(name) for name in best if name in names), 0),
-        "b": next((names.index(name) for name in baselines if name in names), len(names) - 1),
+        "a": a,
+        "b": b,
         "rows": [
             {"name": visible(a.row), "run": visible(a.run), "seed": a.seed} for a in text.answers
         ],
