@@ -16,19 +16,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.contestants import extract
-from benchmarks.harness import Options, Record, in_turn, parser_of, run, work_folder
+from benchmarks.harness import Options, Record, count, in_turn, parser_of, run, work_folder
 from benchmarks.machine import facts
 from benchmarks.text import described
 from featbert import find_runs, load_corpus
 from featbert.encoders.layers import NAMES
-
-SEEDS = "1,2,3,4,5"
 
 
 def measure(options: Options) -> Record:
     """All rounds; each trains everything again."""
     corpus = load_corpus(options.data, targets=None)
     epochs: list[float] = []
+    seeds = f"1-{options.seeds}" if options.seeds > 1 else "1"
     with work_folder(options) as folder:
         store = extract(corpus, options.model, folder, device="cpu", keep="pooled").store
 
@@ -37,19 +36,8 @@ def measure(options: Options) -> Record:
             layers = [word for name in NAMES for word in ("--layers", name)]
             where = ["--runs-dir", str(runs), "--quiet"]
             started = time.perf_counter()
-            featbert(
-                "train",
-                "--task",
-                options.task,
-                "--features",
-                str(store.path),
-                *layers,
-                "--seeds",
-                SEEDS,
-                "--device",
-                "cpu",
-                *where,
-            )
+            what = ["--task", options.task, "--features", str(store.path), "--seeds", seeds]
+            featbert("train", *what, *layers, "--device", "cpu", *where)
             featbert("compare", *where)
             taken = time.perf_counter() - started
             records = [run.record for run in find_runs(runs)]
@@ -58,7 +46,7 @@ def measure(options: Options) -> Record:
 
         seconds = in_turn({"rows": rows}, options.rounds)["rows"]
     measured: dict[str, dict[str, Any]] = {
-        f"{len(NAMES)} rows of 5 seeds": {"seconds": seconds},
+        f"{len(NAMES)} rows of {options.seeds} seeds": {"seconds": seconds},
         "an epoch of a linear head": {"seconds": epochs, "median": statistics.median(epochs)},
     }
     return Record("rows", options.command, facts(), described(corpus), measured)
@@ -74,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of("rows", __doc__, rounds=1)
     parser.add_argument("--data", required=True, help="corpus of texts")
     parser.add_argument("--task", default="classification")
+    parser.add_argument("--seeds", type=count, default=5, help="of each row")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     run(parser, measure, arguments)
 

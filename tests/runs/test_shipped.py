@@ -49,11 +49,12 @@ SMALL = {
         'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=3}}]',
     ),
     "frozen-or-tuned": (
-        *QUICK,
-        'variant=[{corpora=["polarity"],features={layers=["last"],sentence_pooling="cls"}},'
-        '{corpora=["wikigold","stsb"],features={layers=["last"],body="bilstm"}},{finetune={}}]',
+        "seeds=[1]",
+        'variant=[{corpora=["polarity"],features={layers=["last"],sentence_pooling="cls",epochs=1}},'
+        '{corpora=["wikigold"],features={layers=["last"],lstm_size=4,epochs=1}},'
+        '{corpora=["polarity","wikigold"],finetune={epochs=1}}]',
     ),
-    "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4,1e-3]", 'features.layers=["last"]'),
+    "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4]", 'features.layers=["last"]'),
     "language-model": (*QUICK, "variant=[{},{adapt={epochs=1,max_length=32}}]"),
     "layer-ablation": (*QUICK, 'features.layers=["embeddings","layer:6","last","weighted_all"]'),
     "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
@@ -67,7 +68,7 @@ SMALL = {
     "model-depth": TEXTS,
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
-    "sentence-layers": (*TEXTS[:-1], 'features.layers=["layer:1","last","weighted_all"]'),
+    "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
     "warmup": (*QUICK, "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
 }  # fmt: skip
