@@ -43,7 +43,7 @@ TEXTS = ("features.epochs=1", "seeds=[1]", "finetune.epochs=1")
 SMALL = {
     "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
     "fine-tuning-methods": (
-        *QUICK,
+        "seeds=[1]",
         "finetune.epochs=5",
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
         'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=3}}]',
@@ -69,7 +69,7 @@ SMALL = {
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
-    "warmup": (*QUICK, "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
+    "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
 }  # fmt: skip
 
