@@ -56,6 +56,6 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
             style.key(f"{tuning_title(name)} better", tuning_look(name))
             for name in ("none", "full")
         ),
-        style.key("not distinguished", style.Look(style.FAINT, "o")),
+        style.key("not distinguished, or not tested", style.Look(style.FAINT, "o")),
     ]
     return style.header(drawn, "Features against fine-tuning", note, keys)
