@@ -162,4 +162,4 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
 
 def _listed(types: Sequence[str]) -> str:
     more = f" and {len(types) - MOST_LISTED:,} more" if len(types) > MOST_LISTED else ""
-    return ", ".join(map(shortened, types[:MOST_LISTED])) + more
+    return ", ".join(map(shortened, types[:MOST_LISTED])) + more or "none"

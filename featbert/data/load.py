@@ -188,6 +188,8 @@ class _Reader:
         if not (_is_table(path) or _is_json(path)):
             return False
         line = next(filter(str.strip, read_file(path, self.encoding, FIRST_LINES)), "")
+        if not line and not path.read_bytes().strip():  # an empty file says neither
+            raise InputError(f"no sentence or example in {path}")
         if _is_json(path):
             return self._are_of_texts(json_object(line or "{}", f"line 1 of {path}"))
         return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))

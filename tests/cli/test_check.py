@@ -50,7 +50,7 @@ def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
     assert rows["repaired tags"] == ["1", "0", "0"]
     assert rows["sentences that are in train"] == ["1 (50.0%)", "0 (0.0%)"]
     assert rows["entity forms unseen in train"] == ["1 (50.0%)", "2 (100.0%)"]
-    assert rows["types that train lacks"] == ["MISC"]
+    assert rows["types that train lacks"] == ["none", "MISC"]
     assert rows["sentences that are in test"] == ["1"]
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)

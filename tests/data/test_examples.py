@@ -231,3 +231,5 @@ def test_a_word_that_is_the_name_of_a_column_is_a_word(tmp_path, word):
 def test_an_empty_file_is_named(tmp_path):
     with pytest.raises(InputError, match="no sentence"):
         read(tmp_path, "")
+    with pytest.raises(InputError, match=r"no sentence .*train\.tsv"):
+        load_corpus(folder(tmp_path, train="", dev=GLUE), targets="classes")

@@ -120,6 +120,14 @@ def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) ->
     assert not list(crossing_figures(two[:1]))
 
 
+def test_a_line_without_a_mix_stands_beside_one_with_it(two: list[Comparison]) -> None:
+    first, second = two
+    rows = [row for row in second.rows if len(row.layer_indices or ()) != 3]
+    drawn = crossing_figures([first, dataclasses.replace(second, rows=rows)])
+    _, weights = {name: figure for _, name, figure in drawn}["tasks"].axes
+    assert [text.get_text() for text in weights.texts] == ["–", "20.0", "50.0", "30.0", *4 * "–"]
+
+
 def test_a_score_that_some_rows_lack_is_missing_in_theirs_alone() -> None:
     """F1 of the positive class is of corpora with two classes, and not of those with three."""
     runs = [

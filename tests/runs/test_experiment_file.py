@@ -286,25 +286,3 @@ def test_glue_is_planned_as_in_the_paper() -> None:
         tried = [c.settings("finetune") for c in experiment.grids[number, "finetune"]]
         assert [s.learning_rate for s in tried] == [5e-5, 4e-5, 3e-5, 2e-5]
         assert {(s.batch_size, s.epochs, s.sentence_pooling) for s in tried} == {(32, 3, "cls")}
-
-
-@pytest.mark.parametrize("name", ["frozen-or-tuned", "sentence-layers", "model-depth"])
-def test_the_experiments_on_sentences_have_a_row_of_every_kind(name: str) -> None:
-    experiment = read_experiment(ROOT / "experiments" / f"{name}.toml")
-    heads = {
-        (get_task(c.task).targets, c.settings("features").sentence_pooling)
-        for c in experiment.configurations
-        if c.features is not None
-    }
-    found = {(c.data.partition("/")[2], c.task) for c in experiment.configurations if c.features}
-    poolings = {
-        "frozen-or-tuned": {"cls", "mean", "attention", "max_mean"},
-        "model-depth": {"mean"},
-    }
-    wanted = poolings.get(name, {"cls", "mean"})
-    assert {pooling for _, pooling in heads} - {"none"} == wanted
-    assert ("polarity", "classification") in found
-    tuned = {c.data for c in experiment.configurations if c.finetune is not None}
-    assert tuned == (
-        set() if name == "sentence-layers" else {c.data for c in experiment.configurations}
-    )

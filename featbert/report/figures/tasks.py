@@ -51,7 +51,8 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     ):
         found = [getattr(line, kind) for line in lines]
         cells = np.array([[one.get(n, np.nan) for n in range(deepest + 1)] for one in found])
-        low, high = np.nanmin(cells, axis=1), np.nanmax(cells, axis=1)
+        known = np.ma.masked_invalid(cells)  # a row may lack a mix
+        low, high = (np.ma.filled(ends, np.nan) for ends in (known.min(axis=1), known.max(axis=1)))
         shades = (cells - low[:, None]) / np.maximum(high - low, 1e-9)[:, None]
         best = cells == high[:, None]
         draw_cells(axes, cells, (0, 1), framed=best.tolist(), bold=best, shades=shades)
