@@ -8,6 +8,7 @@ words, else after it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -23,6 +24,19 @@ from featbert.models.pooling import Pooling
 from featbert.models.registry import BODIES, OUTPUTS
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How the vectors of a batch follow one another.
+
+    Attributes:
+        lengths: (B,) vectors of each sequence, or (B, 2) of its texts, where those are apart.
+        groups: (G,) sequences of each group, where those of a group are answered together.
+    """
+
+    lengths: Ints
+    groups: Ints | None = None
+
+
 class Body(Protocol):
     """Word vectors to word vectors; a module of `BODIES`, made from (width, settings)."""
 
@@ -35,7 +49,8 @@ class Body(Protocol):
 class Output(Protocol):
     """Vectors to answers; a module of `OUTPUTS`, made from (width, classes, settings).
 
-    Targets and answers are laid out as the task says (`Targets`): (W,) for one a word.
+    Targets and answers are laid out as the task says (`Targets`): (W,) for one a word. `lengths`
+    are vectors that belong together: words of a sequence, or sequences of a group.
     """
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
@@ -75,13 +90,9 @@ class Model(nn.Module):
     def encoder(self) -> Encoder | None:
         return self.states if isinstance(self.states, Encoder) else None
 
-    def vectors(self, batch: Any, lengths: Ints) -> Tensor:
-        """(W, width) what the output reads: vectors of words, or one of each sequence.
-
-        Args:
-            lengths: (B,) words of each sequence, or (B, 2) of its texts, where they are apart.
-        """
-        vectors = self.states(batch)
+    def vectors(self, batch: Any, layout: Layout) -> Tensor:
+        """(W, width) what the output reads: vectors of words, or one of each sequence."""
+        vectors, lengths = self.states(batch), layout.lengths
         if self.pooling is None:
             return self.body(vectors, lengths)
         if self.pools_first:
@@ -89,20 +100,24 @@ class Model(nn.Module):
         pooled: Tensor = self.pooling(self.body(vectors, lengths.ravel()), lengths)
         return pooled
 
-    def loss(self, batch: Any, lengths: Ints, targets: Tensor) -> Tensor:
+    def loss(self, batch: Any, layout: Layout, targets: Tensor) -> Tensor:
         """Sum of the losses of the batch's items."""
-        return self.output.loss(self.vectors(batch, lengths), self._items(lengths), targets)
+        return self.output.loss(self.vectors(batch, layout), self._lengths(layout), targets)
 
-    def decode(self, batch: Any, lengths: Ints) -> Tensor:
+    def decode(self, batch: Any, layout: Layout) -> Tensor:
         """The answers, as numbers."""
-        return self.output.decode(self.vectors(batch, lengths), self._items(lengths))
+        return self.output.decode(self.vectors(batch, layout), self._lengths(layout))
 
-    def probabilities(self, batch: Any, lengths: Ints) -> tuple[Tensor, Tensor]:
+    def probabilities(self, batch: Any, layout: Layout) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item."""
-        return self.output.probabilities(self.vectors(batch, lengths), self._items(lengths))
+        return self.output.probabilities(self.vectors(batch, layout), self._lengths(layout))
 
-    def _items(self, lengths: Ints) -> Ints:
-        return lengths if self.pooling is None else np.ones(len(lengths), dtype=np.int64)
+    def _lengths(self, layout: Layout) -> Ints:
+        """What the output gets as lengths."""
+        if self.pooling is None:
+            return layout.lengths
+        single = np.ones(len(layout.lengths), dtype=np.int64)
+        return single if layout.groups is None else layout.groups
 
     def head_flops(self, vectors: float, sequences: float) -> float:
         """Operations of a forward pass from so many vectors on, of words or of sequences."""

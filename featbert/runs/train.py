@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
+from featbert.encoders.alignment import Ints
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
@@ -41,7 +42,7 @@ from featbert.runs.states import training_states
 from featbert.text import counted, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch
-from featbert.training.inputs import Inputs
+from featbert.training.inputs import Inputs, grouped
 from featbert.training.loop import Fitted, fit, predict, prediction_budget, prediction_flops
 from featbert.training.step import Compute, Targets
 from featbert.training.tracking import epoch_log
@@ -173,16 +174,21 @@ class _Training:
         settings, drawn = self.settings, None
         if settings.train_share != 1 and self.states.store is not None:
             drawn = drawn_sentences(self.corpus["train"], settings.train_share, seed=self.plan.seed)
-        read = self.states.inputs
-        return {"train": read(settings.trained_splits, self.train.sentences, drawn)} | {
-            split.name: read([split.name], split.sentences) for split in self.scored
+
+        def read(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
+            found = self.states.inputs(names, split.sentences, numbers)
+            return grouped(found, self.task.groups(split.sentences))
+
+        return {"train": read(settings.trained_splits, self.train, drawn)} | {
+            split.name: read([split.name], split) for split in self.scored
         }
 
     def _fit(
         self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
     ) -> Fitted:
         encoded = self.task.encode(self.train, self.classes, self.scheme)
-        targets = Targets.of(encoded, self.task.items(self.train))
+        joint = self.task.groups(self.train.sentences) is not None
+        targets = Targets.of(encoded, self.task.items(self.train), joint=joint)
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
         documents = None

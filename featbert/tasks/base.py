@@ -176,6 +176,13 @@ class Task(Protocol):
         """The classes that a training text can teach, in the order of their numbers."""
         return tuple(self.classes_in(self.gold(train)))
 
+    def groups(self, sentences: Sequence[Sentence]) -> Counts | None:
+        """(G + 1,) sequences before each group that is answered together; None without groups.
+
+        Where there are groups, they are what batches, items, answers and scores are of.
+        """
+        return None
+
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 

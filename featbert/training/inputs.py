@@ -5,7 +5,9 @@ A batch is a set of sequence numbers; its parts under a token budget are compute
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,7 +23,7 @@ from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.encoders.pooling import pooled_by_layer
 from featbert.features.store import FeatureStore
-from featbert.models.model import Model
+from featbert.models.model import Layout, Model
 
 Ints = NDArray[np.int64]
 # Share of the memory that is left which vectors may take; larger ones are read from disk.
@@ -42,7 +44,9 @@ class Inputs(Protocol):
 
     offsets: Ints
     lengths: Ints
-    prediction_factor: ClassVar[Mapping[str, float]]
+
+    @property
+    def prediction_factor(self) -> Mapping[str, float]: ...
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Each sentence once, in parts of so many padded tokens; a longer one by itself."""
@@ -53,8 +57,8 @@ class Inputs(Protocol):
     def batch(self, sentences: Ints) -> Any:
         """What `Model.states` takes, for whole sequences in this order."""
 
-    def layout(self, sentences: Ints) -> Ints:
-        """(B,) vectors of each sequence of a batch, or (B, 2) of texts that are apart."""
+    def layout(self, sentences: Ints) -> Layout:
+        """How the vectors of a batch follow one another."""
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Operations of a part: forward, and backward through what is trained."""
@@ -154,9 +158,9 @@ class FeatureInputs:
             return self.states.index_select(1, to_device(words, self.device))
         return to_device(_gathered(self.states, words), self.device)
 
-    def layout(self, sentences: Ints) -> Ints:
+    def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts."""
-        return (self.lengths if self.texts is None else self.texts)[sentences]
+        return Layout((self.lengths if self.texts is None else self.texts)[sentences])
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the model meets every word once, or every sequence."""
@@ -219,10 +223,10 @@ class PooledInputs(FeatureInputs):
         units = (sentences[:, None] * self.per + np.arange(self.per)).ravel()
         return self.states.index_select(1, to_device(torch.from_numpy(units), self.device))
 
-    def layout(self, sentences: Ints) -> Ints:
+    def layout(self, sentences: Ints) -> Layout:
         """One vector a text."""
         shape = (len(sentences),) if self.per == 1 else (len(sentences), self.per)
-        return np.ones(shape, dtype=np.int64)
+        return Layout(np.ones(shape, dtype=np.int64))
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the model meets every vector once."""
@@ -301,12 +305,12 @@ class PieceInputs:
         read = self.encoder.first_batch if self.firsts else self.encoder.sentence_batch
         return read(self.alignment, sentences).to(self.device)
 
-    def layout(self, sentences: Ints) -> Ints:
+    def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts; ones where the first pieces are read."""
         by_text = self.alignment.texts == 2
         lengths = np.diff(self.alignment.unit_words).reshape(-1, 2) if by_text else self.lengths
         found: Ints = lengths[sentences]
-        return np.ones_like(found) if self.firsts else found
+        return Layout(np.ones_like(found) if self.firsts else found)
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """The encoder over the windows that are read, and the classifier over the words.
@@ -314,7 +318,7 @@ class PieceInputs:
         What is frozen has no backward pass, below the lowest layer that is trained.
         """
         windows = self._windows(sentences)
-        head = model.head_flops(float(self.layout(sentences).sum()), float(len(sentences)))
+        head = model.head_flops(float(self.layout(sentences).lengths.sum()), float(len(sentences)))
         body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
         if not training:
             return head + body
@@ -347,6 +351,55 @@ class PieceInputs:
         """Windows that a cluster reads, and the longest of them."""
         first, last = int(self.first[cluster[0]]), int(self.last[cluster[-1]])
         return last - first + 1, int(self.alignment.window_lengths[first : last + 1].max())
+
+
+class GroupedInputs:
+    """Groups of sequences that are answered together: here a group counts as one sequence.
+
+    So a batch has so many groups, and no part of it has a piece of one.
+    """
+
+    def __init__(self, inputs: Inputs, groups: Ints) -> None:
+        """`groups` are (G + 1,) sequences of `inputs` before each group."""
+        self.inputs, self.groups = inputs, groups
+        self.sizes: Ints = np.diff(groups)
+        self.offsets: Ints = inputs.offsets[groups]
+        self.lengths: Ints = np.diff(self.offsets)
+        self.prediction_factor = inputs.prediction_factor
+
+    def sequences(self, groups: Ints) -> Ints:
+        """Numbers of the sequences of groups, in their order."""
+        return ranges(self.groups[groups], self.sizes[groups])
+
+    def parts(self, groups: Ints, token_budget: int) -> Iterator[Ints]:
+        """Longest first, as many together as the budget allows."""
+        left = groups[np.argsort(-self.lengths[groups], kind="stable")]
+        while len(left):
+            fits = 1
+            while fits < len(left) and self.tokens(left[: 2 * fits]) <= token_budget:
+                fits *= 2
+            more = range(fits + 1, min(2 * fits, len(left) + 1))
+            fits += bisect_right(more, token_budget, key=lambda n: self.tokens(left[:n]))
+            yield left[:fits]
+            left = left[fits:]
+
+    def tokens(self, groups: Ints) -> int:
+        return self.inputs.tokens(self.sequences(groups))
+
+    def batch(self, groups: Ints) -> Any:
+        return self.inputs.batch(self.sequences(groups))
+
+    def layout(self, groups: Ints) -> Layout:
+        """That of the sequences, and how many each group has."""
+        return replace(self.inputs.layout(self.sequences(groups)), groups=self.sizes[groups])
+
+    def flops(self, model: Model, groups: Ints, *, training: bool) -> float:
+        return self.inputs.flops(model, self.sequences(groups), training=training)
+
+
+def grouped(inputs: Inputs, groups: Ints | None) -> Inputs:
+    """The inputs by group, where there are groups (`GroupedInputs`)."""
+    return inputs if groups is None else GroupedInputs(inputs, groups)
 
 
 def stored_inputs(

@@ -5,6 +5,7 @@ After each epoch dev is scored; the weights that were best on dev are kept.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def fit(
     kept = [name for name, p in model.named_parameters() if p.requires_grad]
     schedule = make_schedule(optimizer, settings, total=total)
     scaler = torch.amp.GradScaler(device.kind, enabled=compute.precision == "fp16")
-    there = Targets(targets.values.to(device.torch), targets.offsets)
+    there = dataclasses.replace(targets, values=targets.values.to(device.torch))
     training = Step(model, inputs, there, scaler, compute, settings.token_budget)
     watch = GradientWatch(model, device.torch)
     history: list[Epoch] = []
@@ -132,7 +133,7 @@ def fit(
             # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
             if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
                 raise _not_finite(wrong, epoch)
-            mean_loss = float(loss_sum) / len(targets)
+            mean_loss = float(loss_sum) / targets.losses(np.arange(len(lengths)))
             if not np.isfinite(mean_loss):
                 raise InputError(
                     f"the loss is {mean_loss} in epoch {epoch}; "

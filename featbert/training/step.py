@@ -1,6 +1,6 @@
 """One training step: the loss of a batch of sequences and its gradients.
 
-The losses of its parts are summed and divided by the items of the whole batch, so that cutting
+The losses of its parts are summed and divided by those of the whole batch, so that cutting
 changes nothing but rounding.
 """
 
@@ -38,28 +38,34 @@ class Targets:
     Attributes:
         values: (T,) or (T, ...) numbers, sequence after sequence.
         offsets: (S + 1,) items before each sequence: words for tags, one each for classes.
+        joint: whether the items of a sequence have one loss together; else each has its own.
     """
 
     values: Tensor
     offsets: Ints
+    joint: bool = False
 
     def rows(self, sequences: Ints) -> Ints:
         """Numbers of the items of sequences, in their order."""
         sizes = np.diff(self.offsets)[sequences]
         return ranges(self.offsets[sequences], sizes)
 
+    def losses(self, sequences: Ints) -> int:
+        """How many losses sequences have: a batch's sum is divided by it."""
+        return len(sequences) if self.joint else len(self.rows(sequences))
+
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
     @classmethod
-    def of(cls, values: NDArray[Any], offsets: Ints) -> Targets:
+    def of(cls, values: NDArray[Any], offsets: Ints, *, joint: bool = False) -> Targets:
         """Targets from an array."""
-        return cls(torch.from_numpy(values), offsets)
+        return cls(torch.from_numpy(values), offsets, joint)
 
 
 @dataclass(frozen=True)
 class Step:
-    """The mean loss of the items of a batch, and its gradients.
+    """The mean loss of a batch, and its gradients.
 
     Attributes:
         targets: of all sequences, their values on the device.
@@ -108,7 +114,7 @@ class Step:
 
     def _gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
         device = self.compute.device.torch
-        n_items, flops = len(self.targets.rows(sequences)), 0.0
+        n_losses, flops = self.targets.losses(sequences), 0.0
         loss_sum = loss_sum.clone()
         for parameter in self.parameters:
             parameter.grad = None
@@ -118,7 +124,7 @@ class Step:
                 loss = self.model.loss(
                     self.inputs.batch(ids), self.inputs.layout(ids), self.targets.values[rows]
                 )
-            self.scaler.scale(loss / n_items).backward()  # type: ignore[no-untyped-call]
+            self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.detach()
             flops += self.inputs.flops(self.model, ids, training=True)
         return loss_sum, flops

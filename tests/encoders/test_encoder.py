@@ -306,7 +306,7 @@ def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None
     for sentence in range(len(text)):  # one at a time: nothing is padded
         number = np.array([sentence])
         with FlopCounterMode(display=False) as counter, torch.no_grad():
-            logits_of(model, inputs.batch(number), inputs.layout(number))
+            logits_of(model, inputs.batch(number), inputs.layout(number).lengths)
         counted += counter.get_total_flops()
     everything = np.arange(len(text))
     assert inputs.flops(model, everything, training=False) == pytest.approx(counted, rel=1e-6)

@@ -10,7 +10,7 @@ from featbert.config import Settings, defaults
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.models.model import Model, stored_model, tuned_model
+from featbert.models.model import Layout, Model, stored_model, tuned_model
 
 
 def classes(n: int) -> tuple[str, ...]:
@@ -36,4 +36,4 @@ def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> M
 
 def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:
     """(W, C) of a model with a softmax output."""
-    return model.output.logits(model.vectors(batch, lengths))
+    return model.output.logits(model.vectors(batch, Layout(lengths)))

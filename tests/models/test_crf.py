@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.models.crf import CRF
+from featbert.models.model import Layout
 from tests.models.support import classes, settings_of, stored, tuned
 
 
@@ -74,7 +75,7 @@ def test_gradients_reach_every_parameter(kind, encoder_folder):
         assert encoder is not None
         alignment = align(sentences_of(["The fox said", "EU"]), encoder.wordpieces, positions=40)
         batch = encoder.sentence_batch(alignment, np.arange(2))
-    model.loss(batch, lengths, torch.tensor([0, 1, 2, 3])).backward()
+    model.loss(batch, Layout(lengths), torch.tensor([0, 1, 2, 3])).backward()
     without = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert [n for n in without if not n.endswith("key.bias")] == []
 

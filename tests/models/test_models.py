@@ -24,7 +24,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
 from featbert.models import bilstm as body
-from featbert.models.model import Model, stored_model
+from featbert.models.model import Layout, Model, stored_model
 from featbert.models.recurrence import Packing, bilstm
 from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
@@ -127,7 +127,7 @@ def test_gradients_reach_every_trainable_parameter(make_case, kind):
     case.model.train()
     torch.manual_seed(1)
     targets = torch.arange(int(LENGTHS.sum())) % N_LABELS
-    case.model.loss(case.batch(np.arange(4)), LENGTHS, targets).backward()
+    case.model.loss(case.batch(np.arange(4)), Layout(LENGTHS), targets).backward()
     trainable = {n: p for n, p in case.model.named_parameters() if p.requires_grad}
     assert set(trainable) == {n for n, _ in case.model.named_parameters()}  # nothing is frozen
     without = [n for n, p in trainable.items() if p.grad is None or not p.grad.any()]

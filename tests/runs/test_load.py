@@ -15,6 +15,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
+from featbert.models.model import Layout
 from featbert.runs.load import check_usable, find_run, load_run
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
@@ -89,7 +90,7 @@ def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tu
     _, found = loaded.probable_answers(loaded.inputs(sentences))
     for sentence, row in zip(sentences, found, strict=True):
         inputs = loaded.inputs([sentence])
-        lengths = np.array([len(sentence.words)])
+        lengths = Layout(np.array([len(sentence.words)]))
         with torch.no_grad():
             vectors = loaded.model.vectors(inputs.batch(np.array([0])), lengths).double().numpy()
         weight, bias = (p.detach().double().numpy() for p in loaded.model.output.parameters())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.training import inputs as inputs_module
-from featbert.training.inputs import FeatureInputs, PieceInputs
+from featbert.training.inputs import FeatureInputs, GroupedInputs, PieceInputs, stored_inputs
 from tests.features.support import corpus_of, sentences_of
 
 CPU = torch.device("cpu")
@@ -156,3 +158,31 @@ def test_a_window_that_two_sentences_share_is_read_once(encoder):
     assert len(batch.ids) == 1
 
     assert batch.positions[0] > batch.positions[1]  # in the order of sentences asked for
+
+
+@pytest.mark.parametrize("kind", ["features", "pooled", "pieces"])
+@pytest.mark.parametrize("budget", [1, 8, 20, 60, 10_000])
+def test_groups_are_batched_and_cut_whole(source, encoder, tmp_path, kind, budget):
+    texts = [" ".join(["fox"] * n) for n in (1, 3, 2, 9, 1, 4, 4, 2, 6)]
+    groups = np.array([0, 2, 5, 6, 9])
+    if kind == "pieces":
+        alignment = align(sentences_of(texts), encoder.wordpieces, positions=encoder.positions)
+        single = PieceInputs(alignment, encoder, CPU)
+    else:
+        options = {"cache_dir": tmp_path, "precision": "fp32", "device": "cpu"}
+        store = extract(corpus_of(train=texts), source, **options)
+        reads = "words" if kind == "features" else "mean"
+        single = stored_inputs(store, ["train"], parse_layers("last", 3), reads, CPU)
+    inputs = GroupedInputs(single, groups)
+    assert inputs.offsets.tolist() == [0, 4, 16, 20, 32]
+    parts = [part.tolist() for part in inputs.parts(np.array([3, 0, 2, 1]), budget)]
+    assert sorted(number for part in parts for number in part) == [0, 1, 2, 3]
+    for part, after in pairwise([*parts, []]):
+        assert len(part) == 1 or inputs.tokens(np.array(part)) <= budget
+        # No part could have taken the next group, too.
+        assert not after or inputs.tokens(np.array([*part, after[0]])) > budget
+    some = np.array([2, 0])
+    assert inputs.sequences(some).tolist() == [5, 0, 1]
+    layout = inputs.layout(some)
+    assert layout.groups.tolist() == [1, 2]
+    assert layout.lengths.tolist() == single.layout(np.array([5, 0, 1])).lengths.tolist()

@@ -14,7 +14,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import TokenBudget, length_batches, ranges
 from featbert.encoders.device import Device
 from featbert.errors import InputError
-from featbert.models.model import Model
+from featbert.models.model import Layout, Model
 from featbert.progress import heard_by
 from featbert.training.gradients import GradientWatch
 from featbert.training.inputs import PieceInputs
@@ -49,7 +49,7 @@ class VectorInputs:
             yield sentences[part]
 
     def layout(self, sentences):
-        return self.lengths[sentences]
+        return Layout(self.lengths[sentences])
 
     def tokens(self, sentences) -> int:
         return len(sentences) * int(self.lengths[sentences].max())
@@ -311,10 +311,10 @@ def test_prediction_halves_a_batch_that_does_not_fit(inputs, monkeypatch):
     model = model_of()
     expected, plain = predicted(model, inputs), model.decode
 
-    def decode(batch, lengths):
-        if len(lengths) * int(lengths.max()) > 40:
+    def decode(batch, layout):
+        if len(layout.lengths) * int(layout.lengths.max()) > 40:
             raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
-        return plain(batch, lengths)
+        return plain(batch, layout)
 
     monkeypatch.setattr(model, "decode", decode)
     budget = TokenBudget(60)
@@ -451,3 +451,9 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
     assert stored_steps == steps(model, pieces, "full")
     assert len(stored_steps) == 3 * 7
     assert sorted(s for step in stored_steps[:7] for s in step) == list(range(20))
+
+
+def test_a_sequence_with_one_loss_counts_once():
+    offsets = np.array([0, 3, 5])
+    apart, joint = (Targets(torch.zeros(5), offsets, joint) for joint in (False, True))
+    assert [t.losses(np.array([1, 0])) for t in (apart, joint)] == [5, 2]
