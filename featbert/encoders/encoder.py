@@ -29,6 +29,7 @@ from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import ranges
 from featbert.encoders.device import to_device
 from featbert.encoders.encoding import Pooling
+from featbert.encoders.products import use_products
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError
@@ -50,7 +51,6 @@ class PieceBatch:
         segments: (Q,) the word that each place belongs to, where several places are averaged
             (mean pooling); None where place q is word q.
         n_words: W, words of the batch.
-        firsts: whether the first special piece of each window is read, too.
         sequences: (R,) the sequence of the batch that each window is of, where only the first
             pieces are read: one vector for each of the batch's `n_words` sequences.
     """
@@ -61,7 +61,6 @@ class PieceBatch:
     positions: Tensor
     segments: Tensor | None
     n_words: int
-    firsts: bool = False
     sequences: Tensor | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
@@ -70,6 +69,14 @@ class PieceBatch:
         tensors = {name: getattr(self, name) for name in names}
         there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
         return replace(self, **there)
+
+    def with_firsts(self) -> PieceBatch:
+        """Reads the first special piece of each window, too: R more words, after the others."""
+        rows = torch.arange(len(self.ids))
+        read = {"positions": torch.cat([self.positions, rows * self.ids.shape[1]])}
+        if self.segments is not None:
+            read["segments"] = torch.cat([self.segments, rows + self.n_words])
+        return replace(self, **read, n_words=self.n_words + len(rows))
 
 
 class Encoder(nn.Module):
@@ -178,8 +185,7 @@ class Encoder(nn.Module):
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
 
-        Where the batch asks for the first pieces of its R windows, too, (W + R, H). Layers above
-        the highest of them are not computed.
+        Layers above the highest of them are not computed.
         """
         wanted = range(self.num_layers + 1) if layers is None else layers
         found: dict[int, Tensor] = {}
@@ -229,14 +235,14 @@ class Encoder(nn.Module):
         return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
 
     def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
-        """(R, longest, H) -> (W, H) by the pooling, and the first pieces of windows."""
+        """(R, longest, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
         if batch.sequences is not None:
             return _mean_of(states[:, 0], batch.sequences, batch.n_words)
         # (R * longest, H) -> (Q, H)
         read = states.flatten(0, 1).index_select(0, batch.positions)
         if batch.segments is not None:
             read = _mean_of(read, batch.segments, batch.n_words)
-        return torch.cat([read, states[:, 0]]) if batch.firsts else read
+        return read
 
 
 def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:
@@ -299,6 +305,7 @@ def load_encoder(
             f"the tokenizer in {source.folder} has {pieces:,} pieces, the encoder embeddings for "
             f"{known:,}; they are not of one checkpoint"
         )
+    use_products(model)
     return Encoder(model, wordpieces, pooling=pooling, pooler=pooler).eval()
 
 

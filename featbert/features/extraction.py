@@ -196,39 +196,38 @@ def block_states(
     windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
     edges = alignment.unit_words[units[0] : units[-1] + 2]
     n_windows = np.diff(alignment.units)[units]
-    unit_of = torch.from_numpy(np.repeat(np.arange(len(units)), n_windows))
-    shape = (len(layers), int(edges[-1] - edges[0]), encoder.hidden_size)
-    words = torch.empty(shape, dtype=dtype, device=device)
-    # Of a unit's windows the mean of their first pieces, which is exact for one window.
-    firsts = torch.zeros((len(layers), len(units), encoder.hidden_size), device=device)
+    sizes = [int(edges[-1] - edges[0]) if kind == "words" else len(units) for kind in kinds]
+
+    def room(rows: int, dtype: torch.dtype = dtype) -> Tensor:
+        return torch.empty((len(layers), rows, encoder.hidden_size), dtype=dtype, device=device)
+
+    found = room(sum(sizes))
+    by_kind = dict(zip(kinds, torch.split(found, sizes, dim=1), strict=True))
+    words = by_kind["words"] if "words" in by_kind else room(int(edges[-1] - edges[0]))
+    firsts = room(len(windows), torch.float32) if "cls" in by_kind else None
 
     def compute(rows: Ints) -> None:
         batch = encoder.batch(alignment, windows[rows])
-        batch = dataclasses.replace(batch, firsts="cls" in kinds)
-        found = encoder.hidden_states(batch.to(device), layers)
+        if firsts is not None:
+            batch = batch.with_firsts()
         places = torch.from_numpy(alignment.owned_words(windows[rows]) - edges[0])
         there, n_words = to_device(places, device), len(places)
-        their_units = to_device(unit_of[torch.from_numpy(rows)], device)
-        for held, first, layer in zip(words, firsts, found, strict=True):
-            held.index_copy_(0, there, layer[:n_words].to(dtype))
-            if batch.firsts:
-                first.index_add_(0, their_units, layer[n_words:].float())
+        windows_there = to_device(torch.from_numpy(rows), device)
+        for k, layer in enumerate(encoder.hidden_states(batch.to(device), layers)):
+            words[k].index_copy_(0, there, layer[:n_words].to(dtype))
+            if firsts is not None:
+                firsts[k].index_copy_(0, windows_there, layer[n_words:].float())
         if advance is not None:
             advance(n_words)
 
     budget.compute_buckets(alignment.window_lengths[windows], compute)
-    if tuple(kinds) == ("words",):
-        return words
-    counts = to_device(torch.from_numpy(n_windows), device)
-    parts = []
-    for kind in kinds:
-        if kind == "words":
-            parts.append(words)
-        elif kind == "cls":
-            parts.append((firsts / counts[:, None]).to(dtype))
-        else:
-            parts.append(pooled_by_layer(words, np.diff(edges), kind))
-    return torch.cat(parts, dim=1)
+    for kind, held in by_kind.items():
+        if kind == "cls" and firsts is not None:
+            # The mean of a unit's windows, which is exact for one window.
+            held.copy_(pooled_by_layer(firsts, n_windows, "mean"))
+        elif kind != "words":
+            held.copy_(pooled_by_layer(words, np.diff(edges), kind))
+    return found
 
 
 def _write(writer: StoreWriter, split: str, k: int, copy: HostCopy, corpus: Corpus) -> None:

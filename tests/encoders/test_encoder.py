@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -293,6 +295,18 @@ def test_flops_count_no_layer_above(encoder_folder):
     assert by_layer[1] == 2.0 * entries * lengths.sum() + layer
 
 
+def product_flops(vectors, weight, *_, out_shape, **__) -> int:
+    return 2 * math.prod(vectors) * weight[0]
+
+
+# torch's counter, with the products that it does not know.
+count = functools.partial(
+    FlopCounterMode,
+    display=False,
+    custom_mapping={torch.ops.mkldnn._linear_pointwise: product_flops},
+)
+
+
 @pytest.mark.parametrize("pooling", ["none", "cls", "pooler", "mean"])
 def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None:
     model = tuned(tiny_bert, sentence_pooling=pooling).eval()
@@ -305,7 +319,7 @@ def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None
     counted = 0
     for sentence in range(len(text)):  # one at a time: nothing is padded
         number = np.array([sentence])
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
+        with count() as counter, torch.no_grad():
             logits_of(model, inputs.batch(number), inputs.layout(number).lengths)
         counted += counter.get_total_flops()
     everything = np.arange(len(text))
@@ -322,7 +336,7 @@ def test_training_with_frozen_layers_against_torch_s_counter(tiny_bert, frozen_b
     text = [Sentence(("The", "quick", "Hamilton", "fox"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
-    with FlopCounterMode(display=False) as counter:
+    with count() as counter:
         logits_of(model, inputs.batch(np.array([0])), inputs.lengths).sum().backward()
     counted = counter.get_total_flops()
     # The lowest trained layer and the classifier need no gradients of what comes in.
