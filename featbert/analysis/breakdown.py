@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -277,9 +278,9 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
     seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
     runs = [next((r for r in row.runs if r.record.seed == seed), row.runs[0]) for row in rows]
     read = [run.predictions(split) for run in runs]
-    spans = rows[0].task.spans
-    gold = [_spans(one) for one in spans(read[0].gold)]
-    by_row = [[_spans(one) for one in spans(found.predicted)] for found in read]
+    marks = rows[0].task.marks
+    gold = _spans(read[0], marks(read[0], read[0].gold))
+    by_row = [_spans(found, marks(found, found.predicted)) for found in read]
     wrong = [i for i, right in enumerate(gold) if any(found[i] != right for found in by_row)]
     sentences = tuple(
         JudgedSentence(
@@ -297,10 +298,25 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
 
 
 def _in_line(found: Predictions, number: int) -> tuple[str, ...]:
-    """The words of a sequence; a bar is between the texts of a pair."""
-    words, pair = found.words[number], found.pairs[number] if found.pairs else None
-    return tuple(words if pair is None else [*words[:pair], "‖", *words[pair:]])
+    """The words of a sequence; a bar is between two of its texts."""
+    words = [*found.words[number]]
+    for bar, place in enumerate(_bars(found, number)):
+        words.insert(place + bar, "‖")
+    return tuple(words)
 
 
-def _spans(found: set[tuple[str, int, int]]) -> tuple[Span, ...]:
-    return tuple(sorted((first, last + 1, kind) for kind, first, last in found))
+def _bars(found: Predictions, number: int) -> list[int]:
+    """Words of a sequence before each bar."""
+    return np.cumsum(found.texts[number][:-1]).tolist() if found.texts else []
+
+
+def _spans(
+    found: Predictions, marks: Sequence[set[tuple[str, int, int]]]
+) -> list[tuple[Span, ...]]:
+    """By sequence, in words and bars."""
+    spans = []
+    for number, marked in enumerate(marks):
+        bars = _bars(found, number)
+        shifted = ((bisect_right(bars, first), first, last, kind) for kind, first, last in marked)
+        spans.append(tuple(sorted((n + i, n + j + 1, kind) for n, i, j, kind in shifted)))
+    return spans

@@ -99,7 +99,7 @@ class Difference:
 
     Attributes:
         seeds: that both have; what follows is of their runs only.
-        units: what was resampled: "documents" or "sentences".
+        units: what was resampled: "documents", or what the task has: "sentences", "examples".
         over_seeds: mean difference with its t interval, None for fewer than three seeds.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the rows that were tested on the split.

@@ -111,7 +111,8 @@ class _Tests:
         return found
 
     def units(self, run: Run) -> str:
-        return "documents" if any(run.predictions(self.split).documents) else "sentences"
+        marked = any(run.predictions(self.split).documents)
+        return "documents" if marked else f"{run.task.unit}s"
 
     def _counts(self, run: Run) -> Counts:
         if run.folder not in self.counted:

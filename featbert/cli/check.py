@@ -41,6 +41,7 @@ def check(
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
     from featbert.data.check import check_corpus
+    from featbert.data.choices import whole_examples
     from featbert.data.load import load_corpus
     from featbert.tasks.base import get_task
 
@@ -52,7 +53,7 @@ def check(
         typer.echo(json_text(dataclasses.asdict(report)))
     else:
         typer.echo(_text(report, task), nl=False)
-        first = next(iter(corpus.splits.values())).sentences[0]
+        first = next(iter(whole_examples(corpus).splits.values())).sentences[0]
         if first.texts:
             answer = shortened(first.tags[0]) if first.tags else "hidden"
             texts = " | ".join(shortened(one) for one in first.texts)
@@ -86,6 +87,8 @@ def _text(report: CorpusReport, task: Task) -> str:
     rows = [counts(f"{item}s", "sentences"), ("documents", documents), counts("words", "words")]
     if of_texts:
         rows[1] = counts("with an answer", "answers")
+    if any(split.choices for split in splits):
+        rows.insert(1, counts("choices", "choices"))
     rows += _rows_by_type(report)
     rows.append(counts(f"longest {item}, words", "longest_sentence"))
     if of_texts:
@@ -101,6 +104,7 @@ def _text(report: CorpusReport, task: Task) -> str:
         "ranges and empty nodes": "non_words",
         "empty rows": "empty_rows",
         "with an empty text": "empty_texts",
+        "with the id of another": "repeated_ids",
     }
     for name, field in unusual.items():
         if any(getattr(split, field) for split in splits):
@@ -154,7 +158,7 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
         row(f"{item}s that are in train", lambda a: share(a.repeated_sentences, a.repeated_share)),
         unseen,
     ]
-    if report.targets != "scores":
+    if report.targets not in ("scores", "choices"):
         kind = report.targets if labels else "types"
         rows.append(row(f"{kind} that train lacks", lambda a: _listed(a.new_types)))
     return rows

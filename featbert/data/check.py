@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.tags import spans
 from featbert.progress import track
@@ -18,6 +19,8 @@ _CONLL_2003_ENGLISH = {
     "dev": (3_250, 51_362, 5_942),
     "test": (3_453, 46_435, 5_648),
 }
+# Targets of which a text has one.
+_OF_TEXTS = ("classes", "scores", "choices")
 Words = tuple[str, ...]
 
 
@@ -30,6 +33,7 @@ class SplitReport(ReadingNotes):
         entities_by_type: sorted by type; empty for a corpus of labels.
         labels: words by label, or examples by class, sorted; empty for entities and scores.
         scores: the lowest and the highest, of a corpus of scores.
+        choices: of all examples together; 0 for a corpus of another kind.
         contradictions: examples whose text occurs in the split with another answer, too.
         answers: examples that have one; fewer where they are hidden.
         longest_sentence: in words.
@@ -42,6 +46,7 @@ class SplitReport(ReadingNotes):
     entities_by_type: dict[str, int]
     labels: dict[str, int]
     scores: tuple[float, float] | None
+    choices: int
     contradictions: int
     answers: int
     longest_sentence: int
@@ -76,7 +81,7 @@ class CorpusReport:
     """What `check_corpus` found.
 
     Attributes:
-        targets: "entities", "labels", "classes", "scores" or None, as the corpus was read.
+        targets: what the corpus was read for: "entities", ..., or None.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
         recognised: name of a known corpus whose counts all agree, or None.
@@ -96,18 +101,20 @@ class CorpusReport:
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
-    contents = {name: _Contents.of(corpus, split) for name, split in corpus.splits.items()}
+    examples = whole_examples(corpus)
+    contents = {name: _Contents.of(corpus, split) for name, split in examples.splits.items()}
     reports = {
-        name: _split(corpus[name], found, corpus.targets) for name, found in contents.items()
+        name: _split(corpus[name], examples[name], found, corpus.targets)
+        for name, found in contents.items()
     }
     against = {
-        name: _held_out(corpus[name], found, contents["train"])
+        name: _held_out(examples[name], found, contents["train"])
         for name, found in contents.items()
         if name != "train" and "train" in contents
     }
     dev_in_test = None
     if "dev" in corpus and "test" in corpus:
-        dev_in_test = sum(s.words in contents["test"].sentences for s in corpus["dev"])
+        dev_in_test = sum(s.words in contents["test"].sentences for s in examples["dev"])
     return CorpusReport(
         corpus.name,
         corpus.language,
@@ -135,7 +142,7 @@ class _Contents:
         for s in track(split.sentences, f"counting {corpus.targets} of {split.name}", "sentences"):
             found.sentences.add(s.words)
             found.words.update(s.words)
-            if corpus.targets in ("labels", "classes"):
+            if corpus.targets in ("labels", "classes", "choices"):
                 found.labels.update(s.tags or ())
             elif corpus.targets == "entities":
                 entities = ((e.type, s.words[e.start : e.end]) for e in spans(s.tags or ()))
@@ -158,21 +165,22 @@ def _contradictions(split: Split) -> int:
     return sum(len(answers[s.words, s.pair]) > 1 for s in split)
 
 
-def _split(split: Split, found: _Contents, targets: str | None) -> SplitReport:
+def _split(split: Split, examples: Split, found: _Contents, targets: str | None) -> SplitReport:
     scores = [float(s.tags[0]) for s in split if s.tags] if targets == "scores" else []
     by_type: Counter[str] = Counter()
     for (type_, _), count in found.entities.items():
         by_type[type_] += count
     return SplitReport(
-        sentences=len(split),
+        sentences=len(examples),
         documents=len({s.document for s in split}) if split.has_documents else None,
         words=split.n_words,
         entities=by_type.total(),
         entities_by_type=dict(sorted(by_type.items())),
         labels=dict(sorted(found.labels.items())),
         scores=(min(scores), max(scores)) if scores else None,
-        contradictions=_contradictions(split) if targets in ("classes", "scores") else 0,
-        answers=sum(s.tags is not None for s in split),
+        choices=len(split) if targets == "choices" else 0,
+        contradictions=_contradictions(examples) if targets in _OF_TEXTS else 0,
+        answers=sum(s.tags is not None for s in examples),
         longest_sentence=max(map(len, split), default=0),
         **asdict(split.notes),
         path=None if split.path is None else str(split.path),

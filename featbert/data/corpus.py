@@ -23,9 +23,11 @@ class Sentence:
     Attributes:
         words: (T,) never empty, in the file's order.
         tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
-            for labels; (1,) the answer of an example; None where it was read without.
+            for labels; (1,) the answer of an example, or of one of its choices; None where it
+            was read without.
         document: number of the document within its split, from 0, or None where the file
-            marks no documents. Numbers rise along a split and never come back.
+            marks no documents; of a choice, the number of its example. Numbers rise along a split
+            and never come back.
         pair: words of the first text, where the sequence is a pair of texts: `words` are those of
             the first and then those of the second.
         texts: the raw text or texts, where words were cut from them.
@@ -65,6 +67,7 @@ class ReadingNotes:
             8.1), skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
+        repeated_ids: examples with the id of an earlier one.
     """
 
     scheme: str = "BIO"
@@ -74,6 +77,7 @@ class ReadingNotes:
     non_words: int = 0
     empty_rows: int = 0
     empty_texts: int = 0
+    repeated_ids: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,9 @@ class Split:
 
     @cached_property
     def tag_fingerprint(self) -> str:
-        """SHA-256 (hex) over the tags, sentence by sentence."""
-        return _fingerprint((s.tags or (), None) for s in self.sentences)
+        """SHA-256 (hex) over the tags, sentence by sentence, and which pairs belong together."""
+        rows = ((s.tags or (), None if s.pair is None else s.document) for s in self)
+        return _fingerprint(rows)
 
 
 def joined(splits: Sequence[Split]) -> Split:
@@ -153,7 +158,7 @@ class Corpus:
         source: the argument of `load_corpus` that reads it again: "sample", an absolute path or
             a dataset ("hf:NAME").
         targets: what the tags are: "entities" (BIO), "labels" (any label a word), "classes" or
-            "scores" (one an example), or None.
+            "scores" (one an example), "choices" (of several, one is right), or None.
     """
 
     name: str

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +42,10 @@ PAIRS = (
     ("sentence 1", "sentence 2"),
 )
 TEXTS = ("sentence", "text", "review", "content", "question", "title")
+# Contexts, and lists of choices.
+CONTEXTS = ("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question")
+LISTS = ("endings", "choices", "options")
+_NUMBERED = re.compile(r"(ending|choice|option|answer|sol)[ _-]?(\d+)")
 CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
@@ -73,9 +78,35 @@ class Columns:
 
 def usual_texts(names: Collection[str]) -> tuple[str, ...]:
     """The columns of a pair or of a text among these, by their usual names; else none."""
-    by_lower = {name.strip().lower(): name for name in reversed([*names])}
+    by_lower = lower_names(names)
     found = next((p for p in (*PAIRS, *((t,) for t in TEXTS)) if {*p} <= by_lower.keys()), ())
     return tuple(by_lower[name] for name in found)
+
+
+def usual_choices(names: Collection[str]) -> tuple[str | None, list[str]]:
+    """The column of a context and those of choices among these, by their usual names.
+
+    Choices are one column with a list, or two and more of one name with numbers.
+    """
+    by_lower = lower_names(names)
+    context = next((by_lower[name] for name in CONTEXTS if name in by_lower), None)
+    numbered: dict[str, list[tuple[int, str]]] = {}
+    for lower, name in by_lower.items():
+        if match := _NUMBERED.fullmatch(lower):
+            numbered.setdefault(match[1], []).append((int(match[2]), name))
+    most = max(numbered.values(), key=len, default=[])
+    several = [name for _, name in sorted(most)] if len(most) > 1 else []
+    return context, [by_lower[name] for name in LISTS if name in by_lower][:1] or several
+
+
+def lower_names(names: Collection[str]) -> dict[str, str]:
+    """Names of columns by how they are in lower case; the first of equals."""
+    return {name.strip().lower(): name for name in reversed([*names])}
+
+
+def looks_like_choices(names: Collection[str]) -> bool:
+    """Whether these are columns of a context and of choices."""
+    return all(usual_choices(names))
 
 
 def looks_like_examples(names: Collection[str]) -> bool:
@@ -95,7 +126,7 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
     if not first:
         return
     given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
-    has_header = bool(usual_texts(first) or given & {*first})
+    has_header = bool(usual_texts(first) or looks_like_choices(first) or given & {*first})
     names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
     for name in names:
         if names.count(name) > 1:
@@ -187,12 +218,12 @@ def read_examples(
         sentences.append(example_of(row, chosen, answer))
     empty = sum("" in s.words for s in sentences)
     file = RawFile(path, tuple(sentences), ReadingNotes(encoding=encoding, empty_texts=empty), unit)
-    return _hidden(file) if chosen is not None and chosen.target is not None else file
+    return hidden(file) if chosen is not None and chosen.target is not None else file
 
 
 def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSentence:
     """One example with its words, and its answer if one is read; see `read_examples`."""
-    texts = tuple(_text(row, name) for name in (chosen.text, chosen.pair) if name is not None)
+    texts = tuple(text_of(row, name) for name in (chosen.text, chosen.pair) if name is not None)
     cut = [split_text(one) for one in texts]
     words = tuple(
         one[start:end] for one, places in zip(texts, cut, strict=True) for start, end in places
@@ -214,20 +245,21 @@ def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSe
     )
 
 
-def _hidden(file: RawFile) -> RawFile:
+def hidden(file: RawFile) -> RawFile:
     """Without answers, where all are hidden; InputError where only some have one."""
-    missing = [s for s in file.sentences if s.tags is None]
+    missing = {s.lines[0] for s in file.sentences if s.tags is None}
     if all(s.tags is None or s.tags[0] in HIDDEN for s in file.sentences):
         return replace(file, sentences=tuple(replace(s, tags=None) for s in file.sentences))
     if missing:
         raise InputError(
             f"{counted(len(missing), 'example')} of {file.path} without an answer, the first in "
-            f"{file.unit} {missing[0].lines[0]}; remove them, or hide the answers of all"
+            f"{file.unit} {min(missing)}; remove them, or hide the answers of all"
         )
     return file
 
 
-def _text(row: Row, name: Column) -> str:
+def text_of(row: Row, name: Column) -> str:
+    """The text in a column; InputError for anything else."""
     value = row.values.get(name)
     if not isinstance(value, str):
         raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")

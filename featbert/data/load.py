@@ -16,14 +16,17 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from featbert.data.choices import read_choices
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
 from featbert.data.examples import (
     TABLE_EXTENSIONS,
     Columns,
+    looks_like_choices,
     looks_like_examples,
     read_examples,
     table_rows,
@@ -96,8 +99,8 @@ def load_corpus(
             or "hf:NAME", a dataset of the Hugging Face Hub or a folder with one (`hub`). Files
             ending in .jsonl, .ndjson or, given alone, .json are JSONL, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
-            word, such as parts of speech; "classes" and "scores" one an example; None reads words
-            or texts alone. Or how to read others.
+            word, such as parts of speech; "classes" and "scores" one an example; "choices" which
+            one of several texts is right; None reads words or texts alone. Or how to read others.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
@@ -195,18 +198,18 @@ class _Reader:
         return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))
 
     def _are_of_texts(self, names: Collection[str]) -> bool:
-        asked = bool(self.columns) or self.kind.answer is not None
+        asked = bool(self.columns) or self.kind.of_texts
         words = any(key in names for key in (self.token_column, *WORD_KEYS))
-        return asked or (not words and looks_like_examples(names))
+        return asked or (not words and (looks_like_examples(names) or looks_like_choices(names)))
 
     def _check(self, of_texts: bool, path: Path) -> None:
         """Raises InputError where a corpus of texts or of words has other targets."""
-        if self.kind.keys is None or of_texts == (self.kind.answer is not None):
+        if self.kind.keys is None or of_texts == self.kind.of_texts:
             return
         if of_texts:
             raise InputError(
                 f"{path} has texts with one answer each, no {self.kind.name} of words; "
-                "use --task classification or --task regression"
+                "use --task classification, regression or choice"
             )
         raise InputError(
             f"{path} has words, not texts with one of the {self.kind.name} each; name files "
@@ -214,8 +217,15 @@ class _Reader:
         )
 
     def _examples(self, rows: Iterable[Row], path: Path, split: str, **options: Any) -> RawFile:
-        keys, answer = self.kind.keys, self.kind.answer
+        keys, answer, read = self.kind.keys, self.kind.answer, self.kind.read
         must = keys is not None and split == "train"
+        first, rows = _peek(rows)
+        if (self.columns.text, self.columns.pair) == (None, None) and looks_like_choices(first):
+            if answer is not None:
+                raise InputError(f"{path} has choices, no {self.kind.name}; use --task choice")
+            read = read or read_choices
+        if read is not None:
+            return read(rows, path, self.columns, keys, must=must, **options)
         return read_examples(rows, path, self.columns, keys, answer, must=must, **options)
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
@@ -250,14 +260,20 @@ class _Reader:
     def _rows(self, dataset: Any, path: Path, split: str, of_texts: bool) -> RawFile:
         if not of_texts:
             return read_rows(dataset, path, **self._by_name)
-        # A score is the number of a class, not its name.
-        rows = dataset_rows(dataset, path, names=self.kind is not TARGETS["scores"])
+        rows = dataset_rows(dataset, path, names=not self.kind.numbered)
         return self._examples(rows, path, split, unit="row")
 
     @property
     def _by_name(self) -> dict[str, Any]:
         columns = {"token_column": self.token_column, "tag_column": self.tag_column}
         return columns | {"tag_keys": self.kind.keys}
+
+
+def _peek(rows: Iterable[Row]) -> tuple[list[str], Iterable[Row]]:
+    """Names of the columns of the first row, and all rows."""
+    ahead = iter(rows)
+    first = [*islice(ahead, 1)]
+    return [name for row in first for name in row.values], chain(first, ahead)
 
 
 def _mixed(first: Path, has: str, other: Path, other_has: str, advice: str) -> InputError:

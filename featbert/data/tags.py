@@ -17,13 +17,14 @@ differs from the tag that a correct file of the scheme has for the same entities
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from featbert.data.choices import RIGHT_KEYS, read_choices
 from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
-from featbert.data.files import excerpt
+from featbert.data.files import RawFile, excerpt
 from featbert.errors import InputError, nearest
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
@@ -184,6 +185,8 @@ class Targets:
         conllu: its column in CoNLL-U, if there is one.
         answer: for one answer an example, the answer that a value of the file is; None for a tag a
             word.
+        read: of examples with answers of another kind, what reads them (`read_choices`).
+        numbered: whether a class of a dataset is its number, not its name.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
 
@@ -191,7 +194,14 @@ class Targets:
     keys: tuple[str, ...] | None
     conllu: str | None = None
     answer: Answer | None = None
+    read: Callable[..., RawFile] | None = None
+    numbered: bool = False
     has_scheme: bool = False
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether answers are of texts, not of words."""
+        return self.answer is not None or self.read is not None
 
 
 ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
@@ -200,6 +210,7 @@ TARGETS = {
     "entities": Targets("entities", ENTITY_KEYS, has_scheme=True),
     "labels": Targets("labels", LABEL_KEYS, "upos"),
     "classes": Targets("classes", CLASS_KEYS, answer=class_of),
-    "scores": Targets("scores", SCORE_KEYS, answer=score_of),
+    "scores": Targets("scores", SCORE_KEYS, answer=score_of, numbered=True),
+    "choices": Targets("choices", RIGHT_KEYS, read=read_choices, numbered=True),
 }
 NO_TARGETS = Targets("", None)

@@ -40,6 +40,7 @@ OUTPUTS = {
     "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
     "crf": Part("featbert.models.crf:CRF", "CRF"),
     "score": Part("featbert.models.score:Score", "score"),
+    "choice": Part("featbert.models.choice:Choice", "choice"),
 }
 # One vector a text; "none" for answers of words.
 POOLINGS = {

@@ -274,10 +274,10 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
-    sentences = [
-        dataclasses.replace(s, tags=tuple(tags))
-        for s, tags in zip(split.sentences, gold, strict=True)
-    ]
+    sentences = split.sentences
+    if plan.mapping:
+        pairs = zip(sentences, gold, strict=True)
+        sentences = tuple(dataclasses.replace(s, tags=tuple(tags)) for s, tags in pairs)
     task.write_predictions(plan.predictions, sentences, predicted)
     write_json(plan.path, record)
     return record

@@ -183,7 +183,12 @@ class LoadedRun:
 
         signature = self.usable.record.signature
         alignment = aligned(self.reading(sentences), self.encoder, signature)
-        return self._inputs(alignment, sentences)
+        return self._grouped(self._inputs(alignment, sentences), sentences)
+
+    def _grouped(self, inputs: Inputs, sentences: Sequence[Sentence]) -> Inputs:
+        from featbert.training.inputs import grouped
+
+        return grouped(inputs, self.usable.task.groups(sentences))
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
         from featbert.training.inputs import PieceInputs
@@ -286,12 +291,13 @@ class FrozenRun(LoadedRun):
         by_text = np.diff(alignment.unit_words).reshape(-1, 2) if texts == 2 else None
         return FeatureInputs(states, alignment.sentences, texts=by_text)
 
-    def stored(self, store: FeatureStore, split: str) -> Inputs:
+    def stored(self, store: FeatureStore, split: Split) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""
         from featbert.training.inputs import stored_inputs
 
         reads = self.usable.settings.reads
-        return stored_inputs(store, [split], self.combination, reads, self.device.torch)
+        found = stored_inputs(store, [split.name], self.combination, reads, self.device.torch)
+        return self._grouped(found, split.sentences)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -313,14 +319,14 @@ class FrozenRun(LoadedRun):
         ):
             whole = self._extraction(corpus, signature.casing, cache_dir)
             if whole.hit is not None:
-                return self.stored(whole.hit, split.name), None
+                return self.stored(whole.hit, split), None
         part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
         alone = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
         planned = self._extraction(alone, "original", cache_dir / EVALUATIONS)
         if planned.hit is not None:
-            return self.stored(planned.hit, split.name), None
+            return self.stored(planned.hit, split), None
         store = run_extraction(planned, alone, self.usable.source)
-        return self.stored(store, split.name), store.manifest.seconds
+        return self.stored(store, split), store.manifest.seconds
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
         from featbert.encoders.encoding import Encoding

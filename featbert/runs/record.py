@@ -238,7 +238,7 @@ class RunRecord:
             included; 1 where nothing was searched.
         weights: SHA-256 of the weights file, in hex; "" where the record was kept without it.
         predictions: SHA-256 of the predictions file by split.
-        train_sentences, train_words: how much the tagger learned from.
+        train_sentences, train_words: how much was learned from; sentences, or other examples.
     """
 
     name: str

@@ -155,7 +155,7 @@ class _Training:
             epochs_from=None if plan.base is None else plan.base.name,
             configurations_tried=plan.options.configurations_tried,
             weights=file_hash(folder / WEIGHTS),
-            train_sentences=len(self.train),
+            train_sentences=len(inputs["train"].offsets) - 1,
             train_words=self.train.n_words,
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
@@ -187,8 +187,8 @@ class _Training:
         self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
     ) -> Fitted:
         encoded = self.task.encode(self.train, self.classes, self.scheme)
-        joint = self.task.groups(self.train.sentences) is not None
-        targets = Targets.of(encoded, self.task.items(self.train), joint=joint)
+        groups = self.task.groups(self.train.sentences)
+        targets = Targets.of(encoded, self.task.items(self.train), joint=groups is not None)
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
         documents = None
@@ -198,6 +198,10 @@ class _Training:
         def score_dev() -> dict[str, float]:
             predicted = self._predict(model, inputs, dev)
             return self.task.dev_values(self.task.gold(dev), predicted)
+
+        def name_of(number: int) -> str:
+            first = self.train.sentences[number if groups is None else groups[number]]
+            return named_sentence(number, "train", first.words, self.task.unit)
 
         with epoch_log(self.log_dir, self.plan.name) as log:
 
@@ -219,9 +223,7 @@ class _Training:
                 documents=documents,
                 on_epoch=on_epoch,
                 checkpoint=checkpoint,
-                name_of=lambda n: named_sentence(
-                    n, "train", self.train.sentences[n].words, self.task.unit
-                ),
+                name_of=name_of,
             )
 
     def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:

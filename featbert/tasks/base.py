@@ -35,6 +35,7 @@ TASKS = {
     "labels": "featbert.tasks.labels",
     "classification": "featbert.tasks.classification",
     "regression": "featbert.tasks.regression",
+    "choice": "featbert.tasks.choice",
 }
 # Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
 GLUE = {"cola": "classification:matthews", "stsb": "regression"}
@@ -78,14 +79,14 @@ class Predictions:
     Attributes:
         gold, predicted: answers, aligned word by word, or one a sequence; without gold answers, ().
         documents: (S,) number of each one's document from 1; all are 0 where the text has none.
-        pairs: (S,) words of the first text of a pair, None for one text; empty where none is one.
+        texts: (S,) words of each text of a sequence; empty where all are one text.
     """
 
     words: list[list[str]]
     gold: list[list[str]]
     predicted: list[list[str]]
     documents: list[int]
-    pairs: list[int | None] = field(default_factory=list)
+    texts: list[tuple[int, ...]] = field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -97,12 +98,14 @@ class Scores:
         by_class: values and counts by class, such as an entity type.
         examples: number of sentences (or of other examples).
         words: number of words.
+        floor: what a system without skill gets by the measure (`Task.floor`); None if unknown.
     """
 
     values: dict[str, float]
     by_class: dict[str, dict[str, float]]
     examples: int
     words: int
+    floor: float | None = None
 
 
 class Task(Protocol):
@@ -121,6 +124,7 @@ class Task(Protocol):
         facets: by name, the properties by which scores can be broken down.
         of_texts: whether an answer is of a whole text or pair; else of a word.
         unit: what the sequences of a text are called, in the singular.
+        floor: what is shown of a system without skill, such as "chance"; "" for nothing.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Task(Protocol):
     facets: Mapping[str, Facet]
     of_texts: bool
     unit: str
+    floor: str = ""
 
     def measured_by(self, key: str) -> Task:
         """The same task with another measure; InputError for one that it does not have."""
@@ -226,6 +231,10 @@ class Task(Protocol):
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """(class, first word, last word) of each answer, by sentence."""
         return [{(name, i, i) for i, name in enumerate(row)} for row in rows]
+
+    def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """What is marked where the words of `found` are shown with these answers; see `spans`."""
+        return self.spans(rows)
 
     def predictions_name(self, split: str) -> str:
         """File name of the predictions on `split`."""

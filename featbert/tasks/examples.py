@@ -65,7 +65,7 @@ class ExampleTask(Task, Protocol):
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling == "none":
-            raise InputError(f"{self.title} need one vector each; give --sentence-pooling mean")
+            raise InputError(f"{self.title}: texts need one vector; give --sentence-pooling mean")
         if settings.output != self.output:
             raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
         if settings.sentence_pooling in ("cls", "pooler") and settings.reads_words:
@@ -79,7 +79,7 @@ class ExampleTask(Task, Protocol):
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """Every measure that applies."""
         classes = self.classes_in([*gold, *predicted])
-        sides = single(gold), single(predicted)
+        sides = self._answers(gold), self._answers(predicted)
         values = {}
         for key in self.columns:
             measure = self.measures[key]
@@ -92,7 +92,11 @@ class ExampleTask(Task, Protocol):
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         known = sorted({*classes, *self.classes_in([*gold, *predicted])})
-        return self.measure.count(single(gold), single(predicted), known)
+        return self.measure.count(self._answers(gold), self._answers(predicted), known)
+
+    def _answers(self, rows: Rows) -> list[str]:
+        """The answer of each example, in one string."""
+        return single(rows)
 
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.arange(len(split) + 1)
@@ -107,7 +111,7 @@ class ExampleTask(Task, Protocol):
         if facet == "length":
             names = [bucket_of(len(row), LENGTHS) for row in found.words]
             return names, [name for _, name in LENGTHS]
-        shares = [_overlap(row, at) for row, at in zip(found.words, found.pairs, strict=True)]
+        shares = [_overlap(row, sizes) for row, sizes in zip(found.words, found.texts, strict=True)]
         names = ["no pair" if s is None else bucket_of(s, OVERLAPS) for s in shares]
         return names, ["no pair", *(name for _, name in OVERLAPS)]
 
@@ -133,20 +137,24 @@ class ExampleTask(Task, Protocol):
         found = Predictions([], [], [], [], [])
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                row = json.loads(line)
-                texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
+                texts, gold, answer = self._read(json.loads(line))
                 cut = [[one[a:b] for a, b in split_text(one)] for one in texts]
-                gold, answer = row["gold"], str(row["predicted"])
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise InputError(
                     f"line {number} of {path} is no prediction: {excerpt(repr(line))}"
                 ) from None
             found.words.append([word for words in cut for word in words])
-            found.pairs.append(len(cut[0]) if len(cut) > 1 else None)
-            found.gold.append([] if gold is None else [str(gold)])
-            found.predicted.append([answer])
+            found.texts.append(tuple(map(len, cut)))
+            found.gold.append(gold)
+            found.predicted.append(answer)
             found.documents.append(0)
         return found
+
+    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
+        """Texts, gold and predicted answer of a line of predictions; no gold where it is hidden."""
+        texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
+        gold = [] if row["gold"] is None else [str(row["gold"])]
+        return texts, gold, [str(row["predicted"])]
 
 
 def single(rows: Rows) -> list[str]:
@@ -156,10 +164,10 @@ def single(rows: Rows) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _overlap(words: Sequence[str], pair: int | None) -> float | None:
+def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float | None:
     """Share of a pair's different words that both texts have, whatever their case."""
-    if pair is None:
+    if len(sizes) < 2:
         return None
-    first = {word.lower() for word in words[:pair]}
-    second = {word.lower() for word in words[pair:]}
+    first = {word.lower() for word in words[: sizes[0]]}
+    second = {word.lower() for word in words[sizes[0] :]}
     return len(first & second) / len(first | second)

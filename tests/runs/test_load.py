@@ -41,7 +41,7 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
         if run.record.tuning == "none":
             (path,) = (folder / "cache").glob("*.h5")
             store = FeatureStore(path)
-            assert loaded.answers(loaded.stored(store, split)) == kept.predicted
+            assert loaded.answers(loaded.stored(store, corpus[split])) == kept.predicted
             expected = torch.from_numpy(store.read(split, loaded.combination.indices))
             assert inputs.states.dtype == expected.dtype
             assert torch.equal(inputs.states, expected)

@@ -1,0 +1,55 @@
+"""A choice of one among several vectors: a score for each and a softmax over those of a group.
+
+    P(i) = exp(v . x_i) / sum over j of exp(v . x_j)
+
+Source: Devlin et al. 2019, section 4.4 (SWAG).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from featbert.encoders.alignment import Ints
+from featbert.encoders.device import to_device
+from featbert.models.combination import full_precision
+
+
+class Choice(nn.Module):
+    """One vector v; targets and answers are 1 for the right vector of a group and 0 for others."""
+
+    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+        super().__init__()
+        self.scores = nn.Linear(width, 1, bias=False)  # a bias would change no probability
+
+    def _log_shares(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+        """Log probabilities (G, K), -inf where a group has fewer, and (W,) where each vector is."""
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        columns = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        widest = int(lengths.max())
+        places = to_device(torch.from_numpy(rows * widest + columns), vectors.device)
+        with full_precision(vectors):
+            scores = self.scores(vectors.float()).squeeze(1)
+            padded = scores.new_full((len(lengths) * widest,), -torch.inf)
+            padded = padded.index_copy(0, places, scores)
+            return padded.view(-1, widest).log_softmax(1), places
+
+    def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
+        """Sum of the groups' cross-entropies; lengths (G,), targets (W,) with one 1 a group."""
+        shares, places = self._log_shares(vectors, lengths)
+        return -(shares.flatten()[places] * targets).sum()
+
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W,) 1 for the most probable of each group, the first of equals, and 0 for others."""
+        return self.probabilities(vectors, lengths)[0]
+
+    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+        """(W,) what `decode` gives, and (W, 2) the probabilities of 0 and 1."""
+        shares, places = self._log_shares(vectors, lengths)
+        chosen = torch.zeros_like(shares, dtype=torch.int64)
+        chosen = chosen.scatter_(1, shares.argmax(1, keepdim=True), 1)
+        found = shares.exp().flatten()[places]
+        return chosen.flatten()[places], torch.stack([1 - found, found], dim=1)

@@ -1,0 +1,121 @@
+"""Multiple choice: which of several texts goes with a context.
+
+An example is a context with k choices. Its sequences, a pair for each choice, are answered
+together: "1" for one of them and "0" for the others. Scores are by example, and so is chance: the
+accuracy of guessing, 1 / k on average.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from featbert.data.files import writing
+from featbert.tasks.base import Facet, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.examples import LENGTHS, ExampleTask
+from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
+from featbert.text import natural
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Sentence, Split
+
+WRONG, RIGHT = "0", "1"
+
+
+class Choice(ExampleTask):
+    """The task of multiple choice; see `Task` for what its methods return."""
+
+    name = "choice"
+    title = "multiple choice"
+    targets = "choices"
+    output = "choice"
+    floor = "chance"
+    measures: ClassVar[Mapping[str, ExampleMeasure]] = {"accuracy": OF_CLASSES["accuracy"]}
+    facets: Mapping[str, Facet] = {
+        "choices": Facet("number of choices"),
+        "length": Facet("words of context and longest choice"),
+    }
+
+    def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
+        """Those of other examples, with the paper's batch; rates were not searched for choices."""
+        return super().defaults(tuning, frozen=frozen, words=words) | {"batch_size": 16}
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        chance = float(np.mean([1 / len(row) for row in gold])) if gold else None
+        return Scores(self.dev_values(gold, predicted), {}, len(gold), 0, chance)
+
+    def groups(self, sentences: Sequence[Sentence]) -> Counts:
+        """The sequences of an example are neighbours of one document."""
+        numbers = [sentence.document for sentence in sentences]
+        begins = [i for i, n in enumerate(numbers) if i == 0 or n != numbers[i - 1]]
+        return np.array([*begins, len(numbers)])
+
+    def items(self, split: Sequence[Sentence] | Split) -> Counts:
+        """Every choice is one."""
+        return self.groups([*split])
+
+    def gold(self, split: Split) -> Rows:
+        tags = [tag for (tag,) in split.tags]
+        return [tags[first:end] for first, end in pairwise(self.items(split))]
+
+    def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
+        """What a choice can be."""
+        return WRONG, RIGHT
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        """Choices have no classes."""
+        return []
+
+    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        return list(tags)
+
+    def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """The words of the choice, with its number."""
+        marks = []
+        for row, sizes in zip(rows, found.texts, strict=True):
+            number = row.index(RIGHT)
+            first = sum(sizes[: number + 1])
+            marks.append({(str(number), first, first + sizes[number + 1] - 1)})
+        return marks
+
+    def _answers(self, rows: Rows) -> list[str]:
+        return [" ".join(row) for row in rows]
+
+    def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
+        if facet == "choices":
+            names = [str(len(row)) for row in found.gold]
+            return names, sorted({*names}, key=natural)
+        longest = [first + max(choices) for first, *choices in found.texts]
+        return [bucket_of(n, LENGTHS) for n in longest], [name for _, name in LENGTHS]
+
+    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
+        """A line an example: context, choices, and the numbers of the gold and predicted one."""
+        examples = [sentences[first:end] for first, end in pairwise(self.groups(sentences))]
+        with writing(path) as stream:
+            for choices, answer in zip(examples, predicted, strict=True):
+                gold = [i for i, choice in enumerate(choices) if choice.tags == (RIGHT,)]
+                row = {
+                    "context": choices[0].texts[0],
+                    "choices": [choice.texts[1] for choice in choices],
+                    "gold": gold[0] if gold else None,
+                    "predicted": answer.index(RIGHT),
+                }
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
+        choices, gold = row["choices"], row["gold"]
+        one_of = [[str(int(i == n)) for i in range(len(choices))] for n in (gold, row["predicted"])]
+        if any(RIGHT not in tags for tags in one_of[gold is None :]):
+            raise ValueError("no such choice")
+        return [row["context"], *choices], [] if gold is None else one_of[0], one_of[1]
+
+
+TASK = Choice()

@@ -1,0 +1,197 @@
+"""Files of multiple choice: SWAG's CSV, lists and columns of choices, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import groupby
+
+import pytest
+
+from featbert.data.check import check_corpus
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.errors import InputError
+
+SWAG = (
+    ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
+    '0,a1,3416,"A man sits. He","A man sits.",He,gold,"stands.","sings, too.",eats.,is.,1\n'
+    "1,a1,3417,Two dogs run. They,Two dogs run.,They,gen,bark.,fly.,read.,drive.,0\n"
+)
+HELLASWAG = [
+    {"context": "Gym: A man sits.", "endings": ["He stands.", "He is.", "No."], "label": 2},
+    {"context": "Two dogs run.", "endings": ["They bark.", "They read."], "label": "0"},
+]
+COPA = [
+    {
+        "premise": "The man broke his toe.",
+        "choice1": "He got a hole in his sock.",
+        "choice2": "He dropped a hammer on it.",
+        "question": "cause",
+        "label": 1,
+    },
+    {"premise": "It rained.", "choice1": "I got wet.", "choice2": "I sang.", "question": "effect"}
+    | {"label": 0, "choice3": "No."},
+]
+
+
+def lines(rows) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def read(folder, content, ending="jsonl", targets="choices", split="train", **options) -> Corpus:
+    (folder / f"{split}.{ending}").write_text(content, "utf-8", newline="")
+    return load_corpus(folder, targets=targets, **options)
+
+
+def examples(corpus, split="train"):
+    """(context, choices, right choice) of each example."""
+    found = []
+    for _, group in groupby(corpus[split], key=lambda s: s.document):
+        choices = [*group]
+        for s in choices:
+            texts = [s.texts[0]] * s.pair + [s.texts[1]] * (len(s) - s.pair)
+            cut = [text[a:b] for text, (a, b) in zip(texts, s.places, strict=True)]
+            assert cut == [*s.words]
+        right = [s.tags for s in choices].index(("1",))
+        found.append((choices[0].texts[0], [s.texts[1] for s in choices], right))
+    return found
+
+
+def test_swag_as_it_is_published(tmp_path):
+    corpus = read(tmp_path, SWAG, "csv")
+    assert examples(corpus) == [
+        ("A man sits.", ["He stands.", "He sings, too.", "He eats.", "He is."], 1),
+        ("Two dogs run.", ["They bark.", "They fly.", "They read.", "They drive."], 0),
+    ]
+    assert [s.document for s in corpus["train"]] == [0] * 4 + [1] * 4
+
+
+def test_lists_of_choices_as_many_as_each_example_has(tmp_path):
+    assert examples(read(tmp_path, lines(HELLASWAG))) == [
+        ("Gym: A man sits.", ["He stands.", "He is.", "No."], 2),
+        ("Two dogs run.", ["They bark.", "They read."], 0),
+    ]
+
+
+def test_copa_asks_for_a_cause_or_an_effect_and_rows_may_have_more_choices(tmp_path):
+    cause, effect = examples(read(tmp_path, lines(COPA)))
+    assert cause == (
+        "The man broke his toe. What was the cause of this?",
+        ["He got a hole in his sock.", "He dropped a hammer on it."],
+        1,
+    )
+    assert effect == ("It rained. What happened as a result?", ["I got wet.", "I sang.", "No."], 0)
+
+
+def test_empty_columns_after_the_last_choice_are_none(tmp_path):
+    text = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n"
+    corpus = read(tmp_path, text, "tsv")
+    assert examples(corpus) == [("a", ["b", "c"], 1), ("a", ["", "b", "c"], 2)]
+    assert corpus["train"].notes.empty_texts == 1
+
+
+def test_rows_of_a_dataset(offline, tmp_path):
+    import datasets
+
+    rows = [row | {"choice3": row.get("choice3"), "idx": i} for i, row in enumerate(COPA)]
+    features = {name: datasets.Value("string") for name in rows[0]} | {
+        "label": datasets.ClassLabel(names=["choice1", "choice2", "choice3"]),
+        "idx": datasets.Value("int32"),
+    }
+    table = datasets.Dataset.from_list(rows, features=datasets.Features(features))
+    datasets.DatasetDict({"train": table}).save_to_disk(str(tmp_path / "saved"))
+    corpus = load_corpus(f"hf:{tmp_path / 'saved'}", targets="choices")
+    assert [right for _, _, right in examples(corpus)] == [1, 0]
+    assert [len(choices) for _, choices, _ in examples(corpus)] == [2, 3]
+
+
+@pytest.mark.parametrize("hidden", [-1, "", None, "-1"])
+def test_hidden_labels(tmp_path, hidden):
+    read(tmp_path, lines(HELLASWAG))
+    corpus = read(tmp_path, lines([row | {"label": hidden} for row in HELLASWAG]), split="test")
+    assert corpus["train"].is_tagged
+    assert [s.tags for s in corpus["test"]] == [None] * 5
+
+
+def test_texts_are_the_same_with_and_without_labels(tmp_path):
+    tagged = read(tmp_path, lines(COPA))["train"]
+    bare = load_corpus(tmp_path, targets=None)["train"]
+    assert bare.text_fingerprint == tagged.text_fingerprint
+    assert bare.tag_fingerprint != tagged.tag_fingerprint
+
+
+def test_which_choices_belong_together_is_of_the_labels(tmp_path):
+    rows = [
+        {"ctx": "a", "endings": e, "label": n} for e, n in ((["b", "c", "d"], 0), (["e", "f"], 0))
+    ]
+    moved = [
+        {"ctx": "a", "endings": e, "label": n} for e, n in ((["b", "c"], 0), (["d", "e", "f"], 1))
+    ]
+    one, other = (read(tmp_path, lines(r))["train"] for r in (rows, moved))
+    assert [s.tags for s in one] == [s.tags for s in other]
+    assert one.text_fingerprint == other.text_fingerprint
+    assert one.tag_fingerprint != other.tag_fingerprint
+
+
+def test_a_share_of_train_has_whole_examples(tmp_path):
+    rows = [
+        {"ctx": f"c{n}", "endings": ["x", "y", "z"][: 2 + n % 2], "label": 1} for n in range(40)
+    ]
+    corpus = read(tmp_path, lines(rows), dev_share=0.2)
+    found = [examples(corpus, split) for split in ("train", "dev")]
+    assert [len(part) for part in found] == [32, 8]
+    assert sorted(c for part in found for c, _, _ in part) == sorted(row["ctx"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"context": "a", "endings": ["b"], "label": 0}, "line 2"),
+        ({"context": "a", "endings": [], "label": 0}, "line 2"),
+        ({"context": "a", "endings": "b c", "label": 0}, "line 2"),
+        ({"context": "a", "endings": ["b", 3], "label": 0}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": 2}, "0 to 1"),
+        ({"context": "a", "endings": ["b", "c"], "label": 0.5}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": True}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": "B"}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": -1}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"]}, "--target"),
+        ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
+        ({"endings": ["b", "c"], "label": 0}, "context"),
+        ({"context": "a", "label": 0}, "choices"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_names_its_place(tmp_path, row, named):
+    with pytest.raises(InputError, match=re.escape(named)) as raised:
+        read(tmp_path, lines([HELLASWAG[0], row]))
+    assert "train.jsonl" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_other_targets_are_refused(tmp_path):
+    for targets in ("classes", "scores", "entities"):
+        with pytest.raises(InputError, match="choice"):
+            read(tmp_path, lines(COPA), targets=targets)
+    with pytest.raises(InputError, match="choices"):
+        read(tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 0}\n')
+    with pytest.raises(InputError, match="--text"):
+        read(tmp_path, lines(COPA), text="premise")
+
+
+def test_check_counts_examples(tmp_path):
+    again = HELLASWAG[1] | {"label": 1, "id": "x"}
+    corpus = read(tmp_path, lines([row | {"id": "x"} for row in HELLASWAG] + [again]))
+    report = check_corpus(corpus).splits["train"]
+    assert (report.sentences, report.choices, report.answers) == (3, 7, 3)
+    assert report.labels == {"0": 1, "1": 1, "2": 1}
+    assert (report.contradictions, report.repeated_ids) == (2, 2)
+    assert report.text_fingerprint == corpus["train"].text_fingerprint
+
+
+def test_hellaswag_is_read(shared_data):
+    path = shared_data / "hellaswag" / "dev.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    corpus = load_corpus(path, targets="choices")
+    assert examples(corpus, "dev") == [(r["context"], r["endings"], r["label"]) for r in rows]

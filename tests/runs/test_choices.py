@@ -1,0 +1,261 @@
+"""Multiple choice end to end: batches of whole examples, one softmax an example, equal numbers."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from featbert import compare, find_runs
+from featbert.analysis.breakdown import judged_texts, with_breakdowns
+from featbert.analysis.significance import with_significance
+from featbert.config import RowsTable, Settings
+from featbert.data.load import load_corpus
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.features.extraction import extract
+from featbert.models.model import stored_model, tuned_model
+from featbert.runs.api import finetune, train
+from featbert.runs.evaluate import evaluate
+from featbert.runs.load import load_run
+from featbert.runs.run import Run
+from featbert.tasks.choice import TASK
+from featbert.training.inputs import GroupedInputs, PieceInputs, stored_inputs
+from featbert.training.step import Targets
+
+CPU = torch.device("cpu")
+FP32 = {"device": "cpu", "precision": "fp32"}
+GOOD, OTHER = "Jordan", ["The", "quick", "Hamilton", "said", "lamb", "Herald", "EU"]
+
+
+def write_corpus(folder: Path) -> Path:
+    """The right one of two to four choices has a word that no other has."""
+    random = np.random.default_rng(5)
+    folder.mkdir()
+    for split, n in (("train", 60), ("dev", 20), ("test", 20)):
+        rows = []
+        for _ in range(n):
+            k = int(random.integers(2, 5))
+            right = int(random.integers(k))
+            texts = [random.choice(OTHER, random.integers(1, 6)).tolist() for _ in range(k + 1)]
+            texts[right + 1].insert(int(random.integers(len(texts[right + 1]))), GOOD)
+            context, *choices = map(" ".join, texts)
+            rows.append({"context": context, "endings": choices, "label": right})
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{split}.jsonl").write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, tiny_bert):
+    """The corpus, and a store of each kind, by packing and what it keeps."""
+    root = tmp_path_factory.mktemp("choices")
+    folder = write_corpus(root / "endings")
+    found = {"corpus": load_corpus(folder, targets="choices"), "model": str(tiny_bert)}
+    for packing, keep in (("joint", "words"), ("joint", "pooled"), ("apart", "words")):
+        found[packing, keep] = extract(
+            load_corpus(folder, targets=None),
+            find_encoder(str(tiny_bert)),
+            cache_dir=root / f"{packing}-{keep}",
+            packing=packing,
+            keep=keep,
+            **FP32,
+        )
+    return found
+
+
+def settings_of(tuning: str, **given) -> Settings:
+    table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
+    return table.settings(tuning, 4, "choice")
+
+
+def trained(made, folder: Path, store=("joint", "words"), seed=1, layers="last", **given) -> Run:
+    return train(
+        made[store],
+        layers,
+        corpus=made["corpus"],
+        task="choice",
+        seed=seed,
+        settings=settings_of("none", **given),
+        runs_dir=folder,
+        **FP32,
+    )
+
+
+def tuned(made, folder: Path, **given) -> Run:
+    options = {k: given.pop(k) for k in ("packing", "seed") if k in given}
+    settings = settings_of("full", **({"learning_rate": 1e-3} | given))
+    return finetune(
+        made["corpus"], made["model"], task="choice", settings=settings, runs_dir=folder, **options,
+        **FP32,
+    )  # fmt: skip
+
+
+def assert_answers_again(made, run: Run) -> None:
+    """A loaded run gives the recorded answers, and probabilities that are a softmax an example."""
+    loaded = load_run(run, device="cpu")
+    sentences = made["corpus"]["test"].sentences
+    offsets = run.task.items(sentences)
+    answers, shares = loaded.shares(loaded.inputs(sentences), offsets)
+    assert answers == run.predictions("test").predicted
+    for answer, (first, end) in zip(answers, pairwise(offsets), strict=True):
+        right = shares[first:end, 1]
+        assert right.sum() == pytest.approx(1, abs=1e-5)
+        assert answer.index("1") == right.argmax()
+
+
+HEADS = [
+    (("joint", "words"), {"sentence_pooling": "cls"}),
+    (("joint", "words"), {"sentence_pooling": "attention"}),
+    (("joint", "words"), {"body": "bilstm"}),
+    (("joint", "pooled"), {"sentence_pooling": "mean"}),
+    (("apart", "words"), {}),
+    (("apart", "words"), {"body": "bilstm"}),
+]
+
+
+@pytest.mark.parametrize(("store", "head"), HEADS, ids=str)
+def test_frozen_rows(made, tmp_path, store, head):
+    run = trained(made, tmp_path, store, **head)
+    assert_answers_again(made, run)
+    scores = run.record.scores["test"]
+    sizes = np.diff(run.task.items(made["corpus"]["test"]))
+    assert (scores.examples, run.record.train_sentences) == (20, 60)
+    assert scores.floor == pytest.approx((1 / sizes).mean())
+    kept = run.predictions("test")
+    right = [gold == found for gold, found in zip(kept.gold, kept.predicted, strict=True)]
+    assert scores.values == {"accuracy": np.mean(right)}
+
+
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_tuned_rows(made, tmp_path, packing):
+    run = tuned(made, tmp_path, packing=packing)
+    assert run.record.settings["batch_size"] == 16
+    assert_answers_again(made, run)
+
+
+def test_both_approaches_learn(made, tmp_path):
+    frozen = trained(made, tmp_path, layers="embeddings", epochs=12, learning_rate=3e-2)
+    full = tuned(made, tmp_path, epochs=8)
+    for run in (frozen, full):
+        assert run.record.scores["dev"].floor < 0.4
+        assert run.record.score("dev") > 0.8
+
+
+def test_cutting_a_batch_changes_no_number(made, tmp_path):
+    """Losses are means over examples, however many choices these have."""
+    whole, cut = (
+        trained(
+            made, tmp_path, sentence_pooling="max_mean", token_budget=budget, dropout=0.0
+        ).record
+        for budget in (10_000, 40)
+    )
+    assert [e.train_loss for e in whole.history] == pytest.approx(
+        [e.train_loss for e in cut.history], rel=1e-5
+    )
+    assert whole.history[0].train_loss == pytest.approx(np.log(3), abs=0.15)
+    assert whole.scores == cut.scores
+
+
+def test_a_store_of_pooled_vectors_gives_the_same_run(made, tmp_path):
+    words, pooled = (
+        trained(made, tmp_path / keep, ("joint", keep)).record for keep in ("words", "pooled")
+    )
+    assert words.history[-1].train_loss == pooled.history[-1].train_loss
+    assert (words.name, words.predictions) == (pooled.name, pooled.predictions)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_before_any_step_both_approaches_give_equal_probabilities(made, tmp_path, pooling):
+    """The keystone."""
+    corpus, encoder = made["corpus"], load_encoder(find_encoder(made["model"]))
+    last, classes = parse_layers("last", encoder.num_layers), ("0", "1")
+    settings = [settings_of(tuning, sentence_pooling=pooling) for tuning in ("none", "full")]
+    torch.manual_seed(0)
+    stored = stored_model(last, encoder.hidden_size, classes, settings[0]).eval()
+    torch.manual_seed(0)
+    whole = tuned_model(encoder, classes, settings[1]).eval()
+    sentences, groups = corpus["dev"].sentences, TASK.groups(corpus["dev"].sentences)
+    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing="joint")
+    pieces = PieceInputs(alignment, encoder, CPU, firsts=pooling == "cls")
+    vectors = stored_inputs(made["joint", "words"], ["dev"], last, settings[0].reads, CPU)
+    ids, found = np.array([3, 0, 7]), []
+    with torch.inference_mode():
+        for model, single in ((stored, vectors), (whole, pieces)):
+            inputs = GroupedInputs(single, groups)
+            found.append(model.probabilities(inputs.batch(ids), inputs.layout(ids))[1])
+    torch.testing.assert_close(*found, atol=1e-3, rtol=1e-3)
+
+
+def test_loss_and_probabilities_are_those_of_transformers(made):
+    """The oracle: `BertForMultipleChoice`, which reads C through the pooler as the paper does."""
+    from transformers import BertForMultipleChoice
+
+    settings = settings_of("full", sentence_pooling="pooler")
+    encoder = load_encoder(find_encoder(made["model"]), pooler=True)
+    torch.manual_seed(0)
+    ours = tuned_model(encoder, ("0", "1"), settings).eval()
+    split = made["corpus"]["dev"]
+    groups = TASK.groups(split.sentences)
+    alignment = align(
+        split.sentences, encoder.wordpieces, positions=encoder.positions, packing="joint"
+    )
+    inputs = GroupedInputs(PieceInputs(alignment, encoder, CPU, firsts=True), groups)
+    theirs = BertForMultipleChoice.from_pretrained(made["model"]).eval()
+    theirs.bert.load_state_dict(encoder.model.state_dict())
+    torch.nn.init.zeros_(theirs.classifier.bias)
+    theirs.classifier.weight.data.copy_(ours.output.scores.weight.data)
+    targets = Targets.of(TASK.encode(split, ("0", "1"), "bio"), TASK.items(split), joint=True)
+    for example in range(6):
+        ids = np.array([example])
+        batch, layout = inputs.batch(ids), inputs.layout(ids)
+        gold = targets.values[targets.rows(ids)]
+        read = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
+        with torch.inference_mode():
+            wanted = theirs(**{k: v[None] for k, v in read.items()}, labels=gold.argmax()[None])
+            loss = ours.loss(batch, layout, gold)
+            shares = ours.probabilities(batch, layout)[1]
+        torch.testing.assert_close(loss, wanted.loss, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(shares[:, 1], wanted.logits[0].softmax(0), atol=1e-5, rtol=1e-5)
+
+
+def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
+    for seed in (1, 2):
+        trained(made, tmp_path, seed=seed)
+        tuned(made, tmp_path, seed=seed)
+    (comparison,) = compare(find_runs(tmp_path))
+    assert comparison.sizes["test"][0] == 20
+    tested = with_significance(comparison, resamples=200)
+    assert {(d.units, d.pooled.units) for d in tested.differences} == {("examples", 20)}
+    broken = with_breakdowns(comparison, ["choices", "length"]).breakdowns
+    assert [sum(b.gold.values()) for b in broken] == [20] * 4
+    assert {name for b in broken if b.facet == "choices" for name in b.gold} <= {"2", "3", "4"}
+    texts, _ = judged_texts(comparison)
+    shown = texts[0].sentences[0]
+    example = (json.loads(line) for line in Path(
+        comparison.rows[0].runs[0].predictions_path(texts[0].split)
+    ).read_text("utf-8").splitlines())  # fmt: skip
+    row = [*example][shown.number - 1]
+    for ((first, stop, number),) in [shown.gold, *(one for one in shown.found if one)]:
+        assert " ".join(shown.words[first:stop]) == row["choices"][int(number)]
+    run = comparison.rows[0].runs[0]
+    record = evaluate(run, made["corpus"], "dev", cache_dir=tmp_path / "cache", device="cpu")
+    assert record.scores == run.record.scores["dev"]
+
+
+def test_hidden_labels_are_predicted_and_not_scored(made, tmp_path):
+    folder = write_corpus(tmp_path / "hidden")
+    path = folder / "test.jsonl"
+    rows = [json.loads(line) | {"label": -1} for line in path.read_text("utf-8").splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    corpus = load_corpus(folder, targets="choices")
+    run = trained(made | {"corpus": corpus}, tmp_path)
+    assert run.record.scores.keys() == {"dev"}
+    found = run.predictions("test")
+    assert (len(found.predicted), found.gold) == (20, [[]] * 20)
