@@ -11,6 +11,7 @@ import dataclasses
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device
@@ -171,7 +173,7 @@ class _Process:
         self.job = job
         self.result: Ended | None = None
         self.relay = Relay(job.name)
-        context = multiprocessing.get_context("spawn")
+        context = _context()
         self.pipe, theirs = context.Pipe(duplex=False)
         self.child: BaseProcess = context.Process(
             target=_child, args=(theirs, job, threads, log_dir), daemon=True
@@ -211,6 +213,15 @@ class _Process:
         if self.result is not None:
             return dataclasses.replace(self.result, job=self.job)
         return Ended(self.job, f"the process of the run died: {_exit(self.child.exitcode)}")
+
+
+def _context() -> Any:
+    """Where processes can be forked safely, all come from one that has loaded the libraries."""
+    if not sys.platform.startswith("linux"):
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["featbert.runs.schedule"])
+    return context
 
 
 def _exit(code: int | None) -> str:

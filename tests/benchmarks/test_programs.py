@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks import extract, finetune, gpu, precision, rows, scaling, start, train
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import Corpus, FeatbertError, defaults
+from featbert.cli.main import app
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.source import find_encoder
@@ -23,6 +25,10 @@ from tests.tiny_encoders import write_encoder
 
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
 Recorded = Callable[..., dict[str, Any]]
+
+
+def in_this_process(*words: str) -> None:
+    assert CliRunner().invoke(app, words).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +98,10 @@ def texts(tmp_path: Path) -> Path:
     return folder
 
 
-def test_sentences(recorded: Recorded, reader: Path, texts: Path) -> None:
+def test_sentences(
+    recorded: Recorded, reader: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "featbert", in_this_process)
     how = ("--data", texts, "--task", "classification", "--rounds", 1, "--model", reader)
     measured = recorded(finetune.main, *how, "--epochs", 1)["measured"]
     assert all(0 <= row["dev_score"][0] <= 1 for row in measured.values())

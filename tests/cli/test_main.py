@@ -173,58 +173,6 @@ def test_lack_of_memory_names_the_size_and_an_option(
     assert "--token-budget" in message
 
 
-def _children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in listed.read_text("utf-8").split()]
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def _until(holds, what: str) -> None:
-    for _ in range(PATIENCE * 20):
-        if holds():
-            return
-        time.sleep(0.05)
-    pytest.fail(f"no {what} within {PATIENCE} seconds")
-
-
-@pytest.mark.skipif(
-    not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="reads /proc"
-)
-def test_ctrl_c_ends_a_command_and_its_workers(workspace: Workspace) -> None:
-    file = workspace.folder / "trial.toml"
-    file.write_text(
-        f'data = "{workspace.corpus}"\nmodel = "{workspace.model}"\nseeds = [1, 2]\n'
-        "[finetune]\nepochs = 500\n",
-        "utf-8",
-    )
-    where = ["--cache-dir", workspace.cache, "--runs-dir", workspace.runs, "--jobs", "2"]
-    running = subprocess.Popen(
-        [*COMMAND, "run", *map(str, [file, *where])],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a group of its own, as a terminal's foreground is one
-    )
-    try:
-        _until(lambda: len(_children(running.pid)) >= 2, "two workers")
-        started = _children(running.pid)
-        os.killpg(running.pid, signal.SIGINT)  # what Ctrl-C does
-        stdout, stderr = running.communicate(timeout=PATIENCE)
-    finally:
-        running.kill()
-    assert (running.returncode, stdout) == (130, "")
-    assert stderr.splitlines()[-1].startswith("interrupted; ")
-    assert "Traceback" not in stderr
-    _until(lambda: not any(map(_is_there, started)), "end of the workers")
-
-
 def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path: Path) -> None:
     pipe = tmp_path / "corpus.conll"
     os.mkfifo(pipe)  # reading it waits until the test ends

@@ -17,12 +17,11 @@ EXPERIMENT = """
 data = {corpus!r}
 model = {model!r}
 precision = "fp32"
+seeds = [1, 2]
 [features]
 layers = ["last"]
 epochs = 16
 lstm_size = 8
-[finetune]
-epochs = 16
 """
 FILES = ("weights.safetensors", "dev.conll", "test.conll")
 

@@ -27,7 +27,7 @@ from tests.processes import ROOT, holding
 from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of
 
-BOTH = {"seeds": [1, 2], "features": SMALL, "finetune": {"epochs": 1}}
+FOUR = {"seeds": [1, 2], "features": {**SMALL, "layers": ["embeddings", "last"]}}
 
 
 def hidden(folder: Path) -> list[str]:
@@ -51,30 +51,30 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab: Lab) 
         heard.append((what, total, count[0]))
 
     # A folder in the place of the weights: this run cannot be written.
-    broken = lab.plan(**BOTH).rows[2]
+    broken = lab.plan(**FOUR).rows[2]
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
     logs = lab.space.folder / "logs"
     with heard_by(listen):
-        outcome = lab.carry_out(jobs=2, log_dir=logs, **BOTH)
+        outcome = lab.carry_out(jobs=2, log_dir=logs, **FOUR)
     assert list(outcome.failures) == [broken.name]
     assert "\n" not in outcome.failures[broken.name]
     assert len(outcome.runs) == 3
     assert ("trial", 4, 4) in heard
     trainings = [what for what, _, _ in heard if what.startswith("training ")]
     assert sorted(trainings) == [
-        f"training {row}, seed {seed}" for row in ("full", "last") for seed in (1, 2)
+        f"training {row}, seed {seed}" for row in ("embeddings", "last") for seed in (1, 2)
     ]
     assert {run.name for run in outcome.runs} <= {folder.name for folder in logs.iterdir()}
     assert {run.record.signature.threads for run in outcome.runs} == {
         max(1, len(os.sched_getaffinity(0)) // 2)
     }
     with pytest.raises(FeatbertError, match=broken.name):
-        lab.run(**BOTH)
+        lab.run(**FOUR)
     (broken.run.folder / "weights.safetensors" / "x").rmdir()
     (broken.run.folder / "weights.safetensors").rmdir()
-    lab.run(**BOTH)  # does only what is missing, in this process
+    lab.run(**FOUR)  # does only what is missing, in this process
     again = lab.space.folder / "again"
-    run_experiment(lab.experiment(**BOTH), cache_dir=lab.space.cache, runs_dir=again)
+    run_experiment(lab.experiment(**FOUR), cache_dir=lab.space.cache, runs_dir=again)
     expected = {run.name: run.record.scores for run in find_runs(again)}
     assert {run.name: run.record.scores for run in find_runs(lab.space.runs)} == expected
     for run in find_runs(lab.space.runs):
@@ -105,18 +105,28 @@ def test_the_processes_of_runs_end_with_the_command(
     workspace: Workspace, file: Path, by: signal.Signals
 ) -> None:
     """However it ends; no run is finished by then."""
-    words = [*run_words(workspace, file), "--jobs", 2, "--set", "features.epochs=100000"]
-    command = started(words)
+    file.write_text(file.read_text("utf-8").partition("[finetune]")[0], "utf-8")
+    words = run_words(workspace, file)
+    elsewhere = ("--runs-dir", workspace.folder / "elsewhere")
+    assert workspace.call(*words, *elsewhere).exit_code == 0  # makes the store
+    command = started([*words, "--jobs", 2, "--set", "features.epochs=100000"])
     try:
         runs, children = workspace.runs, []
         wait_for(lambda: len([*runs.glob("*/checkpoint.pt")]) > 1, command)
         children = psutil.Process(command.pid).children(recursive=True)
         assert len(children) >= 2
-        command.send_signal(by)
-        _, stderr = command.communicate(timeout=60)
+        if by is signal.SIGINT:
+            os.killpg(command.pid, by)  # what Ctrl-C does
+        else:
+            command.send_signal(by)
+        stdout, stderr = command.communicate(timeout=60)
     finally:
         command.kill()
     assert command.returncode == {signal.SIGINT: 130}.get(by, -by), stderr
+    assert not stdout
+    if by is signal.SIGINT:
+        assert stderr.splitlines()[-1].startswith("interrupted; ")
+        assert "Traceback" not in stderr
     _, alive = psutil.wait_procs(children, timeout=10)
     for process in alive:
         process.kill()
@@ -136,6 +146,7 @@ def started(words: list[object]) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
+        start_new_session=True,  # a group of its own, as a terminal's foreground is one
     )
 
 
