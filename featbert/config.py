@@ -169,6 +169,9 @@ class Head(Section):
     lstm_size: int = Field(768, ge=1, description="Units of the BiLSTM per direction.")
     lstm_layers: int = Field(2, ge=1, description="Layers of the BiLSTM.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of the head.")
+    longest_answer: int = Field(
+        30, ge=1, description="Longest span that can be an answer, in words."
+    )
 
 
 class Tuning(Section):
@@ -266,7 +269,12 @@ class Settings(Training, Tuning, Head):
 
     @property
     def reads(self) -> str:
-        """What of stored states the head reads: "words", or pooled vectors of texts."""
+        """What of stored states the head reads: "words", or pooled vectors of texts.
+
+        In a "sequence" the first special piece is before the words.
+        """
+        if OUTPUTS[self.output].firsts:
+            return "sequence"
         pooled = "cls" if self.sentence_pooling == "pooler" else self.sentence_pooling
         return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 

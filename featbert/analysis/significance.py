@@ -112,7 +112,7 @@ class _Tests:
 
     def units(self, run: Run) -> str:
         marked = any(run.predictions(self.split).documents)
-        return "documents" if marked else f"{run.task.unit}s"
+        return f"{run.task.group if marked else run.task.unit}s"
 
     def _counts(self, run: Run) -> Counts:
         if run.folder not in self.counted:

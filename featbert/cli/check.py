@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
 MOST_TYPES, MOST_LISTED = 40, 12
+# What the names of labels are of, by targets.
+_CLASSES = {"classes": "classes", "spans": "kinds of questions"}
 
 
 @app.command(cls=Command, epilog="Example: featbert check corpora/conll2003")
@@ -87,6 +89,8 @@ def _text(report: CorpusReport, task: Task) -> str:
     rows = [counts(f"{item}s", "sentences"), ("documents", documents), counts("words", "words")]
     if of_texts:
         rows[1] = counts("with an answer", "answers")
+        if task.group != item and any(s.documents for s in splits):
+            rows.insert(1, (f"{task.group}s", documents))
     if any(split.choices for split in splits):
         rows.insert(1, counts("choices", "choices"))
     rows += _rows_by_type(report)
@@ -105,6 +109,8 @@ def _text(report: CorpusReport, task: Task) -> str:
         "empty rows": "empty_rows",
         "with an empty text": "empty_texts",
         "with the id of another": "repeated_ids",
+        "answers whose text is elsewhere": "misplaced_answers",
+        "answers with a part of a word": "partial_words",
     }
     for name, field in unusual.items():
         if any(getattr(split, field) for split in splits):
@@ -133,8 +139,8 @@ def _rows_by_type(report: CorpusReport) -> list[Row]:
     for by_type in counts:
         total.update(by_type)
     kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
-    what = report.targets if report.targets == "classes" else "labels"
-    first: Row = (what or "", [f"{len(c):,}" for c in counts])
+    what = _CLASSES.get(report.targets or "", "labels")
+    first: Row = (what, [f"{len(c):,}" for c in counts])
     if not labels:
         first = ("entities", [f"{s.entities:,}" for s in splits])
     rows = [first, *((f"  {shortened(k)}", [f"{c.get(k, 0):,}" for c in counts]) for k in kinds)]
@@ -159,7 +165,7 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
         unseen,
     ]
     if report.targets not in ("scores", "choices"):
-        kind = report.targets if labels else "types"
+        kind = _CLASSES.get(report.targets or "", "labels") if labels else "types"
         rows.append(row(f"{kind} that train lacks", lambda a: _listed(a.new_types)))
     return rows
 

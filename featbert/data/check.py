@@ -31,7 +31,8 @@ class SplitReport(ReadingNotes):
     Attributes:
         documents: None where the file marks none.
         entities_by_type: sorted by type; empty for a corpus of labels.
-        labels: words by label, or examples by class, sorted; empty for entities and scores.
+        labels: words by label, or examples by class, sorted; empty for entities and scores. Of
+            spans the questions with an answer and without one.
         scores: the lowest and the highest, of a corpus of scores.
         choices: of all examples together; 0 for a corpus of another kind.
         contradictions: examples whose text occurs in the split with another answer, too.
@@ -144,6 +145,10 @@ class _Contents:
             found.words.update(s.words)
             if corpus.targets in ("labels", "classes", "choices"):
                 found.labels.update(s.tags or ())
+            elif corpus.targets == "spans":
+                found.labels.update(
+                    "answerable" if tag else "unanswerable" for tag in (s.tags or ())[:1]
+                )
             elif corpus.targets == "entities":
                 entities = ((e.type, s.words[e.start : e.end]) for e in spans(s.tags or ()))
                 found.entities.update(entities)

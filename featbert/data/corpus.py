@@ -23,15 +23,16 @@ class Sentence:
     Attributes:
         words: (T,) never empty, in the file's order.
         tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
-            for labels; (1,) the answer of an example, or of one of its choices; None where it
-            was read without.
-        document: number of the document within its split, from 0, or None where the file
-            marks no documents; of a choice, the number of its example. Numbers rise along a split
-            and never come back.
+            for labels; the answer of an example, or of one of its choices, or several answers
+            (`spans`); None where it was read without.
+        document: number of the document within its split, in the order in which they begin, from
+            0, or None where the file marks no documents; of a choice, the number of its example,
+            of a question, that of its passage.
         pair: words of the first text, where the sequence is a pair of texts: `words` are those of
             the first and then those of the second.
         texts: the raw text or texts, where words were cut from them.
         places: (T,) first and end character of each word in its text.
+        id: name of an example in its file, if it has one.
     """
 
     words: tuple[str, ...]
@@ -40,11 +41,12 @@ class Sentence:
     pair: int | None = None
     texts: tuple[str, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
+    id: str | None = None
 
     def __post_init__(self) -> None:
         if not self.words:
             raise ValueError("a sentence has at least one word")
-        if self.tags is not None and len(self.tags) not in (1, len(self.words)):
+        if not self.texts and self.tags is not None and len(self.tags) not in (1, len(self.words)):
             raise ValueError(f"{len(self.words)} words but {len(self.tags)} tags")
         if self.pair is not None and not 0 < self.pair < len(self.words):
             raise ValueError(f"{len(self.words)} words but the first text has {self.pair}")
@@ -68,6 +70,8 @@ class ReadingNotes:
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
         repeated_ids: examples with the id of an earlier one.
+        misplaced_answers: answers whose text is not at their place in the passage.
+        partial_words: other answers that begin or end inside a word.
     """
 
     scheme: str = "BIO"
@@ -78,6 +82,8 @@ class ReadingNotes:
     empty_rows: int = 0
     empty_texts: int = 0
     repeated_ids: int = 0
+    misplaced_answers: int = 0
+    partial_words: int = 0
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,8 @@ class Corpus:
         source: the argument of `load_corpus` that reads it again: "sample", an absolute path or
             a dataset ("hf:NAME").
         targets: what the tags are: "entities" (BIO), "labels" (any label a word), "classes" or
-            "scores" (one an example), "choices" (of several, one is right), or None.
+            "scores" (one an example), "choices" (of several, one is right), "spans" (answers in a
+            passage), or None.
     """
 
     name: str

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import RawFile, RawSentence, Row, excerpt, named_column
+from featbert.data.files import SURROGATE, RawFile, RawSentence, Row, excerpt, named_column
 from featbert.errors import InputError
 from featbert.text import counted
 
@@ -36,6 +36,7 @@ PAIRS = (
     ("premise", "hypothesis"),
     ("question1", "question2"),
     ("question", "sentence"),
+    ("question", "context"),
     ("text_a", "text_b"),
     ("text1", "text2"),
     ("#1 string", "#2 string"),
@@ -224,10 +225,7 @@ def read_examples(
 def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSentence:
     """One example with its words, and its answer if one is read; see `read_examples`."""
     texts = tuple(text_of(row, name) for name in (chosen.text, chosen.pair) if name is not None)
-    cut = [split_text(one) for one in texts]
-    words = tuple(
-        one[start:end] for one, places in zip(texts, cut, strict=True) for start, end in places
-    )
+    cut = [_cut(one) for one in texts]
     tags = None
     if chosen.target is not None and answer is not None:
         try:
@@ -236,12 +234,12 @@ def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSe
             raise InputError(f"{error} in column {chosen.target}, {row.where}") from None
         tags = None if found is None else (found,)
     return RawSentence(
-        words,
+        tuple(word for words, _ in cut for word in words),
         tags,
         lines=(row.number,),
-        pair=len(cut[0]) if len(cut) > 1 else None,
+        pair=len(cut[0][0]) if len(cut) > 1 else None,
         texts=texts,
-        places=tuple(place for places in cut for place in places),
+        places=tuple(place for _, places in cut for place in places),
     )
 
 
@@ -261,9 +259,16 @@ def hidden(file: RawFile) -> RawFile:
 def text_of(row: Row, name: Column) -> str:
     """The text in a column; InputError for anything else."""
     value = row.values.get(name)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or SURROGATE.search(value):
         raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")
     return value
+
+
+@functools.lru_cache(16)
+def _cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Words and places; a passage's are in memory once, however many questions it has."""
+    places = split_text(text)
+    return [text[start:end] for start, end in places], places
 
 
 def split_text(text: str) -> list[tuple[int, int]]:

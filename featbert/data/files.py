@@ -33,7 +33,7 @@ CHUNK_BYTES = 1 << 16
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def _checked(line: str, number: int, name: str, is_text: bool) -> str:
     fault = "NUL" if "\0" in line else ""
     if "\r" in line and not is_text:
         fault = "carriage return inside a line"
-    if _SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
+    if SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
         fault = "lone surrogate"
     if fault:
         raise InputError(

@@ -38,13 +38,12 @@ from featbert.data.files import (
     Row,
     codec_name,
     excerpt,
-    json_object,
-    json_rows,
     read_file,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
 from featbert.data.jsonl import WORD_KEYS, read_jsonl
 from featbert.data.share import with_dev
+from featbert.data.spans import json_questions
 from featbert.data.tags import (
     NO_TARGETS,
     TARGETS,
@@ -59,7 +58,7 @@ from featbert.progress import notice, track
 from featbert.text import counted
 
 SAMPLE = "sample"
-_EXTENSIONS = {*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
+_EXTENSIONS = {"json", *JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
 _EXTENSIONS |= {"txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -97,10 +96,11 @@ def load_corpus(
         path: a folder with split files; one file, the corpus of the split in its name, else of
             "test"; None or "sample" for the embedded sample (a folder of that name is "./sample");
             or "hf:NAME", a dataset of the Hugging Face Hub or a folder with one (`hub`). Files
-            ending in .jsonl, .ndjson or, given alone, .json are JSONL, all others column files.
+            ending in .jsonl, .ndjson or .json are JSONL or SQuAD's JSON, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
             word, such as parts of speech; "classes" and "scores" one an example; "choices" which
-            one of several texts is right; None reads words or texts alone. Or how to read others.
+            one of several texts is right; "spans" answers in a passage; None reads words or texts
+            alone. Or how to read others.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
@@ -171,7 +171,8 @@ class _Reader:
 
     def _texts(self, path: Path, split: str) -> RawFile:
         lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
-        rows = table_rows(lines, path, self.columns) if _is_table(path) else json_rows(lines, path)
+        table = _is_table(path)
+        rows = table_rows(lines, path, self.columns) if table else json_questions(lines, path)
         return self._examples(rows, path, split, encoding=codec_name(self.encoding))
 
     def _words(self, path: Path, split: str) -> RawFile:
@@ -190,11 +191,15 @@ class _Reader:
         """Whether a file has texts, by its name and its first line; else it has words."""
         if not (_is_table(path) or _is_json(path)):
             return False
-        line = next(filter(str.strip, read_file(path, self.encoding, FIRST_LINES)), "")
+        # SQuAD's JSON is one object, whose lines say nothing by themselves.
+        most = None if path.suffix.lower() == ".json" else FIRST_LINES
+        lines = read_file(path, self.encoding, most)
+        line = next(filter(str.strip, lines), "")
         if not line and not path.read_bytes().strip():  # an empty file says neither
             raise InputError(f"no sentence or example in {path}")
         if _is_json(path):
-            return self._are_of_texts(json_object(line or "{}", f"line 1 of {path}"))
+            row = next(json_questions(lines, path), None)
+            return self._are_of_texts(row.values if row else {})
         return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))
 
     def _are_of_texts(self, names: Collection[str]) -> bool:
@@ -317,7 +322,7 @@ def _splits(
                         "another column, --scheme if it is another, or --task labels"
                     ) from None
                 repaired += count
-            sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places))
+            sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places, s.id))
         notes = replace(file.notes, scheme=found, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits

@@ -64,10 +64,10 @@ def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
 
 def unit_numbers(split: Split) -> Ints:
     """(S,) the unit of each sentence, from 0: its document, or itself without documents."""
+    known: dict[tuple[int, bool], int] = {}
     documents = [sentence.document for sentence in split]
-    begins = [
-        document is None or document != before
-        for document, before in zip(documents, [None, *documents], strict=False)
+    units = [
+        known.setdefault((i, False) if document is None else (document, True), len(known))
+        for i, document in enumerate(documents)
     ]
-    units: Ints = np.cumsum(begins, dtype=np.int64) - 1
-    return units
+    return np.array(units, dtype=np.int64)

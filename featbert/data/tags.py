@@ -25,6 +25,7 @@ from typing import NamedTuple
 from featbert.data.choices import RIGHT_KEYS, read_choices
 from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
 from featbert.data.files import RawFile, excerpt
+from featbert.data.spans import ANSWER_KEYS, read_questions
 from featbert.errors import InputError, nearest
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
@@ -185,7 +186,8 @@ class Targets:
         conllu: its column in CoNLL-U, if there is one.
         answer: for one answer an example, the answer that a value of the file is; None for a tag a
             word.
-        read: of examples with answers of another kind, what reads them (`read_choices`).
+        read: of examples with answers of another kind, what reads them (`read_choices`,
+            `read_questions`).
         numbered: whether a class of a dataset is its number, not its name.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
@@ -212,5 +214,6 @@ TARGETS = {
     "classes": Targets("classes", CLASS_KEYS, answer=class_of),
     "scores": Targets("scores", SCORE_KEYS, answer=score_of, numbered=True),
     "choices": Targets("choices", RIGHT_KEYS, read=read_choices, numbered=True),
+    "spans": Targets("spans", ANSWER_KEYS, read=read_questions),
 }
 NO_TARGETS = Targets("", None)

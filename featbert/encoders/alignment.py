@@ -48,6 +48,7 @@ class Alignment:
         units: (U + 1,) windows of each context unit (sentence, document, or one text of a pair):
             unit u has windows units[u] .. units[u + 1] - 1.
         texts: units of each sentence; None in document context.
+        pairs: (S,) first word of each pair's second text; None without pairs.
         n_special: special pieces that the encoder adds to each window.
         counts: what was unusual: windowed_sentences (documents, in document context),
             unknown_words, overlong_words.
@@ -63,6 +64,7 @@ class Alignment:
     texts: int | None
     n_special: int
     counts: dict[str, int]
+    pairs: Ints | None = None
 
     @property
     def n_words(self) -> int:
@@ -77,6 +79,14 @@ class Alignment:
     def owned_words(self, windows: Ints) -> Ints:
         """The words that `windows` own, window by window."""
         return ranges(self.owned[windows], self.owned[windows + 1] - self.owned[windows])
+
+    @property
+    def text_lengths(self) -> Ints:
+        """(S, 2) words of both texts of each pair."""
+        assert self.pairs is not None
+        edges = np.stack([self.sentences[:-1], self.pairs, self.sentences[1:]], axis=1)
+        lengths: Ints = np.diff(edges)
+        return lengths
 
     @property
     def unit_words(self) -> Ints:
@@ -148,6 +158,7 @@ def align(
             "unknown_words": unknown,
             "overlong_words": overlong,
         },
+        pairs=None if packing is None else seconds,
     )
 
 

@@ -53,6 +53,8 @@ class PieceBatch:
         n_words: W, words of the batch.
         sequences: (R,) the sequence of the batch that each window is of, where only the first
             pieces are read: one vector for each of the batch's `n_words` sequences.
+        order: (B + W,) where both are read, a sequence's first piece before its words: the order
+            of what is read, first pieces of the B sequences and then words.
     """
 
     ids: Tensor
@@ -62,10 +64,11 @@ class PieceBatch:
     segments: Tensor | None
     n_words: int
     sequences: Tensor | None = None
+    order: Tensor | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
-        names = ("ids", "mask", "types", "positions", "segments", "sequences")
+        names = ("ids", "mask", "types", "positions", "segments", "sequences", "order")
         tensors = {name: getattr(self, name) for name in names}
         there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
         return replace(self, **there)
@@ -166,11 +169,25 @@ class Encoder(nn.Module):
             len(words),
         )
 
-    def sentence_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
-        """The words of whole sentences, in the given order of sentences."""
+    def sentence_batch(
+        self, alignment: Alignment, sentences: Ints, *, firsts: bool = False
+    ) -> PieceBatch:
+        """The words of whole sentences, in the given order of sentences.
+
+        With `firsts` each one's first special piece is before its words; sentence context alone.
+        """
         sizes = np.diff(alignment.sentences)[sentences]
         words = ranges(alignment.sentences[sentences], sizes)
-        return self.batch(alignment, np.unique(alignment.windows_of(words)), words)
+        windows = np.unique(alignment.windows_of(words))
+        batch = self.batch(alignment, windows, words)
+        if not firsts:
+            return batch
+        rank = np.argsort(sentences)
+        owner = np.searchsorted(alignment.sentences, alignment.owned[windows], side="right") - 1
+        sequences = rank[np.searchsorted(sentences[rank], owner)]
+        n = len(sentences)
+        order = np.insert(np.arange(n, n + len(words)), np.cumsum(sizes) - sizes, np.arange(n))
+        return replace(batch, sequences=torch.from_numpy(sequences), order=torch.from_numpy(order))
 
     def first_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """The first special pieces of whole sentences; two a sentence where its texts are apart."""
@@ -236,13 +253,16 @@ class Encoder(nn.Module):
 
     def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
         """(R, longest, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
-        if batch.sequences is not None:
+        if batch.sequences is not None and batch.order is None:
             return _mean_of(states[:, 0], batch.sequences, batch.n_words)
         # (R * longest, H) -> (Q, H)
         read = states.flatten(0, 1).index_select(0, batch.positions)
         if batch.segments is not None:
             read = _mean_of(read, batch.segments, batch.n_words)
-        return read
+        if batch.sequences is None or batch.order is None:
+            return read
+        firsts = _mean_of(states[:, 0], batch.sequences, len(batch.order) - batch.n_words)
+        return torch.cat([firsts, read]).index_select(0, batch.order)
 
 
 def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:

@@ -303,21 +303,23 @@ class FeatureStore:
                         raise self._damaged(f"{place} has another checksum")
         return out
 
-    def mapped(self, split: str, layers: Sequence[int]) -> list[NDArray[Any]]:
+    def mapped(self, split: str, layers: Sequence[int], kind: str = "words") -> list[NDArray[Any]]:
         """The same states as k arrays (N, H) on disk, read where they are touched.
 
         For what is larger than memory. Damage is found in the blocks that `read` compares, too.
         """
-        self.require(layers)
+        self.require(layers, kind)
         self._check_split(split)
-        shape = (self.manifest.splits[split].words, self.manifest.hidden_size)
+        shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
         if not shape[0]:
             return [np.empty(shape, self.manifest.dtype) for _ in layers]
         with self._open() as file:
-            places = [self._dataset(file, layer_path(split, k)).id.get_offset() for k in layers]
-        blocks = self._layouts[split].edges("words")
+            places = [
+                self._dataset(file, layer_path(split, k, kind)).id.get_offset() for k in layers
+            ]
+        blocks = self._layouts[split].edges(kind)
         for k in _sampled(len(blocks) - 1):
-            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])))
+            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])), kind=kind)
         with self.path.open("rb") as file:
             # torch wants writable arrays; writes would stay in memory, and there are none.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

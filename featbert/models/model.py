@@ -29,7 +29,8 @@ class Layout:
     """How the vectors of a batch follow one another.
 
     Attributes:
-        lengths: (B,) vectors of each sequence, or (B, 2) of its texts, where those are apart.
+        lengths: (B,) vectors of each sequence, or (B, 2) of its texts, where those are apart or the
+            head reads whole sequences.
         groups: (G,) sequences of each group, where those of a group are answered together.
     """
 
@@ -94,7 +95,7 @@ class Model(nn.Module):
         """(W, width) what the output reads: vectors of words, or one of each sequence."""
         vectors, lengths = self.states(batch), layout.lengths
         if self.pooling is None:
-            return self.body(vectors, lengths)
+            return self.body(vectors, lengths if lengths.ndim == 1 else lengths.sum(axis=1))
         if self.pools_first:
             return self.body(self.pooling(vectors, lengths), np.ones(len(lengths), dtype=np.int64))
         pooled: Tensor = self.pooling(self.body(vectors, lengths.ravel()), lengths)

@@ -19,12 +19,14 @@ class Part:
         settings: names of settings that only this part has.
         words: of a body, whether it reads the words of a text; if not, it reads one vector a text
             where the task pools them.
+        firsts: of an output, whether it reads the first special piece of each sequence, too.
     """
 
     home: str
     title: str
     settings: tuple[str, ...] = ()
     words: bool = True
+    firsts: bool = False
 
     def load(self) -> Any:
         """The class; imports torch."""
@@ -41,6 +43,7 @@ OUTPUTS = {
     "crf": Part("featbert.models.crf:CRF", "CRF"),
     "score": Part("featbert.models.score:Score", "score"),
     "choice": Part("featbert.models.choice:Choice", "choice"),
+    "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
 }
 # One vector a text; "none" for answers of words.
 POOLINGS = {

@@ -94,7 +94,7 @@ def read_evaluation(path: Path) -> EvaluationRecord:
 
 def evaluation_files(run: Run) -> list[Path]:
     """Where a run's evaluations are, by file name."""
-    return sorted((run.folder / FOLDER).glob("*.json"))
+    return sorted((run.folder / FOLDER).glob("*--????????.json"))
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         )
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock = time.perf_counter()
-    predicted = run.answers(inputs, task.items(split))
+    predicted = run.answers(inputs, split)
     prediction_seconds = time.perf_counter() - clock
     if plan.mapping:
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]

@@ -193,8 +193,8 @@ class LoadedRun:
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
         from featbert.training.inputs import PieceInputs
 
-        firsts = self.usable.settings.reads == "cls"
-        return PieceInputs(alignment, self.encoder, self.device.torch, firsts=firsts)
+        reads = self.usable.settings.reads
+        return PieceInputs(alignment, self.encoder, self.device.torch, reads=reads)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -202,32 +202,30 @@ class LoadedRun:
         """The model's inputs for a split of a corpus, and the seconds of extracting them."""
         return self.inputs(split.sentences), None
 
-    def answers(self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None) -> Any:
-        """The task's answers: what the run would have recorded for these inputs.
-
-        `offsets` (S + 1,) are the items before each sequence; those of the words by default.
-        """
+    def answers(self, inputs: Inputs, sentences: Sequence[Sentence] | Split) -> Any:
+        """The task's answers: what the run would have recorded for these inputs of sentences."""
         from featbert.training.loop import predict
 
-        offsets = inputs.offsets if offsets is None else offsets
+        offsets = self.usable.task.items(sentences)
         numbers = predict(self.model, inputs, offsets, self.compute, self._budget(inputs))
-        return self._answers(numbers, offsets)
+        return self._answers(numbers, sentences)
 
     def probable_answers(
-        self, inputs: Inputs, offsets: np.ndarray[Any, Any] | None = None
+        self, inputs: Inputs, sentences: Sequence[Sentence] | Split
     ) -> tuple[Any, list[list[float]]]:
         """The same with the probability of each item's answer, by sequence."""
-        offsets = inputs.offsets if offsets is None else offsets
-        answers, shares = self.shares(inputs, offsets)
+        answers, shares = self.shares(inputs, sentences)
         chosen = shares.max(axis=1) if shares.shape[1] else np.zeros(len(shares))
+        offsets = self.usable.task.items(sentences)
         return answers, [part.tolist() for part in np.split(chosen, offsets[1:-1])]
 
     def shares(
-        self, inputs: Inputs, offsets: np.ndarray[Any, Any]
+        self, inputs: Inputs, sentences: Sequence[Sentence] | Split
     ) -> tuple[Any, np.ndarray[Any, Any]]:
         """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
         from featbert.training.loop import predict_probabilities
 
+        offsets = self.usable.task.items(sentences)
         numbers, shares = predict_probabilities(
             self.model, inputs, offsets, self.compute, self._budget(inputs)
         )
@@ -236,7 +234,7 @@ class LoadedRun:
                 f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.compute.precision}"
             )
-        return self._answers(numbers, offsets), shares.astype(float)
+        return self._answers(numbers, sentences), shares.astype(float)
 
     def _budget(self, inputs: Inputs) -> TokenBudget:
         from featbert.encoders.batching import TokenBudget
@@ -244,10 +242,11 @@ class LoadedRun:
 
         return TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
 
-    def _answers(self, numbers: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> Any:
+    def _answers(self, numbers: np.ndarray[Any, Any], sentences: Sequence[Sentence] | Split) -> Any:
         record = self.usable.record
-        scheme = record.signature.tag_scheme
-        return self.usable.task.answers(numbers, tuple(record.labels), offsets, scheme)
+        scheme, threshold = record.signature.tag_scheme, record.threshold
+        task, classes = self.usable.task, tuple(record.labels)
+        return task.answers(numbers, classes, sentences, scheme, threshold)
 
 
 class FrozenRun(LoadedRun):
@@ -277,27 +276,32 @@ class FrozenRun(LoadedRun):
         from featbert.training.inputs import FeatureInputs, PooledInputs
 
         states, texts = self._states(alignment), alignment.texts or 1
-        if self.usable.settings.reads != "words":
+        reads = self.usable.settings.reads
+        if reads not in ("words", "sequence"):
             return PooledInputs(states, alignment.sentences, texts)
         finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
         if not finite.all():
             word = int((~finite).nonzero()[0])
+            # First pieces, if they are read, are behind the words.
             at = int(np.searchsorted(alignment.sentences, word, side="right")) - 1
+            at = at if word < alignment.n_words else word - alignment.n_words
             raise InputError(
                 f"{self.usable.source.name} gives hidden states that are not finite in "
                 f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
                 f"{self.usable.record.signature.store_dtype}"
             )
-        by_text = np.diff(alignment.unit_words).reshape(-1, 2) if texts == 2 else None
-        return FeatureInputs(states, alignment.sentences, texts=by_text)
+        by_text = alignment.text_lengths if texts == 2 or reads == "sequence" else None
+        firsts = alignment.n_words + np.arange(len(sentences)) if reads == "sequence" else None
+        return FeatureInputs(states, alignment.sentences, texts=by_text, firsts=firsts)
 
     def stored(self, store: FeatureStore, split: Split) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""
         from featbert.training.inputs import stored_inputs
 
-        reads = self.usable.settings.reads
-        found = stored_inputs(store, [split.name], self.combination, reads, self.device.torch)
-        return self._grouped(found, split.sentences)
+        reads, where = self.usable.settings.reads, self.device.torch
+        texts = split.sentences
+        found = stored_inputs(store, [split.name], self.combination, reads, where, texts=texts)
+        return self._grouped(found, texts)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -346,7 +350,10 @@ class FrozenRun(LoadedRun):
         return plan_extraction(corpus, self.usable.source, encoding, cache_dir=folder)
 
     def _states(self, alignment: Alignment) -> torch.Tensor:
-        """(k, N, H) on the device, as a store would hold them: the same batches and rounding."""
+        """(k, N, H) on the device, as a store would hold them: the same batches and rounding.
+
+        Kind after kind where the head reads several.
+        """
         import torch
 
         from featbert.encoders.batching import TokenBudget
@@ -357,6 +364,8 @@ class FrozenRun(LoadedRun):
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
         edges = block_edges(alignment, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
+        reads = self.usable.settings.reads
+        kinds = ("words", "cls") if reads == "sequence" else (reads,)
         with torch.inference_mode():
             parts = [
                 block_states(
@@ -364,14 +373,18 @@ class FrozenRun(LoadedRun):
                     alignment,
                     np.arange(first, stop),
                     self.combination.indices,
-                    (self.usable.settings.reads,),
+                    kinds,
                     dtype=getattr(torch, kept),
                     budget=budget,
                     device=self.device.torch,
                 )
                 for first, stop in pairwise(edges)
             ]
-            return torch.cat(parts, dim=1)
+            if len(kinds) == 1:
+                return torch.cat(parts, dim=1)
+            sizes = np.diff(alignment.unit_words[edges]).tolist()
+            cut = [(part[:, :n], part[:, n:]) for part, n in zip(parts, sizes, strict=True)]
+            return torch.cat([one for kind in zip(*cut, strict=True) for one in kind], dim=1)
 
 
 def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = None) -> LoadedRun:

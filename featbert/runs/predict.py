@@ -89,7 +89,7 @@ def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
     sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
     rows: Iterator[tuple[list[str], list[float]]] = iter(())
     if sentences:
-        rows = zip(*run.probable_answers(run.inputs(sentences)), strict=True)
+        rows = zip(*run.probable_answers(run.inputs(sentences), sentences), strict=True)
     for piece in block:
         tags, probabilities = next(rows) if piece.words else ([], [])
         entities = run.usable.task.phrases(tags)
@@ -166,8 +166,8 @@ def predict_texts(
 
 
 def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredText]:
-    task, record = run.usable.task, run.usable.record
-    answers, shares = run.shares(run.inputs(sentences), task.items(sentences))
+    record = run.usable.record
+    answers, shares = run.shares(run.inputs(sentences), sentences)
     classes = record.labels if shares.shape[1] else []
     for sentence, (answer,), share in zip(sentences, answers, shares.tolist(), strict=True):
         yield AnsweredText(sentence.texts, answer, dict(zip(classes, share, strict=True)))

@@ -239,6 +239,8 @@ class RunRecord:
         weights: SHA-256 of the weights file, in hex; "" where the record was kept without it.
         predictions: SHA-256 of the predictions file by split.
         train_sentences, train_words: how much was learned from; sentences, or other examples.
+        threshold: what the margin of an answer must exceed, chosen on dev; None where answers have
+            no margin.
     """
 
     name: str
@@ -268,6 +270,7 @@ class RunRecord:
     predictions: dict[str, str]
     train_sentences: int
     train_words: int
+    threshold: float | None = None
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default that of the task's measure; None without scores."""

@@ -65,7 +65,13 @@ class StoredStates:
         `numbers` are those of the sentences in these splits; None for all.
         """
         return stored_inputs(
-            self.store, names, self.combination, self.reads, self.device.torch, numbers
+            self.store,
+            names,
+            self.combination,
+            self.reads,
+            self.device.torch,
+            numbers,
+            sentences,
         )
 
 
@@ -110,8 +116,7 @@ class TunedStates:
             raise RuntimeError("the model comes before its inputs")
         alignment = aligned(self.reading(sentences), self.encoder, self.signature)
         self.counts = _summed([self.counts, alignment.counts])
-        firsts = self.reads == "cls"
-        return PieceInputs(alignment, self.encoder, self.device.torch, firsts=firsts)
+        return PieceInputs(alignment, self.encoder, self.device.torch, reads=self.reads)
 
 
 def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signature) -> Alignment:

@@ -115,7 +115,9 @@ class _Training:
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(model, inputs, folder, checkpoint)
         clock = time.perf_counter()
-        predicted = {split.name: self._predict(model, inputs, split) for split in self.scored}
+        numbers = {split.name: self._numbers(model, inputs, split) for split in self.scored}
+        threshold = self._threshold(numbers)
+        predicted = {s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored}
         prediction_seconds = time.perf_counter() - clock
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored}
         for split in self.scored:
@@ -157,6 +159,7 @@ class _Training:
             weights=file_hash(folder / WEIGHTS),
             train_sentences=len(inputs["train"].offsets) - 1,
             train_words=self.train.n_words,
+            threshold=threshold,
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
         write_record(folder, record)
@@ -196,7 +199,8 @@ class _Training:
             documents = np.array([s.document for s in self.train], dtype=np.int64)
 
         def score_dev() -> dict[str, float]:
-            predicted = self._predict(model, inputs, dev)
+            numbers = self._numbers(model, inputs, dev)
+            predicted = self._answers(numbers, dev, self._threshold({dev.name: numbers}))
             return self.task.dev_values(self.task.gold(dev), predicted)
 
         def name_of(number: int) -> str:
@@ -226,11 +230,19 @@ class _Training:
                 name_of=name_of,
             )
 
-    def _predict(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
+    def _numbers(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
         mine, offsets = inputs[split.name], self.task.items(split)
         budget = TokenBudget(prediction_budget(mine, self.settings, self.device))
-        numbers = predict(model, mine, offsets, self.compute, budget)
-        return self.task.answers(numbers, self.classes, offsets, self.scheme)
+        return predict(model, mine, offsets, self.compute, budget)
+
+    def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
+        """The best one on dev; where dev is learned from, that of the run on train alone."""
+        if self.plan.base is not None and self.plan.base.finished is not None:
+            return self.plan.base.finished.record.threshold
+        return self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
+
+    def _answers(self, numbers: Any, split: Split, threshold: float | None) -> Any:
+        return self.task.answers(numbers, self.classes, split, self.scheme, threshold)
 
     def _cost(
         self,

@@ -36,6 +36,7 @@ TASKS = {
     "classification": "featbert.tasks.classification",
     "regression": "featbert.tasks.regression",
     "choice": "featbert.tasks.choice",
+    "spans": "featbert.tasks.spans",
 }
 # Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
 GLUE = {"cola": "classification:matthews", "stsb": "regression"}
@@ -80,6 +81,7 @@ class Predictions:
         gold, predicted: answers, aligned word by word, or one a sequence; without gold answers, ().
         documents: (S,) number of each one's document from 1; all are 0 where the text has none.
         texts: (S,) words of each text of a sequence; empty where all are one text.
+        places: (S,) first and end character of each word in its text, where there are raw texts.
     """
 
     words: list[list[str]]
@@ -87,6 +89,7 @@ class Predictions:
     predicted: list[list[str]]
     documents: list[int]
     texts: list[tuple[int, ...]] = field(default_factory=list)
+    places: list[list[tuple[int, int]]] = field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -125,6 +128,7 @@ class Task(Protocol):
         of_texts: whether an answer is of a whole text or pair; else of a word.
         unit: what the sequences of a text are called, in the singular.
         floor: what is shown of a system without skill, such as "chance"; "" for nothing.
+        group: what those with one document number have in common, in the singular.
     """
 
     name: str
@@ -138,6 +142,7 @@ class Task(Protocol):
     of_texts: bool
     unit: str
     floor: str = ""
+    group: str = "document"
 
     def measured_by(self, key: str) -> Task:
         """The same task with another measure; InputError for one that it does not have."""
@@ -197,11 +202,25 @@ class Task(Protocol):
         return np.array([number[name] for row in self.gold(split) for name in row], np.int64)
 
     def answers(
-        self, numbers: NDArray[Any], classes: tuple[str, ...], offsets: Counts, scheme: str
+        self,
+        numbers: NDArray[Any],
+        classes: tuple[str, ...],
+        sentences: Sequence[Sentence] | Split,
+        scheme: str,
+        threshold: float | None = None,
     ) -> Rows:
-        """Answers by sequence, from the numbers of their items."""
+        """Answers by sequence, from the numbers of their items.
+
+        `threshold` is what the margin of an answer must exceed, where answers have one.
+        """
         names = np.array(classes, dtype=object)[numbers]
-        return [part.tolist() for part in np.split(names, offsets[1:-1])]
+        return [part.tolist() for part in np.split(names, self.items(sentences)[1:-1])]
+
+    def threshold(
+        self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...]
+    ) -> float | None:
+        """The threshold with which these answers have the best score; None where it is not used."""
+        return None
 
     def gold(self, split: Split) -> Rows:
         """The right answers by sequence."""

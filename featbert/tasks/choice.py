@@ -34,6 +34,7 @@ class Choice(ExampleTask):
     title = "multiple choice"
     targets = "choices"
     output = "choice"
+    group = "example"
     floor = "chance"
     measures: ClassVar[Mapping[str, ExampleMeasure]] = {"accuracy": OF_CLASSES["accuracy"]}
     facets: Mapping[str, Facet] = {

@@ -27,7 +27,7 @@ from featbert.tasks.measures import f1_of, prf
 from featbert.tasks.words import WordTask
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Split
+    from featbert.data.corpus import Sentence, Split
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
@@ -140,14 +140,19 @@ class Entities(WordTask):
         return np.array([number[tag] for tag in tags], dtype=np.int64)
 
     def answers(
-        self, numbers: Counts, classes: tuple[str, ...], offsets: Counts, scheme: str
+        self,
+        numbers: Counts,
+        classes: tuple[str, ...],
+        sentences: Sequence[Sentence] | Split,
+        scheme: str,
+        threshold: float | None = None,
     ) -> Rows:
         """BIO tags by sentence.
 
         Answers in BIO stay as they are, also ill-formed ones (strict scoring sees them); those of
         another scheme are read the conlleval way.
         """
-        rows = super().answers(numbers, classes, offsets, scheme)
+        rows = super().answers(numbers, classes, sentences, scheme)
         return rows if scheme == "bio" else [list(to_bio(row, scheme)[0]) for row in rows]
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:

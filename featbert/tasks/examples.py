@@ -16,7 +16,7 @@ import numpy as np
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
 from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Task, bucket_of, by_bucket
-from featbert.tasks.measures import Counts, ExampleMeasure
+from featbert.tasks.measures import Counts
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Sentence, Split
@@ -29,14 +29,15 @@ FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both t
 class ExampleTask(Task, Protocol):
     """A task with one answer a sequence.
 
-    `measures` are those that can choose the epoch, by key; the first does unless another is named.
+    `measures` (`ExampleMeasure`, unless the task has `counts` of its own) are those that can choose
+    the epoch, by key; the first does unless another is named.
     """
 
     name: str
     output: ClassVar[str]
     of_texts: bool = True
     unit: str = "example"
-    measures: ClassVar[Mapping[str, ExampleMeasure]]
+    measures: ClassVar[Mapping[str, Any]]
 
     def __init__(self, key: str | None = None) -> None:
         self.measure = next(iter(self.measures.values())) if key is None else self.measures[key]
@@ -92,7 +93,9 @@ class ExampleTask(Task, Protocol):
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         known = sorted({*classes, *self.classes_in([*gold, *predicted])})
-        return self.measure.count(self._answers(gold), self._answers(predicted), known)
+        sides = self._answers(gold), self._answers(predicted)
+        found: Counts = self.measure.count(*sides, known)
+        return found
 
     def _answers(self, rows: Rows) -> list[str]:
         """The answer of each example, in one string."""
@@ -137,17 +140,21 @@ class ExampleTask(Task, Protocol):
         found = Predictions([], [], [], [], [])
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                texts, gold, answer = self._read(json.loads(line))
-                cut = [[one[a:b] for a, b in split_text(one)] for one in texts]
+                row = json.loads(line)
+                texts, gold, answer = self._read(row)
+                cut = [split_text(one) for one in texts]
+                document = int(row.get("document", 0))
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise InputError(
                     f"line {number} of {path} is no prediction: {excerpt(repr(line))}"
                 ) from None
-            found.words.append([word for words in cut for word in words])
+            words = [t[a:b] for t, places in zip(texts, cut, strict=True) for a, b in places]
+            found.words.append(words)
+            found.places.append([place for places in cut for place in places])
             found.texts.append(tuple(map(len, cut)))
             found.gold.append(gold)
             found.predicted.append(answer)
-            found.documents.append(0)
+            found.documents.append(document)
         return found
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:

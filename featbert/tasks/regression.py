@@ -18,7 +18,7 @@ from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Split
+    from featbert.data.corpus import Sentence, Split
 
 
 class Regression(ExampleTask):
@@ -53,7 +53,14 @@ class Regression(ExampleTask):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 
-    def answers(self, numbers: Any, classes: tuple[str, ...], offsets: Any, scheme: str) -> Rows:
+    def answers(
+        self,
+        numbers: Any,
+        classes: tuple[str, ...],
+        sentences: Sequence[Sentence] | Split,
+        scheme: str,
+        threshold: float | None = None,
+    ) -> Rows:
         """The score of each example, with six decimals."""
         return [[f"{number:.6f}"] for number in numbers.tolist()]
 

@@ -30,7 +30,7 @@ class WordTask(Task, Protocol):
         return {}  # those of the tunings were searched for words
 
     def check(self, settings: Any) -> None:
-        if settings.sentence_pooling != "none" or settings.output == "score":
+        if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
             raise InputError("words have answers of their own; leave out --sentence-pooling")
 
     def items(self, split: Sequence[Sentence] | Split) -> Counts:

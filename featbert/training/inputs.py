@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import length_batches, padded_tokens, ranges
 from featbert.encoders.device import DTYPE_BYTES, to_device
@@ -76,6 +77,7 @@ class FeatureInputs:
         *,
         starts: Ints | None = None,
         texts: Ints | None = None,
+        firsts: Ints | None = None,
     ) -> None:
         """
         Args:
@@ -84,13 +86,17 @@ class FeatureInputs:
             offsets: (S + 1,) words before each sentence.
             starts: (S,) place of each sentence's first word in `states`, where those have other
                 sentences too; by default they follow one another as in `offsets`.
-            texts: (S, 2) words of both texts of each pair, where they were encoded apart.
+            texts: (S, 2) words of both texts of each pair, where they were encoded apart or the
+                head reads sequences.
+            firsts: (S,) place of each sequence's first special piece in `states`, where it is read
+                before the words.
         """
         self.states = states
         self.offsets = offsets
         self.starts: Ints = offsets[:-1] if starts is None else starts
         self.lengths: Ints = np.diff(offsets)
-        self.texts = texts
+        self.texts = texts if texts is None or firsts is None else texts + np.array([1, 0])
+        self.firsts = firsts
         self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
 
     @classmethod
@@ -102,16 +108,20 @@ class FeatureInputs:
         device: torch.device,
         *,
         sentences: Ints | None = None,
+        texts: Ints | None = None,
     ) -> FeatureInputs:
         """The selected layers of one or more splits, which follow one another as if one.
 
         Where they would take most of the memory that is left they stay on disk. `sentences` are
-        the numbers of those that are wanted, in their order. InputError for a layer that the store
-        lacks.
+        the numbers of those that are wanted, in their order; `texts` are the words of their texts
+        where sequences are read. InputError for a layer that the store lacks.
         """
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
-        by_text = None
-        if store.manifest.texts == 2:
+        kinds = ("words",) if texts is None else ("words", "cls")
+        by_text, firsts = texts, None
+        if texts is not None:
+            firsts = int(lengths.sum()) + np.arange(len(lengths))
+        elif store.manifest.texts == 2:
             units = [np.diff(store.units(name)) for name in names]
             by_text = np.concatenate(units).reshape(-1, 2)
             by_text = by_text if sentences is None else by_text[sentences]
@@ -120,27 +130,36 @@ class FeatureInputs:
         if sentences is not None:
             n_read = int(lengths.sum())
             starts, lengths = starts[sentences], lengths[sentences]
+            firsts = firsts if firsts is None else firsts[sentences]
         offsets: Ints = np.concatenate([[0], np.cumsum(lengths)])
         vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
         needed = (len(combination.indices) * int(offsets[-1]) + n_read) * vector
         have = available_memory()
         if have is not None and have * MEMORY_SHARE < needed:
-            mapped = [store.mapped(name, combination.indices) for name in names]
-            texts = [[torch.from_numpy(a) for a in arrays] for arrays in mapped]
-            inputs = cls(texts, offsets, starts=starts, texts=by_text)
+            mapped = [store.mapped(n, combination.indices, kind) for kind in kinds for n in names]
+            arrays = [[torch.from_numpy(a) for a in layers] for layers in mapped]
+            inputs = cls(arrays, offsets, starts=starts, texts=by_text, firsts=firsts)
             inputs.device = device
             return inputs
         if sentences is not None:
-            words = torch.from_numpy(ranges(starts, lengths))
-            size = (len(combination.indices), len(words), store.manifest.hidden_size)
+            chosen = ranges(starts, lengths)
+            chosen = chosen if firsts is None else np.concatenate([chosen, firsts])
+            size = (len(combination.indices), len(chosen), store.manifest.hidden_size)
             states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
             for kept, layer in zip(states, combination.indices, strict=True):
-                read = (torch.from_numpy(store.read(name, [layer])[0]) for name in names)
-                torch.index_select(torch.cat(list(read)), 0, words, out=kept)
-            return cls(states.to(device), offsets, texts=by_text)
-        parts = [torch.from_numpy(store.read(name, combination.indices)) for name in names]
+                read = [store.read(n, [layer], kind=kind)[0] for kind in kinds for n in names]
+                whole = torch.cat([*map(torch.from_numpy, read)])
+                torch.index_select(whole, 0, torch.from_numpy(chosen), out=kept)
+            if firsts is not None:
+                firsts = int(offsets[-1]) + np.arange(len(lengths))
+            return cls(states.to(device), offsets, texts=by_text, firsts=firsts)
+        parts = [
+            torch.from_numpy(store.read(name, combination.indices, kind=kind))
+            for kind in kinds
+            for name in names
+        ]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return cls(states.to(device), offsets, texts=by_text)
+        return cls(states.to(device), offsets, texts=by_text, firsts=firsts)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
@@ -153,7 +172,11 @@ class FeatureInputs:
 
     def batch(self, sentences: Ints) -> Tensor:
         """(k, W, H) the sentences' vectors, gathered by word index."""
-        words = torch.from_numpy(ranges(self.starts[sentences], self.lengths[sentences]))
+        sizes = self.lengths[sentences]
+        places = ranges(self.starts[sentences], sizes)
+        if self.firsts is not None:
+            places = np.insert(places, np.cumsum(sizes) - sizes, self.firsts[sentences])
+        words = torch.from_numpy(places)
         if isinstance(self.states, Tensor):
             return self.states.index_select(1, to_device(words, self.device))
         return to_device(_gathered(self.states, words), self.device)
@@ -164,7 +187,7 @@ class FeatureInputs:
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the model meets every word once, or every sequence."""
-        words = float(self.lengths[sentences].sum())
+        words = float(self.layout(sentences).lengths.sum())
         return model.head_flops(words, float(len(sentences))) * (3 if training else 1)
 
 
@@ -261,10 +284,10 @@ class PieceInputs:
         encoder: Encoder,
         device: torch.device,
         *,
-        firsts: bool = False,
+        reads: str = "words",
     ) -> None:
-        """With `firsts` the first special pieces are read instead of words."""
-        self.firsts = firsts
+        """`reads` is what the head reads (`Settings.reads`): what is pooled is read as words."""
+        self.reads = reads
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
         self.alignment = alignment
@@ -302,15 +325,18 @@ class PieceInputs:
 
     def batch(self, sentences: Ints) -> PieceBatch:
         """The windows that the sentences' words are read from."""
-        read = self.encoder.first_batch if self.firsts else self.encoder.sentence_batch
-        return read(self.alignment, sentences).to(self.device)
+        if self.reads == "cls":
+            return self.encoder.first_batch(self.alignment, sentences).to(self.device)
+        firsts = self.reads == "sequence"
+        return self.encoder.sentence_batch(self.alignment, sentences, firsts=firsts).to(self.device)
 
     def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts; ones where the first pieces are read."""
-        by_text = self.alignment.texts == 2
-        lengths = np.diff(self.alignment.unit_words).reshape(-1, 2) if by_text else self.lengths
-        found: Ints = lengths[sentences]
-        return Layout(np.ones_like(found) if self.firsts else found)
+        firsts = self.reads == "sequence"
+        by_text = firsts or self.alignment.texts == 2
+        lengths = self.alignment.text_lengths if by_text else self.lengths
+        found: Ints = lengths[sentences] + np.array([1, 0]) if firsts else lengths[sentences]
+        return Layout(np.ones_like(found) if self.reads == "cls" else found)
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """The encoder over the windows that are read, and the classifier over the words.
@@ -409,8 +435,20 @@ def stored_inputs(
     reads: str,
     device: torch.device,
     sentences: Ints | None = None,
+    texts: Sequence[Sentence] = (),
 ) -> FeatureInputs:
-    """Inputs of words, or of pooled vectors, as a head `reads` them; see `FeatureInputs`."""
-    if reads == "words":
-        return FeatureInputs.of_store(store, names, combination, device, sentences=sentences)
+    """Inputs of words, of pooled vectors, or of sequences, as a head `reads` them.
+
+    `texts` are needed for sequences; see `FeatureInputs`.
+    """
+    if reads in ("words", "sequence"):
+        edges = [(0, s.pair or 0, len(s)) for s in texts] if reads == "sequence" else None
+        return FeatureInputs.of_store(
+            store,
+            names,
+            combination,
+            device,
+            sentences=sentences,
+            texts=None if edges is None else np.diff(np.array(edges)),
+        )
     return PooledInputs.of(store, names, combination, device, reads, sentences=sentences)

@@ -144,7 +144,7 @@ def test_a_file_alone(folder, name, split):
     corpus = load_corpus(path)
     assert list(corpus.splits) == [split]
     assert corpus.source == str(path)
-    assert corpus.name == "news-" + name.removesuffix(".txt")
+    assert corpus.name == "news-" + name.removesuffix(".txt").removesuffix(".json")
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,9 @@ def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None
     text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     firsts = pooling in ("cls", "pooler")
-    inputs = PieceInputs(alignment, encoder, torch.device("cpu"), firsts=firsts)
+    inputs = PieceInputs(
+        alignment, encoder, torch.device("cpu"), reads="cls" if firsts else "words"
+    )
     counted = 0
     for sentence in range(len(text)):  # one at a time: nothing is padded
         number = np.array([sentence])

@@ -102,7 +102,7 @@ def assert_answers_again(made, run: Run) -> None:
     loaded = load_run(run, device="cpu")
     sentences = made["corpus"]["test"].sentences
     offsets = run.task.items(sentences)
-    answers, shares = loaded.shares(loaded.inputs(sentences), offsets)
+    answers, shares = loaded.shares(loaded.inputs(sentences), sentences)
     assert answers == run.predictions("test").predicted
     for answer, (first, end) in zip(answers, pairwise(offsets), strict=True):
         right = shares[first:end, 1]
@@ -183,7 +183,7 @@ def test_before_any_step_both_approaches_give_equal_probabilities(made, tmp_path
     whole = tuned_model(encoder, classes, settings[1]).eval()
     sentences, groups = corpus["dev"].sentences, TASK.groups(corpus["dev"].sentences)
     alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing="joint")
-    pieces = PieceInputs(alignment, encoder, CPU, firsts=pooling == "cls")
+    pieces = PieceInputs(alignment, encoder, CPU, reads=pooling)
     vectors = stored_inputs(made["joint", "words"], ["dev"], last, settings[0].reads, CPU)
     ids, found = np.array([3, 0, 7]), []
     with torch.inference_mode():
@@ -206,7 +206,7 @@ def test_loss_and_probabilities_are_those_of_transformers(made):
     alignment = align(
         split.sentences, encoder.wordpieces, positions=encoder.positions, packing="joint"
     )
-    inputs = GroupedInputs(PieceInputs(alignment, encoder, CPU, firsts=True), groups)
+    inputs = GroupedInputs(PieceInputs(alignment, encoder, CPU, reads="cls"), groups)
     theirs = BertForMultipleChoice.from_pretrained(made["model"]).eval()
     theirs.bert.load_state_dict(encoder.model.state_dict())
     torch.nn.init.zeros_(theirs.classifier.bias)

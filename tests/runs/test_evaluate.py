@@ -98,7 +98,7 @@ def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Pa
     path = next((run.folder / "evaluations").glob("odd*.conll"))
     kept = TASK.read_predictions(path)
     assert [tuple(words) for words in kept.words] == [s.words for s in odd["test"]]
-    assert kept.predicted == loaded.answers(loaded.inputs(odd["test"].sentences))
+    assert kept.predicted == loaded.answers(loaded.inputs(odd["test"].sentences), odd["test"])
 
 
 def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:

@@ -124,12 +124,11 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
     corpus = load_corpus(made["root"] / store[0], targets="classes")
     loaded = load_run(run, device="cpu")
     sentences = corpus["test"].sentences
-    items = run.task.items(sentences)
     kept = run.predictions("test")
     assert [tuple(words) for words in kept.words] == [s.words for s in sentences]
     sizes = [(len(s),) if s.pair is None else (s.pair, len(s) - s.pair) for s in sentences]
     assert kept.texts == sizes
-    answers, shares = loaded.probable_answers(loaded.inputs(sentences), items)
+    answers, shares = loaded.probable_answers(loaded.inputs(sentences), sentences)
     assert answers == kept.predicted
     assert all(0.5 <= p <= 1 for (p,) in shares)
     scores = run.record.scores["test"]
@@ -155,8 +154,7 @@ def test_tuned_rows_of_pairs(made, tmp_path, task, packing):
     assert next(iter(run.record.scores["dev"].values)) == run.task.measure.key
     sentences = corpus["dev"].sentences
     loaded = load_run(run, device="cpu")
-    items = run.task.items(sentences)
-    assert loaded.answers(loaded.inputs(sentences), items) == run.predictions("dev").predicted
+    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("dev").predicted
 
 
 @pytest.mark.parametrize(
@@ -184,8 +182,7 @@ def test_the_pooler_is_trained_with_the_encoder(made, tmp_path, tuning, given, t
     assert all(not torch.equal(kept[name], before) for name in bias & kept.keys())
     sentences = corpus["test"].sentences
     loaded = load_run(run, device="cpu")
-    items = run.task.items(sentences)
-    assert loaded.answers(loaded.inputs(sentences), items) == run.predictions("test").predicted
+    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -215,9 +212,13 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
         positions=encoder.positions,
         packing=packing if name == "pairs" else None,
     )
-    pieces = PieceInputs(alignment, encoder, torch.device("cpu"), firsts=pooling == "cls")
+    pieces = PieceInputs(alignment, encoder, torch.device("cpu"), reads=pooling)
     vectors = stored_inputs(
-        made[*store, "words"], ["dev"], last, settings.reads, torch.device("cpu")
+        made[*store, "words"],
+        ["dev"],
+        last,
+        settings.reads,
+        torch.device("cpu"),
     )
     ids = np.array([3, 0, 7])
     with torch.inference_mode():

@@ -34,14 +34,15 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
         kept = run.predictions(split)
         assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
         inputs = loaded.inputs(corpus[split].sentences)
-        assert loaded.answers(inputs) == kept.predicted
-        tags, probabilities = loaded.probable_answers(inputs)
+        assert loaded.answers(inputs, corpus[split]) == kept.predicted
+        tags, probabilities = loaded.probable_answers(inputs, corpus[split])
         assert tags == kept.predicted
         assert [len(row) for row in probabilities] == [len(row) for row in tags]
         if run.record.tuning == "none":
             (path,) = (folder / "cache").glob("*.h5")
             store = FeatureStore(path)
-            assert loaded.answers(loaded.stored(store, corpus[split])) == kept.predicted
+            stored = loaded.stored(store, corpus[split])
+            assert loaded.answers(stored, corpus[split]) == kept.predicted
             expected = torch.from_numpy(store.read(split, loaded.combination.indices))
             assert inputs.states.dtype == expected.dtype
             assert torch.equal(inputs.states, expected)
@@ -87,7 +88,7 @@ def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tu
     """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
     loaded = load_run(both[tuning], device="cpu")
     sentences = corpus_of(both[tuning])["test"].sentences
-    _, found = loaded.probable_answers(loaded.inputs(sentences))
+    _, found = loaded.probable_answers(loaded.inputs(sentences), sentences)
     for sentence, row in zip(sentences, found, strict=True):
         inputs = loaded.inputs([sentence])
         lengths = Layout(np.array([len(sentence.words)]))
@@ -149,8 +150,8 @@ def test_an_encoder_that_was_moved(run: Run, tmp_path: Path) -> None:
     there = (tmp_path / "small-bert").rename(tmp_path / "moved")
     assert "--model" in refusal(run, MissingError)
     loaded = load_run(run, device="cpu", model=str(there))
-    inputs = loaded.inputs(corpus_of(run)["test"].sentences)
-    assert loaded.answers(inputs) == run.predictions("test").predicted
+    sentences = corpus_of(run)["test"].sentences
+    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
 
 
 def test_a_training_text_that_is_gone_or_changed(run: Run, tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_numbers_that_are_not_finite(run: Run) -> None:
         for parameter in loaded.model.output.parameters():
             parameter[0] = float("nan")
     with pytest.raises(InputError, match=run.name):
-        loaded.probable_answers(inputs)
+        loaded.probable_answers(inputs, sentences)
     if run.record.tuning == "none":
         pieces, *_ = loaded.encoder.wordpieces.pieces([["lazy"]])
         with torch.no_grad():

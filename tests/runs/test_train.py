@@ -270,7 +270,7 @@ def test_the_record_says_what_was_learned_from(
     (person,) = run.record.scores["test"].by_class.values()
     assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
     loaded = load_run(run, device="cpu")
-    assert loaded.answers(loaded.inputs(rare["test"].sentences)) == [["O", "O"]] * 3
+    assert loaded.answers(loaded.inputs(rare["test"].sentences), rare["test"]) == [["O", "O"]] * 3
 
 
 def test_one_document_cannot_be_parted(small_bert: Path, tmp_path: Path) -> None:

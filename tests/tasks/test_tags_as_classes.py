@@ -45,15 +45,15 @@ def test_tags_go_to_numbers_and_back_to_the_same_entities(scheme, rows) -> None:
     numbers = TASK.encode(train, classes, scheme)
     assert numbers.shape == (train.n_words,)
     assert offsets.tolist() == [0, *np.cumsum([len(r) for r in rows])]
-    again = TASK.answers(numbers, classes, offsets, scheme)
+    again = TASK.answers(numbers, classes, train, scheme)
     assert [tuple(row) for row in again] == list(train.tags)
 
 
 def test_ill_formed_answers() -> None:
     """Those in BIO stay, for strict scoring; IOB1 is read as conlleval reads it."""
-    classes, offsets, numbers = ("O", "B-PER", "I-PER"), np.array([0, 3]), np.array([0, 2, 2])
-    assert TASK.answers(numbers, classes, offsets, "bio") == [["O", "I-PER", "I-PER"]]
-    assert TASK.answers(numbers, classes, offsets, "iob1") == [["O", "B-PER", "I-PER"]]
+    classes, numbers, text = ("O", "B-PER", "I-PER"), np.array([0, 2, 2]), split_of([("O",) * 3])
+    assert TASK.answers(numbers, classes, text, "bio") == [["O", "I-PER", "I-PER"]]
+    assert TASK.answers(numbers, classes, text, "iob1") == [["O", "B-PER", "I-PER"]]
 
 
 @given(TAGS, st.dictionaries(st.sampled_from(NAMES[:3]), st.sampled_from(NAMES)))

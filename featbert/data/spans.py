@@ -1,0 +1,186 @@
+"""Questions that a passage answers: SQuAD's JSON (1.1, 2.0, XQuAD), and rows of JSONL and datasets.
+
+    {"data": [{"paragraphs": [{"context": "Rome is old.", "qas": [
+        {"id": "q1", "question": "What is old?", "answers": [{"text": "Rome", "answer_start": 0}]}
+    ]}]}]}
+    {"id": "q1", "question": "...", "context": "...", "answers": {"text": [], "answer_start": []}}
+
+A question is a pair, its words and those of its passage, and all questions of a passage are one
+document. Its answers are tags: "0:Rome" has the first character in the passage and the text as the
+file has it; a question without an answer has the tag "". Equal answers count once.
+
+The words of an answer are those that have a character of it. An answer that begins or ends inside
+a word, and one whose text is not at its place, is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from featbert.data.corpus import ReadingNotes, Sentence
+from featbert.data.examples import Columns, choose_columns, example_of, hidden
+from featbert.data.files import RawFile, RawSentence, Row, excerpt, json_rows
+from featbert.errors import InputError
+
+ANSWER_KEYS = ("answers", "answer")
+NO_ANSWER = ("",)
+
+
+def json_questions(lines: Iterable[str], path: Path) -> Iterator[Row]:
+    """Rows of SQuAD's JSON, a question each, or of any other JSON file its lines.
+
+    InputError names the line, or the question.
+    """
+    lines = list(lines)
+    try:
+        whole = json.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:
+        reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
+        if path.suffix.lower() == ".json" and reason != "Extra data":  # no lines of objects
+            shown = excerpt(lines[line - 1])
+            raise InputError(f"not JSON ({reason}), line {line} of {path}: {shown}") from None
+        whole = None
+    if not isinstance(whole, dict) or "data" not in whole:
+        yield from json_rows(lines, path)
+        return
+    number = 0
+    for a, article in enumerate(_value(whole, "data", list, str(path)), 1):
+        at = f"article {a} of {path}"
+        for p, paragraph in enumerate(_value(article, "paragraphs", list, at), 1):
+            within = f"paragraph {p} of {at}"
+            context = _value(paragraph, "context", str, within)
+            for question in _value(paragraph, "qas", list, within):
+                number += 1
+                where = f"question {number} of {path}"
+                name = _value(question, "id", str | int, where)
+                row = {"question": _value(question, "question", str, f"question {name} of {path}")}
+                yield Row(
+                    question | row | {"context": context}, f"question {name} of {path}", number
+                )
+
+
+def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
+    if not isinstance(holder, dict) or key not in holder:
+        raise InputError(f"no key {key!r} in {where}")
+    if not isinstance(holder[key], kind):
+        shown = excerpt(json.dumps(holder[key], ensure_ascii=False))
+        raise InputError(f"{key!r} is {shown}, which it cannot be, in {where}")
+    return holder[key]
+
+
+def read_questions(
+    rows: Iterable[Row],
+    path: Path,
+    columns: Columns,
+    keys: Sequence[str] | None,
+    *,
+    must: bool,
+    encoding: str = "utf-8",
+    unit: str = "line",
+) -> RawFile:
+    """The questions of one file; arguments as of `read_examples`.
+
+    InputError for values of another kind, an `id` that occurs twice, an answer that begins outside
+    of its passage, and where some questions alone lack the answers.
+    """
+    sentences: list[RawSentence] = []
+    passages: dict[str, int] = {}
+    names: dict[str, str] = {}  # where each name was read
+    chosen: Columns | None = None
+    misplaced = partial = 0
+    for row in rows:
+        if chosen is None:
+            chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
+            if chosen.pair is None:
+                raise InputError(f"no column of passages in {path}; name it with --pair")
+        name = str(row.values.get("id", row.number))
+        if name in names:
+            raise InputError(f"the id {excerpt(name)} of {row.where} is that of {names[name]}, too")
+        names[name] = row.where
+        question = example_of(row, chosen)
+        answers = _answers(row, chosen.target or ANSWER_KEYS[0])
+        passage = question.texts[1]
+        for start, text in answers or ():
+            if not 0 <= start < len(passage):
+                raise InputError(
+                    f"an answer at character {start}, but the passage has {len(passage)}: "
+                    f"{excerpt(text)}, {row.where}"
+                )
+            words = question.places[question.pair :]
+            first, last = words_at(words, start, len(text))
+            exact = (words[first][0], words[last][1])
+            if not passage.startswith(text, start):
+                misplaced += 1
+            elif exact != (start, start + len(text)):
+                partial += 1
+        tags = None if answers is None else tuple(dict.fromkeys(f"{s}:{t}" for s, t in answers))
+        document = passages.setdefault(passage, len(passages))
+        sentences.append(
+            replace(question, tags=NO_ANSWER if tags == () else tags, document=document, id=name)
+        )
+    notes = ReadingNotes(
+        encoding=encoding,
+        empty_texts=sum("" in s.words for s in sentences),
+        misplaced_answers=misplaced,
+        partial_words=partial,
+    )
+    return hidden(RawFile(path, tuple(sentences), notes, unit))
+
+
+def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
+    """First character and text of each answer; None where they are hidden."""
+    value = row.values.get(key)
+    if value is None:
+        return None
+    try:
+        if isinstance(value, dict):
+            texts, starts = value["text"], value["answer_start"]
+            one = not isinstance(texts, list)
+            found = [(starts, texts)] if one else [*zip(starts, texts, strict=True)]
+        else:
+            found = [(one["answer_start"], one["text"]) for one in value]
+    except (KeyError, TypeError, ValueError):
+        found = [(None, None)]
+    if not all(type(start) is int and isinstance(text, str) for start, text in found):
+        shown = excerpt(json.dumps(value, ensure_ascii=False, default=str))
+        raise InputError(f"{shown} has no 'text' and 'answer_start' of answers, {row.where}")
+    found = [(start, text) for start, text in found if text]
+    if found and row.values.get("is_impossible"):
+        raise InputError(f"is_impossible is true, but there are answers, {row.where}")
+    return found
+
+
+def words_at(places: Sequence[tuple[int, int]], start: int, length: int) -> tuple[int, int]:
+    """First and last word at `places` that have one of `length` characters from `start` on.
+
+    The next word, or the last one, where these are white space.
+    """
+    first = bisect_right(places, start, key=lambda place: place[1])
+    first = min(first, len(places) - 1)
+    last = bisect_left(places, start + length, key=lambda place: place[0]) - 1
+    return first, max(first, last)
+
+
+def answer_words(
+    places: Sequence[tuple[int, int]], before: int, answer: str
+) -> tuple[int, int] | None:
+    """First and last word of an answer as tags have it; None for no answer.
+
+    `places` are those of all words, of which so many are `before` the passage.
+    """
+    if not answer:
+        return None
+    start, _, text = answer.partition(":")
+    first, last = words_at(places[before:], int(start), len(text))
+    return before + first, before + last
+
+
+def answer_of(question: Sentence, first: int, last: int) -> str:
+    """The answer that words `first` to `last` are, cut from the passage as it is."""
+    start, end = question.places[first][0], question.places[last][1]
+    return f"{start}:{question.texts[1][start:end]}"

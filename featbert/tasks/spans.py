@@ -1,0 +1,275 @@
+"""Answers in passages: a span of words for each question, or no answer, as in SQuAD 1.1 and 2.0.
+
+Exact match and F1 are those of the official script, evaluate-v2.0: of texts in lower case without
+punctuation, articles and further white space. F1 is that of their words; with several gold answers
+the best one counts, and for a question without an answer only no answer is right.
+
+A model gives the best span of each question and its margin over no answer; spans whose margin is
+not above a threshold are not given. The threshold is chosen on dev, the same way for every row: of
+those that make the measure highest, the one that answers most. What learned from no question
+without an answer always answers.
+
+Sources: Rajpurkar et al. 2016 and 2018; Devlin et al. 2019, sections 4.2 and 4.3.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from featbert.data.files import writing
+from featbert.data.spans import answer_of, answer_words
+from featbert.errors import InputError
+from featbert.io import write_text
+from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.examples import ExampleTask, single
+from featbert.tasks.measures import Counts
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Sentence, Split
+
+CLASSES = ("answerable", "unanswerable")
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (5, "4-5"), (10, "6-10"), (math.inf, "11+"))
+_PASSAGES = ((100, "1-100"), (200, "101-200"), (400, "201-400"), (math.inf, "401+"))
+_QUESTIONS = ("what", "who", "when", "where", "why", "which", "how")
+
+
+class Spans(ExampleTask):
+    """The task of answers in passages; see `Task` for what its methods return.
+
+    Counts of a question are its exact match, its F1 and 1.
+    """
+
+    name = "spans"
+    title = "answers in passages"
+    targets = "spans"
+    output = "span"
+    unit = "question"
+    group = "passage"
+    floor = "answering nothing"
+    measures: ClassVar[Mapping[str, Measure]] = {
+        "f1": Measure("f1", "F1", lambda counts: _mean(counts, 1)),
+        "exact": Measure("exact", "exact match", lambda counts: _mean(counts, 0)),
+    }
+    facets: Mapping[str, Facet] = {
+        "answer": Facet("whether there is an answer"),
+        "question": Facet("question word"),
+        "length": Facet("words of the answer"),
+        "passage": Facet("words of the passage"),
+    }
+
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(key)
+        self.scorer = f"evaluate-v2.0, {self.measure.name}"
+        self.columns = self.columns | {
+            "has_answer_f1": "HasAns F1",
+            "has_answer_exact": "HasAns exact match",
+            "no_answer": "NoAns accuracy",
+        }
+
+    def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
+        """A BiLSTM on frozen states, start and end vectors alone on tuned ones; not searched."""
+        settings = {"output": self.output, "batch_size": 32}
+        if frozen:
+            return settings | {"epochs": 6, "learning_rate": 4e-3, "lstm_size": 256}
+        return settings | {"epochs": 3}
+
+    def check(self, settings: Any) -> None:
+        if settings.sentence_pooling != "none":
+            raise InputError("spans are of words; leave out --sentence-pooling")
+        if settings.output != self.output:
+            raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        counts = self.counts(gold, predicted)
+        wanted, found = ([_class_of(row) for row in rows] for rows in (gold, predicted))
+        by_class = {}
+        for name in self.classes_in(gold):
+            exact, f1, n = counts[[one == name for one in wanted]].sum(axis=0)
+            sizes = {"gold": float(n), "predicted": float(found.count(name))}
+            by_class[name] = {"f1": f1 / n, "exact": exact / n} | sizes
+        nothing = self.counts(gold, [NOTHING] * len(gold)).sum(axis=0)
+        floor = float(self.measure.of(nothing)) if len(gold) else None
+        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
+
+    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+        """All values; those of answerable or unanswerable questions where there are some."""
+        counts = self.counts(gold, predicted)
+        has = np.array([_class_of(row) == CLASSES[0] for row in gold], dtype=bool)
+        f1, exact = (self.measures[key].of for key in ("f1", "exact"))
+        values = {
+            "f1": f1(counts.sum(axis=0)),
+            "exact": exact(counts.sum(axis=0)),
+        }
+        if has.any():
+            of_has = counts[has].sum(axis=0)
+            values |= {"has_answer_f1": f1(of_has), "has_answer_exact": exact(of_has)}
+        if not has.all():
+            values["no_answer"] = exact(counts[~has].sum(axis=0))
+        return {key: float(values[key]) for key in self.columns if key in values}
+
+    def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
+        rows = zip(gold, single(predicted), strict=True)
+        found = [(*text_scores([*map(_text, g)], _text(p)), 1) for g, p in rows]
+        return np.array(found, dtype=np.float64).reshape(-1, 3)
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        """Whether there are questions with an answer and without one."""
+        return sorted({_class_of(row) for row in gold})
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        return list(tags)
+
+    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
+        """(S, 2) first and last place of the first gold answer.
+
+        Place 0 is the first special piece, which stands for no answer, 1 the first word.
+        """
+        rows = zip(split, self.gold(split), strict=True)
+        places = [answer_words(s.places, s.pair or 0, row[0]) for s, row in rows]
+        found = [(0, 0) if at is None else (at[0] + 1, at[1] + 1) for at in places]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    def answers(
+        self,
+        numbers: Any,
+        classes: tuple[str, ...],
+        sentences: Sequence[Sentence] | Split,
+        scheme: str,
+        threshold: float | None = None,
+    ) -> Rows:
+        """Of (S, 3) first and last place of the best span, and its margin over no answer."""
+        return [
+            [*NOTHING]
+            if threshold is not None and margin <= threshold
+            else [answer_of(sentence, int(first) - 1, int(last) - 1)]
+            for sentence, (first, last, margin) in zip(sentences, numbers.tolist(), strict=True)
+        ]
+
+    def threshold(self, numbers: Any, split: Split, classes: tuple[str, ...]) -> float | None:
+        """In the middle between the margins of two questions of dev, or beyond all of them."""
+        if CLASSES[1] not in classes:
+            return None
+        gold, given = self.gold(split), self.answers(numbers, classes, split, "")
+        margins = numbers[:, 2].astype(np.float64)
+        order = np.argsort(margins, kind="stable")
+        margins = margins[order]
+        start = np.zeros((1, 3))
+        refused = self.counts(gold, [NOTHING] * len(gold))[order]
+        answered = self.counts(gold, given)[order]
+        # (S + 1, 3) counts where the questions with the k lowest margins are not answered
+        totals = np.concatenate([start, (refused - answered).cumsum(axis=0)]) + answered.sum(axis=0)
+        values = np.round(self.measure.of(totals), 12)
+        values[1:-1][margins[1:] == margins[:-1]] = -1  # which cannot be told apart
+        k = int(values.argmax())
+        low = margins[k - 1] if k else margins[0] - 2
+        high = margins[k] if k < len(margins) else margins[-1] + 2
+        return float((low + high) / 2)
+
+    def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
+        texts = [(words, sizes[0]) for words, sizes in zip(found.words, found.texts, strict=True)]
+        if facet == "answer":
+            return [_class_of(row) for row in found.gold], [*CLASSES]
+        if facet == "question":
+            asked = [{word.lower() for word in words[:pair]} for words, pair in texts]
+            names = [next((q for q in _QUESTIONS if q in words), "other") for words in asked]
+            return names, [*_QUESTIONS, "other"]
+        if facet == "length":
+            sizes = [len(_text(row[0]).split()) for row in found.gold]
+            names = [bucket_of(size, _LENGTHS) if size else "no answer" for size in sizes]
+            return names, [*(name for _, name in _LENGTHS), "no answer"]
+        names = [bucket_of(len(words) - pair, _PASSAGES) for words, pair in texts]
+        return names, [name for _, name in _PASSAGES]
+
+    def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """The words of the answer; of a right one those of the first gold answer."""
+        marks = []
+        each = zip(rows, found.gold, found.places, found.texts, strict=True)
+        for row, gold, places, (before, _) in each:
+            right = gold and text_scores([*map(_text, gold)], _text(row[0]))[0]
+            at = answer_words(places, before, (gold if right else row)[0])
+            marks.append({("no answer", 0, -1) if at is None else ("answer", *at)})
+        return marks
+
+    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
+        """A line a question, and beside it {id: text} in one object, as the official script has."""
+        given = {}
+        with writing(path) as stream:
+            for sentence, (answer,) in zip(sentences, predicted, strict=True):
+                row = {
+                    "id": sentence.id,
+                    **dict(zip(("question", "context"), sentence.texts, strict=True)),
+                    "answers": None
+                    if sentence.tags is None
+                    else [*map(_object, filter(None, sentence.tags))],
+                    "predicted": _object(answer),
+                    "document": 0 if sentence.document is None else sentence.document + 1,
+                }
+                given[sentence.id] = _text(answer)
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_text(path.with_suffix(".squad.json"), json.dumps(given, ensure_ascii=False) + "\n")
+
+    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
+        texts, gold = [row["question"], row["context"]], [_tag(one) for one in row["answers"] or ()]
+        return texts, gold or [*NOTHING][: row["answers"] is not None], [_tag(row["predicted"])]
+
+
+NOTHING = ("",)
+
+
+def _mean(counts: Counts, column: int) -> Floats:
+    return np.asarray(counts[..., column] / np.maximum(counts[..., 2], 1), dtype=np.float64)
+
+
+def _text(answer: str) -> str:
+    return answer.partition(":")[2]
+
+
+def _class_of(row: Sequence[str]) -> str:
+    return CLASSES[0] if row[0] else CLASSES[1]
+
+
+def _object(answer: str) -> dict[str, Any] | None:
+    start, _, text = answer.partition(":")
+    return {"text": text, "answer_start": int(start)} if answer else None
+
+
+def _tag(answer: dict[str, Any] | None) -> str:
+    return "" if answer is None else f"{int(answer['answer_start'])}:{answer['text']}"
+
+
+@functools.lru_cache(1 << 16)
+def normalised(text: str) -> str:
+    """`normalize_answer` of the official script."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def text_scores(gold: Sequence[str], predicted: str) -> tuple[float, float]:
+    """Exact match and F1 of a text with the gold answer that is best for each; `gold` is never ().
+
+    Gold answers without a word but articles and punctuation count as no answer if all are such.
+    """
+    wanted = [*filter(None, map(normalised, gold))] or [""]
+    found = normalised(predicted)
+    return float(found in wanted), max(_f1(one.split(), found.split()) for one in wanted)
+
+
+def _f1(gold: Sequence[str], predicted: Sequence[str]) -> float:
+    if not gold or not predicted:
+        return float(gold == predicted)
+    same = (Counter(gold) & Counter(predicted)).total()
+    return 2 * same / (len(gold) + len(predicted))
+
+
+TASK = Spans()

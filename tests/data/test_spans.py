@@ -1,0 +1,215 @@
+"""Questions that a passage answers: every form of file gives the same questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.data.check import check_corpus
+from featbert.data.examples import split_text
+from featbert.data.load import load_corpus
+from featbert.data.spans import answer_of, answer_words, words_at
+from featbert.errors import InputError
+
+PASSAGE = "The Rhône (813 km) runs\u00a0from Gletsch, Wallis,\nto Arles. Its name is pre-Celtic."
+ROWS = [
+    ("q1", "Where does it begin?", PASSAGE, [(29, "Gletsch"), (29, "Gletsch, Wallis")]),
+    ("q2", "How long is it?", PASSAGE, [(11, "813 km")]),
+    ("q3", "Who found it?", PASSAGE, []),
+    ("7", "Which letter?", "a  b", [(3, "b")]),
+]
+
+
+def nested(rows, **more) -> dict:
+    paragraphs = []
+    for name, question, context, answers in rows:
+        if not paragraphs or paragraphs[-1]["context"] != context:
+            paragraphs.append({"context": context, "qas": []})
+        found = [{"text": text, "answer_start": start} for start, text in answers]
+        paragraphs[-1]["qas"].append({"id": name, "question": question, "answers": found, **more})
+    return {"version": "v", "data": [{"title": "t", "paragraphs": paragraphs[:1]}]} | {
+        "data": [{"paragraphs": [one]} for one in paragraphs]
+    }
+
+
+def lines(rows) -> str:
+    made = [
+        {
+            "id": int(name) if name.isdigit() else name,
+            "question": question,
+            "context": context,
+            "answers": {"text": [t for _, t in found], "answer_start": [s for s, _ in found]},
+        }
+        for name, question, context, found in rows
+    ]
+    return "".join(json.dumps(row) + "\n" for row in made)
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text, "utf-8")
+    return folder / name
+
+
+FORMS = {
+    "train-v2.0.json": json.dumps(nested(ROWS)),
+    "train.json": json.dumps(nested(ROWS), indent=1),
+    "train.jsonl": lines(ROWS),
+    "en-train.json": lines(ROWS),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_has_the_same_questions(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "c", name, FORMS[name])
+    for place in (path, path.parent):
+        split = load_corpus(place, targets="spans")["train"]
+        assert [s.id for s in split] == [name for name, *_ in ROWS]
+        assert [s.texts for s in split] == [(question, passage) for _, question, passage, _ in ROWS]
+        assert [s.document for s in split] == [0, 0, 0, 1]
+        assert split.tags == [("29:Gletsch", "29:Gletsch, Wallis"), ("11:813 km",), ("",), ("3:b",)]
+        for s in split:
+            cut = [text[a:b] for text in s.texts for a, b in split_text(text)]
+            assert list(s.words) == cut
+        assert (split.notes.misplaced_answers, split.notes.partial_words) == (0, 0)
+        without = load_corpus(place, targets=None)["train"]
+        assert without.text_fingerprint == split.text_fingerprint
+
+
+def test_rows_of_a_dataset(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = [json.loads(line) | {"id": str(n)} for n, line in enumerate(lines(ROWS).splitlines())]
+    datasets.DatasetDict({"train": datasets.Dataset.from_list(rows)}).save_to_disk(tmp_path / "d")
+    split = load_corpus(f"hf:{tmp_path / 'd'}", targets="spans")["train"]
+    assert split.tags[0] == ("29:Gletsch", "29:Gletsch, Wallis")
+    assert [s.id for s in split] == ["0", "1", "2", "3"]
+
+
+def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
+    odd = [
+        ("a", "?", PASSAGE, [(5, "hône")]),  # inside a word
+        ("b", "?", PASSAGE, [(4, "Rhone")]),  # another text
+        ("c", "?", PASSAGE, [(23, "\u00a0")]),  # no word
+        ("d", "?", PASSAGE, [(75, "Celtic.  and so on")]),  # beyond the end
+        ("e", "", PASSAGE, []),  # no question
+    ]
+    corpus = load_corpus(write(tmp_path / "c", "train.jsonl", lines(odd)), targets="spans")
+    split = corpus["train"]
+    words = [
+        s.words[first : last + 1]
+        for s in split
+        if (at := answer_words(s.places, s.pair, s.tags[0])) is not None
+        for first, last in [at]
+    ]
+    assert words == [("Rhône",), ("Rhône",), ("from",), ("Celtic", ".")]
+    report = check_corpus(corpus).splits["train"]
+    assert (report.misplaced_answers, report.partial_words, report.empty_texts) == (2, 2, 1)
+    assert (report.documents, report.answers) == (1, 5)
+
+
+def test_hidden_answers(tmp_path: Path) -> None:
+    hidden = nested(ROWS)
+    for article in hidden["data"]:
+        for question in article["paragraphs"][0]["qas"]:
+            del question["answers"]
+    write(tmp_path / "c", "train.json", FORMS["train.json"])
+    write(tmp_path / "c", "test.json", json.dumps(hidden))
+    corpus = load_corpus(tmp_path / "c", targets="spans")
+    assert corpus["train"].is_tagged
+    assert all(s.tags is None for s in corpus["test"])
+    hidden["data"][1]["paragraphs"][0]["qas"][0]["answers"] = []
+    write(tmp_path / "c", "test.json", json.dumps(hidden))
+    with pytest.raises(InputError, match=r"test\.json"):
+        load_corpus(tmp_path / "c", targets="spans")
+
+
+def spoiled(**values) -> str:
+    data = nested(ROWS)
+    question = data["data"][0]["paragraphs"][0]["qas"][1]
+    for key, value in values.items():
+        if value is None:
+            del question[key]
+        else:
+            question[key] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{", "line 1"),
+        ('{\n"data": [\n{"paragraphs" []}]}', "line 3"),
+        ('{"data": 3}', "'data'"),
+        ('{"data": [{}]}', "article 1"),
+        ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
+        ('{"data": []}', r"train\.json"),
+        (spoiled(id=None), "question 2"),
+        (spoiled(question=None), "question q2"),
+        (spoiled(question=["a"]), "question q2"),
+        (spoiled(id="q1"), "q1"),
+        (spoiled(answers=[{"text": "813 km"}]), "question q2"),
+        (spoiled(answers=[{"text": "813 km", "answer_start": "11"}]), "question q2"),
+        (spoiled(answers=[{"text": 813, "answer_start": 11}]), "question q2"),
+        (spoiled(answers="813 km"), "question q2"),
+        (spoiled(answers=[{"text": "km", "answer_start": 81}]), "question q2"),
+        (spoiled(answers=[{"text": "km", "answer_start": -1}]), "question q2"),
+        (spoiled(is_impossible=True), "question q2"),
+        (spoiled(question="\ud800"), "question q2"),
+        ('{"question": "a", "answers": []}', "--pair"),
+        ('{"question": "a", "context": 3, "answers": []}', "line 1"),
+        (lines([ROWS[0], ROWS[0]]), "line 2.*line 1"),
+    ],
+)
+def test_bad_files_are_one_line_with_the_place(tmp_path: Path, text: str, place: str) -> None:
+    path = write(tmp_path / "c", "train.json", text)
+    with pytest.raises(InputError, match=place) as error:
+        load_corpus(path, targets="spans")
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_words_and_spans_do_not_mix(tmp_path: Path) -> None:
+    path = write(tmp_path / "c", "train.conll", "Rome B-LOC\n")
+    with pytest.raises(InputError, match=r"train\.conll"):
+        load_corpus(path, targets="spans")
+    path = write(tmp_path / "d", "train.json", FORMS["train.json"])
+    with pytest.raises(InputError, match=r"train\.json"):
+        load_corpus(path, targets="entities")
+
+
+@given(st.text("ab .\n", min_size=1, max_size=30), st.data())
+def test_an_answer_has_the_words_that_have_a_character_of_it(text: str, data) -> None:
+    """Brute force over characters; and a span of words is where its text says."""
+    from featbert.data.files import RawSentence
+
+    places = split_text(text)
+    words = tuple(text[a:b] for a, b in places)
+    sentence = RawSentence(("q", *words), pair=1, texts=("q", text), places=((0, 1), *places))
+    start = data.draw(st.integers(0, len(text) - 1))
+    length = data.draw(st.integers(1, len(text) - start))
+    covered = {
+        i for i, (a, b) in enumerate(places) for c in range(a, b) if start <= c < start + length
+    }
+    first, last = words_at(places, start, length)
+    assert 0 <= first <= last < len(words)
+    if covered:
+        assert {*range(first, last + 1)} == covered
+    answer = answer_of(sentence, 1 + first, 1 + last)
+    if words != ("",):
+        assert answer_words(places, 0, answer) == (first, last)
+        begin, _, cut = answer.partition(":")
+        assert text.startswith(cut, int(begin))
+
+
+def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
+    """Whatever their order in the file."""
+    rows = [(f"{n}", "?", f"passage {n % 5}", []) for n in range(40)]
+    path = write(tmp_path / "c", "train.jsonl", lines(rows))
+    corpus = load_corpus(path, targets="spans", dev_share=0.4)
+    sides = [{s.texts[1] for s in corpus[name]} for name in ("train", "dev")]
+    assert not sides[0] & sides[1]
+    assert [len(corpus[name]) for name in ("train", "dev")] == [24, 16]

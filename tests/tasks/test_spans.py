@@ -1,0 +1,249 @@
+"""Scores of spans against the official script, evaluate-v2.0, written from its definition."""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+import string
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.data.corpus import Sentence, Split
+from featbert.data.examples import split_text
+from featbert.errors import InputError
+from featbert.tasks.base import Predictions
+from featbert.tasks.spans import CLASSES, NOTHING, TASK
+
+# The official script, function by function --------------------------------------------------------
+
+
+def normalize_answer(s):
+    def remove_articles(text):
+        return re.sub(re.compile(r"\b(a|an|the)\b", re.UNICODE), " ", text)
+
+    def white_space_fix(text):
+        return " ".join(text.split())
+
+    def remove_punc(text):
+        exclude = set(string.punctuation)
+        return "".join(ch for ch in text if ch not in exclude)
+
+    return white_space_fix(remove_articles(remove_punc(s.lower())))
+
+
+def get_tokens(s):
+    return normalize_answer(s).split() if s else []
+
+
+def compute_exact(a_gold, a_pred):
+    return int(normalize_answer(a_gold) == normalize_answer(a_pred))
+
+
+def compute_f1(a_gold, a_pred):
+    gold_toks, pred_toks = get_tokens(a_gold), get_tokens(a_pred)
+    common = collections.Counter(gold_toks) & collections.Counter(pred_toks)
+    num_same = sum(common.values())
+    if len(gold_toks) == 0 or len(pred_toks) == 0:
+        return int(gold_toks == pred_toks)
+    if num_same == 0:
+        return 0
+    precision = 1.0 * num_same / len(pred_toks)
+    recall = 1.0 * num_same / len(gold_toks)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def official(gold: dict[str, list[str]], preds: dict[str, str]) -> dict[str, float]:
+    exact, f1 = {}, {}
+    for qid, texts in gold.items():
+        golds = [t for t in texts if normalize_answer(t)] or [""]
+        exact[qid] = max(compute_exact(a, preds[qid]) for a in golds)
+        f1[qid] = max(compute_f1(a, preds[qid]) for a in golds)
+    found = {}
+    for name, ids in (
+        ("", [*gold]),
+        ("HasAns_", [q for q in gold if gold[q]]),
+        ("NoAns_", [q for q in gold if not gold[q]]),
+    ):
+        if ids:
+            found[f"{name}exact"] = sum(exact[q] for q in ids) / len(ids)
+            found[f"{name}f1"] = sum(f1[q] for q in ids) / len(ids)
+    return found
+
+
+NAMES = {
+    "exact": "exact",
+    "f1": "f1",
+    "HasAns_exact": "has_answer_exact",
+    "HasAns_f1": "has_answer_f1",
+    "NoAns_exact": "no_answer",
+    "NoAns_f1": "no_answer",
+}
+PARTS = [
+    "the",
+    "A",
+    "an",
+    "Rome",
+    "rome",
+    "old",
+    "New-York",
+    "3.5",
+    ".",
+    "'s",
+    "\u00a0",
+    "The ",
+    "",
+]
+TEXTS = st.lists(st.sampled_from(PARTS), max_size=4).map(" ".join)
+
+
+def tag(text: str) -> str:
+    return f"0:{text}"
+
+
+@given(st.lists(st.tuples(st.lists(TEXTS.filter(bool), max_size=3), TEXTS), min_size=1, max_size=8))
+@settings(max_examples=200)
+def test_scores_are_those_of_the_official_script(rows) -> None:
+    gold = {str(i): texts for i, (texts, _) in enumerate(rows)}
+    preds = {str(i): text for i, (_, text) in enumerate(rows)}
+    scores = TASK.score(
+        [
+            [*map(tag, texts)]
+            or [
+                "",
+            ]
+            for texts in gold.values()
+        ],
+        [[tag(text) if text else ""] for text in preds.values()],
+    )
+    for name, value in official(gold, preds).items():
+        assert scores.values[NAMES[name]] == pytest.approx(value, abs=1e-12)
+    none = official(gold, dict.fromkeys(gold, ""))
+    assert scores.floor == pytest.approx(none["f1"], abs=1e-12)
+    assert {*scores.values} <= {*TASK.columns}
+
+
+def test_the_measure_is_f1_or_exact_match() -> None:
+    gold, found = [["0:the old Rome"], [""]], [["0:Rome"], [""]]
+    counts = TASK.counts(gold, found)
+    assert counts.tolist() == [[0, pytest.approx(2 / 3), 1], [1, 1, 1]]
+    assert float(TASK.measure.of(counts.sum(axis=0))) == pytest.approx(5 / 6)
+    exact = TASK.measured_by("exact")
+    assert float(exact.measure.of(counts.sum(axis=0))) == 0.5
+    assert next(iter(exact.dev_values(gold, found))) == "exact"
+    assert exact.scorer != TASK.scorer
+    with pytest.raises(InputError):
+        TASK.measured_by("accuracy")
+
+
+# Answers from numbers -----------------------------------------------------------------------------
+
+
+def question(n: int, answers=("",), passage="Rome is  old, they say.") -> Sentence:
+    places = [split_text(text) for text in ("Which one?", passage)]
+    texts = ("Which one?", passage)
+    words = [t[a:b] for t, cut in zip(texts, places, strict=True) for a, b in cut]
+    flat = tuple(place for cut in places for place in cut)
+    return Sentence(tuple(words), tuple(answers), n, 3, texts, flat, f"q{n}")
+
+
+def split_of(*rows) -> Split:
+    return Split("dev", tuple(question(n, answers) for n, answers in enumerate(rows)))
+
+
+def test_answers_are_cut_from_the_passage_as_it_is() -> None:
+    split = split_of(["0:Rome is  old"], [""], ["9:old", "14:they"])
+    places = TASK.encode(split, CLASSES, "")
+    assert places.tolist() == [[4, 6], [0, 0], [6, 6]]
+    numbers = np.array([[4, 6, 0.1], [5, 5, -3], [8, 8, 0.2]])
+    assert TASK.answers(numbers, CLASSES, split, "", None) == [
+        ["0:Rome is  old"],
+        ["5:is"],
+        ["14:they"],
+    ]
+    assert TASK.answers(numbers, CLASSES, split, "", 0.1) == [[""], [""], ["14:they"]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_the_threshold_is_the_best_of_all(rows) -> None:
+    """Brute force over every threshold that differs; of equals the one that answers most."""
+    split = split_of(
+        *([""] if none else ["0:Rome" if right else "9:old"] for _, none, right in rows)
+    )
+    numbers = np.array([[4, 4, margin] for margin, *_ in rows], dtype=np.float32)
+    gold = TASK.gold(split)
+
+    def value(threshold) -> float:
+        return round(
+            TASK.dev_values(gold, TASK.answers(numbers, CLASSES, split, "", threshold))["f1"], 9
+        )
+
+    found = TASK.threshold(numbers, split, CLASSES)
+    tried = {t: value(t) for t in (-2.0, -0.5, 0.25, 1.0, 3.0)}
+    assert value(found) == max(tried.values())
+    answered = [sum(m > t for m, *_ in rows) for t in (found, *tried)]
+    assert answered[0] == max(
+        a for a, v in zip(answered[1:], tried.values(), strict=True) if v == max(tried.values())
+    )
+    assert TASK.threshold(numbers, split, CLASSES[:1]) is None
+
+
+def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:
+    split = split_of(["0:Rome is  old", "0:Rome"], [""], ["9:old"])
+    predicted = [["0:Rome"], ["9:old, they"], [""]]
+    TASK.write_predictions(tmp_path / "dev.jsonl", split.sentences, predicted)
+    kept = TASK.read_predictions(tmp_path / "dev.jsonl")
+    assert kept == Predictions(
+        [list(s.words) for s in split],
+        [list(t) for t in split.tags],
+        predicted,
+        [1, 2, 3],
+        [(3, 7)] * 3,
+        [list(s.places) for s in split],
+    )
+    marks = [[("answer", 3, 5)], [("answer", 5, 7)], [("no answer", 0, -1)]]
+    assert TASK.marks(kept, [["0:Rome is  old"], ["9:old, they"], [""]]) == [*map(set, marks)]
+    # What equals a gold answer is marked as the first one.
+    assert TASK.marks(kept, [["0:Rome"], [""], ["9:old"]]) == [
+        *map(set, [marks[0], marks[2], [("answer", 5, 5)]])
+    ]
+    given = json.loads((tmp_path / "dev.squad.json").read_text("utf-8"))
+    assert given == {"q0": "Rome", "q1": "old, they", "q2": ""}
+    (tmp_path / "dev.jsonl").write_text('{"question": 3}\n')
+    with pytest.raises(InputError, match="line 1"):
+        TASK.read_predictions(tmp_path / "dev.jsonl")
+
+
+def test_breakdowns_add_up_to_the_whole() -> None:
+    split = split_of(["0:Rome is  old", "0:Rome"], [""], ["9:old"])
+    found = Predictions(
+        [list(s.words) for s in split],
+        [list(t) for t in split.tags],
+        [["0:Rome"], ["0:Rome"], [""]],
+        [1, 2, 3],
+        [(3, 7)] * 3,
+    )
+    parts = TASK.break_down([*TASK.facets], found)
+    total = TASK.counts(found.gold, found.predicted).sum(axis=0)
+    for buckets in parts.values():
+        np.testing.assert_allclose(sum(np.array(b.counts) for b in buckets.values()), total)
+    assert {name: b.size for name, b in parts["answer"].items()} == {
+        "answerable": 2,
+        "unanswerable": 1,
+    }
+    assert [*parts["length"]] == ["1", "3", "no answer"]
+    assert [*parts["question"]] == ["which"]
+
+
+def test_nothing_is_no_answer() -> None:
+    assert TASK.counts([["0:the"]], [NOTHING]).tolist() == [[1, 1, 1]]
