@@ -1,0 +1,223 @@
+"""Spans end to end: frozen and tuned rows, windows, the threshold, loaded runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from featbert import compare, find_runs
+from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.significance import with_significance
+from featbert.config import RowsTable, Settings
+from featbert.data.load import load_corpus
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.errors import InputError
+from featbert.features.extraction import extract
+from featbert.models.model import stored_model, tuned_model
+from featbert.runs.api import finetune, train
+from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
+from featbert.runs.load import load_run
+from featbert.runs.run import Run
+from featbert.training import inputs as inputs_module
+from featbert.training.inputs import PieceInputs, stored_inputs
+
+FP32 = {"device": "cpu", "precision": "fp32"}
+NAMES = ("Jordan", "Chelsea", "Washington", "Hamilton", "Smith")
+CPU = torch.device("cpu")
+
+
+def write_questions(folder: Path, *, unanswerable: bool = True) -> Path:
+    """Who jumps? The name before that word, in passages of very different lengths."""
+    random = np.random.default_rng(5)
+    folder.mkdir()
+    for split, n in (("train", 24), ("dev", 8), ("test", 8)):
+        paragraphs = []
+        for k in range(n):
+            words = random.choice(["the", "lazy", "dog", "said"], size=60 if k == 1 else 6).tolist()
+            name, at = str(random.choice(NAMES)), int(random.integers(len(words)))
+            words[at:at] = [name, "jumps"]
+            start = len(" ".join([*words[:at], ""]))
+            answer = {"text": name, "answer_start": start}
+            asked = [("Who jumps ?", [answer, answer])]
+            asked += [("Who rejects lamb ?", [])] if unanswerable else []
+            qas = [
+                {"id": f"{split}{k}{i}", "question": question, "answers": found}
+                for i, (question, found) in enumerate(asked)
+            ]
+            paragraphs.append({"context": " ".join(words), "qas": qas})
+        data = {"data": [{"title": "t", "paragraphs": paragraphs}]}
+        (folder / f"{split}.json").write_text(json.dumps(data), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, tiny_bert):
+    root = tmp_path_factory.mktemp("spans")
+    folder = write_questions(root / "questions")
+    corpus = load_corpus(folder, targets="spans")
+    source = find_encoder(str(tiny_bert))
+    store = extract(load_corpus(folder, targets=None), source, cache_dir=root / "cache", **FP32)
+    return {"folder": folder, "corpus": corpus, "source": source, "store": store}
+
+
+def settings_of(tuning: str, **given) -> Settings:
+    table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
+    return table.settings(tuning, 4, "spans")
+
+
+def trained(made, folder: Path, *, seed=1, corpus=None, **given) -> Run:
+    return train(
+        made["store"],
+        "weighted_all",
+        corpus=corpus or made["corpus"],
+        task="spans",
+        seed=seed,
+        settings=settings_of("none", **given),
+        runs_dir=folder,
+        **FP32,
+    )
+
+
+def tuned(made, folder: Path, *, seed=1, **given) -> Run:
+    return finetune(
+        made["corpus"],
+        made["source"],
+        task="spans",
+        seed=seed,
+        settings=settings_of("full", **given),
+        runs_dir=folder,
+        **FP32,
+    )
+
+
+ROWS = {
+    "bilstm": lambda made, folder: trained(made, folder, epochs=8),
+    "linear": lambda made, folder: trained(made, folder, body="linear", longest_answer=2),
+    "tuned": lambda made, folder: tuned(made, folder, learning_rate=1e-3),
+    "tuned-bilstm": lambda made, folder: tuned(made, folder, body="bilstm", epochs=1),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
+    run = ROWS[row](made, tmp_path / "runs")
+    corpus, record = made["corpus"], run.record
+    loaded = load_run(run, device="cpu")
+    for split in ("dev", "test"):
+        sentences, kept = corpus[split].sentences, run.predictions(split)
+        assert loaded.answers(loaded.inputs(sentences), sentences) == kept.predicted
+        assert kept.gold == [list(s.tags) for s in sentences]
+        assert kept.documents == [s.document + 1 for s in sentences]
+        assert run.task.score(kept.gold, kept.predicted).values == record.scores[split].values
+        given = json.loads((run.folder / f"{split}.squad.json").read_text("utf-8"))
+        assert given == {
+            s.id: answer.partition(":")[2]
+            for s, (answer,) in zip(sentences, kept.predicted, strict=True)
+        }
+    assert record.threshold is not None
+    assert record.labels == ["answerable", "unanswerable"]
+    assert record.settings["longest_answer"] == (2 if row == "linear" else 30)
+    assert record.scores["dev"].values["nothing"] == 0.5
+    assert record.scores["dev"].values["f1"] >= 0.5  # the threshold can always refuse all
+    best = record.history[record.best_epoch - 1].dev
+    assert best == record.scores["dev"].values
+    evaluated = evaluate(run, corpus, "test", cache_dir=tmp_path / "cache", device="cpu")
+    assert evaluated.scores.values == record.scores["test"].values
+    (path,) = evaluation_files(run)
+    assert read_evaluation(path) == evaluated
+
+
+def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made):
+    """The keystone: first pieces and words, in windows too; other questions in another order."""
+    encoder = load_encoder(made["source"])
+    sentences = made["corpus"]["dev"].sentences
+    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing="joint")
+    assert alignment.counts["windowed_sentences"] >= 2
+    last = parse_layers("last", encoder.num_layers)
+    classes = ("answerable", "unanswerable")
+    torch.manual_seed(0)
+    stored = stored_model(last, encoder.hidden_size, classes, settings_of("none")).eval()
+    torch.manual_seed(0)
+    head = settings_of("full", body="bilstm")
+    with_encoder = tuned_model(encoder, classes, head).eval()
+    pieces = PieceInputs(alignment, encoder, CPU, reads=head.reads)
+    vectors = stored_inputs(made["store"], ["dev"], last, head.reads, CPU, sentences)
+    for ids in (np.array([5, 0, 2]), np.array([3]), np.arange(len(sentences))):
+        assert vectors.layout(ids).tolist() == pieces.layout(ids).tolist()
+        assert vectors.layout(ids).tolist() == [
+            [1 + sentences[i].pair, len(sentences[i]) - sentences[i].pair] for i in ids
+        ]
+        with torch.inference_mode():
+            found = [m.states(i.batch(ids)) for m, i in ((stored, vectors), (with_encoder, pieces))]
+            torch.testing.assert_close(found[0].float(), found[1], atol=2e-3, rtol=2e-3)
+            answers = [
+                m.decode(i.batch(ids), i.layout(ids))
+                for m, i in ((stored, vectors), (with_encoder, pieces))
+            ]
+        torch.testing.assert_close(*answers, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("chosen", [None, [3, 0, 9]])
+@pytest.mark.parametrize("names", [["dev"], ["train", "dev"]])
+def test_states_on_disk_are_those_in_memory(made, monkeypatch, chosen, names):
+    corpus = made["corpus"]
+    sentences = [s for name in names for s in corpus[name]]
+    numbers = None if chosen is None else np.array(chosen)
+    asked = sentences if chosen is None else [sentences[i] for i in chosen]
+    last = parse_layers("concat_last4", 4)
+    held = stored_inputs(made["store"], names, last, "sequence", CPU, asked, numbers)
+    whole = stored_inputs(made["store"], names, last, "sequence", CPU, sentences)
+    monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
+    mapped = stored_inputs(made["store"], names, last, "sequence", CPU, asked, numbers)
+    for ids in ([0], [2, 1], [1, 0, 2]):
+        there = np.array(ids) if chosen is None else numbers[ids]
+        expected = whole.batch(there)
+        assert torch.equal(held.batch(np.array(ids)), expected)
+        assert torch.equal(mapped.batch(np.array(ids)), expected)
+
+
+def test_the_threshold_of_train_and_dev_is_that_of_train(made, tmp_path):
+    base = trained(made, tmp_path)
+    both = trained(made, tmp_path, train_on="train+dev")
+    assert both.record.epochs_from == base.name
+    assert both.record.threshold == base.record.threshold
+    assert [*both.record.scores] == ["test"]
+
+
+def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, made):
+    folder = write_questions(tmp_path / "always", unanswerable=False)
+    corpus = load_corpus(folder, targets="spans")
+    store = extract(load_corpus(folder, targets=None), made["source"], cache_dir=tmp_path, **FP32)
+    run = trained({"store": store}, tmp_path / "runs", corpus=corpus)
+    assert run.record.threshold is None
+    assert all(answer for (answer,) in run.predictions("test").predicted)
+    assert {"no_answer"}.isdisjoint(run.record.scores["test"].values)
+    record = evaluate(run, made["corpus"], "test", cache_dir=tmp_path, device="cpu")
+    assert record.unseen_types == ["unanswerable"]
+    assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}
+
+
+def test_rows_are_compared_by_passage(made, tmp_path):
+    for seed in (1, 2):
+        trained(made, tmp_path, seed=seed)
+        tuned(made, tmp_path, seed=seed, epochs=1)
+    (comparison,) = compare(find_runs(tmp_path))
+    found = with_breakdowns(with_significance(comparison, resamples=100), ["answer", "question"])
+    assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
+    assert {d.by_seed[0].units for d in found.differences} == {8}
+    assert found.breakdowns[0].gold == {"answerable": 8, "unanswerable": 8}
+
+
+@pytest.mark.parametrize("given", [{"sentence_pooling": "mean"}, {"output": "softmax"}])
+def test_other_heads_are_refused(given):
+    with pytest.raises(InputError):
+        settings_of("none", **given)
+    with pytest.raises(InputError):
+        RowsTable(output="span").settings("none", 4, "entities")
