@@ -52,6 +52,19 @@ class Device:
         return torch.device(self.kind)
 
 
+@contextlib.contextmanager
+def computing_threads(n: int) -> Iterator[None]:
+    """torch computes on so many threads within the block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def find_device(wanted: str = "auto") -> Device:
     """The device to compute on; "auto" takes a GPU where there is one. InputError for others."""
     if wanted not in DEVICES:

@@ -17,6 +17,7 @@ from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
 from featbert.encoders.alignment import Ints
 from featbert.encoders.batching import TokenBudget
+from featbert.encoders.device import computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.errors import MissingError
@@ -68,7 +69,10 @@ def train_planned(
         done = None if overwrite else plan.finished
         if done is not None:
             return done
-        with stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""):
+        with (
+            stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""),
+            computing_threads(plan.signature.threads),
+        ):
             return _Training(plan, material, corpus, log_dir).run()
 
 

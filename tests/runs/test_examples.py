@@ -16,9 +16,11 @@ from featbert.analysis.significance import with_significance
 from featbert.config import RowsTable, Settings
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
+from featbert.encoders.device import computing_threads
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
+from featbert.runs import train as train_module
 from featbert.runs.api import finetune, train
 from featbert.runs.evaluate import evaluate
 from featbert.runs.load import load_run
@@ -115,6 +117,24 @@ def test_pooled_stores_give_the_numbers_of_stores_of_words(made, tmp_path, store
     assert words.scores == pooled.scores
     assert words.name == pooled.name
     assert words.predictions == pooled.predictions
+
+
+def test_heads_on_pooled_vectors_have_one_thread(made, tmp_path, monkeypatch):
+    """Theirs are the seconds, so the record says so; afterwards all threads are back."""
+    found = []
+    plain = train_module.fit
+
+    def fit(*args, **options):
+        found.append(torch.get_num_threads())
+        return plain(*args, **options)
+
+    monkeypatch.setattr(train_module, "fit", fit)
+    store = ("texts", "joint", "words")
+    with computing_threads(2):
+        for pooling, threads in (("mean", 1), ("attention", 2)):
+            run = trained(made, store, "classification", tmp_path, sentence_pooling=pooling)
+            assert found.pop() == run.record.signature.threads == threads
+            assert torch.get_num_threads() == 2
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
