@@ -6,6 +6,7 @@ The process of the tests has loaded everything long ago; only a fresh one can te
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -21,7 +22,22 @@ HEAVY = (
 )
 _MARK = "loaded:"
 _TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"
-_COMMAND = f"from featbert.cli.main import main\ntry:\n    main()\nfinally:\n    {_TELL}\n"
+_COMMANDS = """
+import contextlib, io, json, sys
+from featbert.cli.main import main
+ended = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["featbert", *words]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    light = sys.modules.keys().isdisjoint(("torch", "transformers"))
+    ended.append([code, out.getvalue(), err.getvalue(), light])
+print(json.dumps(ended))
+"""
 _HOLDER = """
 import sys, time
 from pathlib import Path
@@ -36,7 +52,7 @@ with owning(Path(sys.argv[1])):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended; `light`: it loaded neither torch nor transformers."""
+    """How a command ended; `light`: neither torch nor transformers was loaded by then."""
 
     exit_code: int
     stdout: str
@@ -58,13 +74,11 @@ def loaded(code: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
-def fresh_command(*words: object, cwd: Path) -> Ended:
-    """`featbert` with arguments in a process of its own, run in a folder."""
-    done = _run([_COMMAND, *words], cwd)
-    stdout, mark, names = done.stdout.rpartition(_MARK)
-    assert mark, done.stderr
-    light = not {"torch", "transformers"}.intersection(names.split())
-    return Ended(done.returncode, stdout, done.stderr, light)
+def fresh_commands(*commands: Sequence[object], cwd: Path) -> list[Ended]:
+    """`featbert` with each of several arguments, in a folder, in one process of its own."""
+    done = _run([_COMMANDS, json.dumps([[*map(str, words)] for words in commands])], cwd)
+    assert done.returncode == 0, done.stderr
+    return [Ended(*ended) for ended in json.loads(done.stdout)]
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.analysis.rows import Naming, Statistic, build_row
-from tests.analysis.records import make_run, make_seeds
+from tests.analysis.records import make_run
 
 
 def build(runs):
@@ -18,17 +18,6 @@ def test_a_statistic_by_numpy(values):
     assert (statistic.n, statistic.values) == (len(values), tuple(values))
     expected = np.std(values, ddof=1) if len(values) > 1 else None
     assert statistic.sd == (None if expected is None else pytest.approx(expected, abs=1e-9))
-
-
-def test_the_figures_are_those_of_the_records():
-    row = build(make_seeds("r", [0.6, 0.64]))
-    assert row.mean("dev") == row.mean("dev", "f1") == pytest.approx(0.62)
-    assert row.mean("dev", "strict_f1") == pytest.approx(0.61)
-    assert row.mean("dev", "word_f1") == pytest.approx(0.64)
-    assert row.score("dev", "word_accuracy").values == (0.9, 0.9)
-    assert row.mean("test", "recall") == pytest.approx(0.57)
-    assert row.score("test", "precision").sd == pytest.approx(0.02 * 2**0.5)
-    assert row.score("train") is None
 
 
 def test_a_seed_twice_counts_once_and_the_newest_wins():

@@ -15,7 +15,6 @@ from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import paired_interval, paired_test
 from featbert.analysis.significance import unit_counts, with_significance
-from featbert.report.rendering import render
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of
@@ -138,18 +137,6 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     (tmp_path / module.FOLDER).rename(tmp_path / "kept")
     (tmp_path / module.FOLDER).write_text("in the way", "utf-8")
     assert len(compared(runs).differences) == 1
-
-
-def test_every_format_shows_them(tmp_path) -> None:
-    comparison = compared(both(tmp_path, seeds=(1, 2)))
-    (found,) = comparison.differences
-    shown = f"{100 * found.pooled.difference:+.2f}"
-    for format in ("text", "markdown", "latex"):
-        text = render([comparison], format).replace("$-$", "-")
-        assert shown in text.replace("\N{MINUS SIGN}", "-")
-    assert str(found.pooled.difference) in render([comparison], "csv")
-    (told,) = json.loads(render([comparison], "json"))["differences"]
-    assert told["pooled"]["difference"] == found.pooled.difference
 
 
 def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_path) -> None:

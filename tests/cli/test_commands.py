@@ -113,21 +113,6 @@ def test_changed_words_are_refused_changed_tags_make_other_runs(workspace: Works
     assert len(find_runs(workspace.runs).runs) == 2
 
 
-def test_tags_of_the_same_text_from_another_column(workspace: Workspace) -> None:
-    for path in workspace.corpus.iterdir():
-        lines = path.read_text("utf-8").split("\n")
-        wide = [f"{line} {line.split()[1]}" if line else "" for line in lines]
-        wide = [line[: line.rindex(" ")] + " O" if "B-MISC" in line else line for line in wide]
-        path.write_text("\n".join(wide), "utf-8")
-    for column in (2, 3):
-        assert workspace.extract("--tag-column", column).exit_code == 0
-    assert workspace.train("--layers", "last").exit_code == 0
-    assert workspace.train("--layers", "last", "--tag-column", 3).exit_code == 0
-    assert len(list(workspace.cache.glob("*.h5"))) == 1
-    types = {tuple(r.record.signature.entity_types) for r in find_runs(workspace.runs)}
-    assert types == {("LOC", "MISC", "ORG", "PER"), ("LOC", "ORG", "PER")}
-
-
 def test_a_damaged_record_is_refused_and_trained_again(workspace: Workspace) -> None:
     assert workspace.extract().exit_code == 0
     assert workspace.train("--layers", "last").exit_code == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from featbert.runs.run import Run, find_runs
-from tests.processes import fresh_command
+from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of
 
 
@@ -31,18 +31,6 @@ def evaluate(space: Workspace, run: object, *words: object) -> object:
 
 def runs(space: Workspace) -> dict[str, Run]:
     return {r.record.layers or "finetune": r for r in find_runs(space.runs)}
-
-
-def test_its_own_test_split(space: Workspace) -> None:
-    run = runs(space)["finetune"]
-    result = evaluate(space, run.name, "--data", space.corpus, "--split", "test", "--split", "dev")
-    assert result.exit_code == 0, result.output
-    for split, line in zip(("test", "dev"), result.stdout.split("\n"), strict=False):
-        f1 = run.record.scores[split].values["f1"]
-        assert line.startswith(f"tiny {split}  entity F1 {100 * f1:.2f}  ")
-        (path,) = (run.folder / "evaluations").glob(f"tiny--{split}--*.conll")
-        assert path.read_bytes() == (run.folder / f"{split}.conll").read_bytes()
-    assert result.stdout.count("\n") == 2
 
 
 def test_other_data_with_a_mapping(space: Workspace) -> None:
@@ -101,7 +89,8 @@ def test_finished_evaluations_and_mistakes_need_no_torch(space: Workspace) -> No
     assert evaluate(space, run, "--data", space.corpus).exit_code == 0
     words = ("evaluate", run, "--data", space.corpus, "--split")
     where = ("--runs-dir", space.runs, "--cache-dir", space.cache)
-    there, mistake = (fresh_command(*words, s, *where, cwd=space.folder) for s in ("test", "nope"))
+    asked = [(*words, split, *where) for split in ("test", "nope")]
+    there, mistake = fresh_commands(*asked, cwd=space.folder)
     assert (there.exit_code, there.stdout.count("\n"), there.light) == (0, 1, True)
     assert "'nope'" in error_of(mistake)
     assert (mistake.stdout, mistake.light) == ("", True)

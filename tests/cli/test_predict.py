@@ -13,7 +13,7 @@ from featbert.data.conll import read_conll
 from featbert.data.jsonl import read_jsonl
 from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
-from tests.processes import fresh_command
+from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of
 
 
@@ -96,31 +96,28 @@ def test_an_ill_formed_line_leaves_no_file(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("{folder}/nots.txt",), "notes.txt'?)"),
-        (("{folder}",), "is a folder"),
-        (("{folder}/notes.txt", "--out", "{folder}"), "name a file in it"),
-        (("{folder}/notes.txt", "--out", "{folder}/no/x"), "no does not exist"),
-        (("{folder}/notes.txt", "--out", "{folder}/notes.txt"), "is the text to tag"),
-        (("{folder}/notes.txt", "--encoding", "utf-99"), "'utf-99' is not known"),
-        (("{folder}/notes.txt", "--token-column", "2"), "is read as text"),
-        (("{folder}/notes.txt", "--input", "conll", "--token-column", "w"), "'w'"),
-        (("{folder}/notes.txt", "--model", "{folder}/nowhere"), "does not exist"),
-        (("{folder}/notes.txt", "--runs-dir", "{folder}"), "no run"),
-    ],
-)
-def test_a_mistake_is_told_in_one_line_without_torch(
-    finished: Workspace, tmp_path: Path, words: tuple[str, ...], told: str
-) -> None:
+REFUSED = {
+    ("{folder}/nots.txt",): "notes.txt'",
+    ("{folder}",): "{folder}",
+    ("{folder}/notes.txt", "--out", "{folder}"): "{folder}",
+    ("{folder}/notes.txt", "--out", "{folder}/no/x"): "{folder}/no",
+    ("{folder}/notes.txt", "--out", "{folder}/notes.txt"): "{folder}/notes.txt",
+    ("{folder}/notes.txt", "--encoding", "utf-99"): "'utf-99'",
+    ("{folder}/notes.txt", "--token-column", "2"): "notes.txt",
+    ("{folder}/notes.txt", "--input", "conll", "--token-column", "w"): "'w'",
+    ("{folder}/notes.txt", "--model", "{folder}/nowhere"): "{folder}/nowhere",
+    ("{folder}/notes.txt", "--runs-dir", "{folder}"): "{folder}",
+}
+
+
+def test_a_mistake_is_one_line_without_torch(finished: Workspace, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Rome\n", "utf-8")
-    run = next(iter(find_runs(finished.runs)))
-    given = [w.format(folder=tmp_path) for w in words]
-    where = [] if "--runs-dir" in given else ["--runs-dir", str(finished.runs)]
-    ended = fresh_command("predict", run.name, *given, *where, cwd=tmp_path)
-    assert told in error_of(ended)
-    assert (ended.stdout, ended.light) == ("", True)
+    start = ("predict", next(iter(find_runs(finished.runs))).name, "--runs-dir", finished.runs)
+    commands = [[*start, *(w.format(folder=tmp_path) for w in words)] for words in REFUSED]
+    for named, ended in zip(REFUSED.values(), fresh_commands(*commands, cwd=tmp_path), strict=True):
+        assert named.format(folder=tmp_path) in error_of(ended)
+        assert (ended.stdout, ended.light) == ("", True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_an_interruption_writes_nothing(

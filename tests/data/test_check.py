@@ -10,12 +10,6 @@ from featbert.data.check import CONLL_2003_ENGLISH, check_corpus
 from featbert.data.corpus import Corpus, ReadingNotes, Sentence, Split
 
 
-def sentence(text: str, document: int | None = None) -> Sentence:
-    """ "Jane/B-PER is" -> tags B-PER O."""
-    cells = [w.partition("/") for w in text.split(" ")]
-    return Sentence(tuple(c[0] for c in cells), tuple(c[2] or "O" for c in cells), document)
-
-
 def corpus(**splits: list[Sentence]) -> Corpus:
     notes = ReadingNotes("IOB1", "utf-8", repaired_tags=3, comment_lines=2)
     return Corpus(
@@ -24,52 +18,6 @@ def corpus(**splits: list[Sentence]) -> Corpus:
         "en",
         "/x",
     )
-
-
-TINY = corpus(
-    train=[
-        sentence("Jane/B-PER Roe/I-PER saw Rome/B-LOC", 0),
-        sentence("Rome/B-LOC", 0),
-        sentence("so it goes", 1),
-    ],
-    dev=[
-        sentence("so it goes", 0),
-        sentence("so it goes", 0),
-        sentence("Jane/B-PER saw Oslo/B-LOC Oslo/B-LOC Rome/B-ORG", 0),
-    ],
-)
-
-
-def test_splits():
-    report = check_corpus(TINY)
-    assert (report.name, report.language, report.source) == ("tiny", "en", "/x")
-    train, dev = report.splits["train"], report.splits["dev"]
-    assert (train.sentences, train.documents, train.words) == (3, 2, 8)
-    assert (train.entities, train.entities_by_type) == (3, {"LOC": 2, "PER": 1})
-    assert train.longest_sentence == 4
-    assert (dev.sentences, dev.documents, dev.words) == (3, 1, 11)
-    assert (dev.entities, dev.entities_by_type) == (4, {"LOC": 2, "ORG": 1, "PER": 1})
-    assert list(dev.entities_by_type) == ["LOC", "ORG", "PER"]
-    assert (train.scheme, train.encoding, train.repaired_tags, train.comment_lines) == (
-        "IOB1",
-        "utf-8",
-        3,
-        2,
-    )
-    assert train.path == str(Path("x") / "train")
-    assert train.text_fingerprint == TINY["train"].text_fingerprint
-    assert train.tag_fingerprint == TINY["train"].tag_fingerprint
-
-
-def test_against_train():
-    report = check_corpus(TINY)
-    assert list(report.against_train) == ["dev"]
-    dev = report.against_train["dev"]
-    assert (dev.repeated_sentences, dev.repeated_share) == (2, pytest.approx(2 / 3))
-    # Jane (only "Jane Roe" in train) and Oslo are new, Rome is not, though of another type.
-    assert (dev.entity_forms, dev.unseen_forms, dev.unseen_share) == (3, 2, pytest.approx(2 / 3))
-    assert dev.new_types == ["ORG"]
-    assert (dev.unseen_words, dev.unseen_word_share) == (2, pytest.approx(2 / 11))
 
 
 def test_labels():

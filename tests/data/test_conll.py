@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -40,20 +39,6 @@ def test_spaces_first_and_last_column(read):
 def test_tabs_let_words_hold_spaces(read):
     raw = read("New York\tB-LOC\n is \tO \n\t\n100 000\tO\n")
     assert rows(raw) == [(["New York", " is "], ["B-LOC", "O"]), (["100 000"], ["O"])]
-
-
-@pytest.mark.parametrize(
-    "character", ["\u00a0", "\u0085", "\u2028", "\u3000", "\x0b", "\x0c", "\x1c"]
-)
-def test_other_white_space_belongs_to_the_word(read, character):
-    assert rows(read(f"a{character}b O\n{character} O\n")) == [
-        ([f"a{character}b", character], ["O", "O"])
-    ]
-
-
-def test_blank_lines_with_white_space_crlf_and_bom(read):
-    raw = read("\ufeffEU O\r\n \t \r\nis O\r\n\t\r\n")
-    assert rows(raw) == [(["EU"], ["O"]), (["is"], ["O"])]
 
 
 def test_untagged(read):
@@ -196,18 +181,6 @@ def test_errors_name_the_place(read, text, options, expected):
     with pytest.raises(InputError, match=expected) as error:
         read(text, **options)
     assert "\n" not in str(error.value)
-
-
-def test_reading_is_linear(read):
-    def seconds(n):
-        text = "-DOCSTART- O\n\nEU O\n\n" * n + "EU O\n" * n
-        start = time.process_time()
-        assert len(read(text).sentences) == n + 1
-        return time.process_time() - start
-
-    seconds(100)
-    small, large = seconds(4_000), seconds(40_000)
-    assert large < 40 * max(small, 0.005)  # 10 times the lines; a quadratic reader takes 100
 
 
 WORDS = st.one_of(

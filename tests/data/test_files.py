@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from featbert.data.files import codec_name, read_file, word_fault, writing
+from featbert.data.files import codec_name, read_file, writing
 from featbert.errors import FeatbertError, InputError, MissingError
 
 
@@ -48,29 +48,6 @@ def test_unknown_encodings(name):
     with pytest.raises(InputError, match=f"'{name}'"):
         codec_name(name)
     assert codec_name("UTF8") == "utf-8"
-
-
-@pytest.mark.parametrize("word", ["", " ", "a\tb", "a\n", "\0", "\ud800", "-DOCSTART-"])
-def test_what_is_no_word(word):
-    assert word_fault(word)
-    assert not word_fault(f"{word.strip() or 'a'}x".replace("\0", "").strip("\ud800\t").split()[-1])
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = tmp_path / "out"
-    with writing(path) as stream:
-        stream.write("old\n")
-        assert not path.exists()
-
-    def stop():
-        with writing(path) as stream:
-            stream.write("half")
-            raise RuntimeError("stop")
-
-    with pytest.raises(RuntimeError, match="stop"):
-        stop()
-    assert path.read_bytes() == b"old\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_writing_where_one_cannot(tmp_path):

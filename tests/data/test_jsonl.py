@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from featbert.data.jsonl import read_jsonl
 from featbert.errors import InputError
@@ -105,21 +103,3 @@ def test_errors_name_file_line_and_value(read, line, value):
 def test_only_blank_lines(read):
     with pytest.raises(InputError, match=r"dev\.jsonl"):
         read(" ", "")
-
-
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r\0"), min_size=1).filter(
-    lambda w: w.strip(" ") and not w.startswith("-DOCSTART-")
-)
-
-
-@given(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4), st.booleans())
-def test_no_word_changes(tmp_path_factory, rows, escaped):
-    path = tmp_path_factory.mktemp("jsonl") / "x.jsonl"
-    values = [
-        {"tokens": row, "tags": ["B-X"] * len(row), "document": i} for i, row in enumerate(rows)
-    ]
-    lines = [json.dumps(value, ensure_ascii=escaped) for value in values]
-    path.write_text("\n".join(lines), "utf-8", newline="\n")
-    found = read_jsonl(path).sentences
-    assert [list(s.words) for s in found] == rows
-    assert [s.document for s in found] == list(range(len(rows)))

@@ -1,6 +1,3 @@
-import platform
-import subprocess
-import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,41 +11,15 @@ from featbert.encoders.memory import available_memory, check_memory, peak_memory
 from featbert.errors import InputError
 
 CPU = Device("cpu", "a processor", 1)
+
+
 # A process of its own: what others have left in the heap decides where the blocks come to lie.
-FAULTS = """
-import resource
-import numpy as np
-from featbert.encoders.memory import freed_memory_kept
-
-def taken(times):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(times):
-        # torch asks for a little more than it takes, to align it: a small block that comes between
-        # would move each one on.
-        np.ones(96 << 20, np.uint8)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-with freed_memory_kept():
-    taken(1)
-    kept = taken(8)
-print(kept, taken(8))
-"""
-
-
 def test_peak_memory_sees_what_was_allocated_and_given_back():
     reset_peak_memory(CPU)
     before = peak_memory(CPU)
     held = torch.ones(64 << 20, dtype=torch.uint8)
     del held
     assert peak_memory(CPU) >= before + (48 << 20)
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc")
-def test_freed_blocks_serve_the_next_ones_within_and_go_back_after():
-    words = [sys.executable, "-c", FAULTS]
-    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    kept, otherwise = map(int, told.split())
-    assert otherwise > 4 * max(1, kept)
 
 
 def write(folder: Path, **files: str) -> None:

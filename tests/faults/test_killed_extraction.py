@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from featbert.features.store import FeatureStore
 from featbert.features.writer import journal_path
-from featbert.io import owning
 from tests.features.stores import datasets
 from tests.processes import killed_command
-from tests.workspace import Workspace, error_of, write_corpus
+from tests.workspace import Workspace, write_corpus
 
 # 55 blocks of 40 words, each with 20 ms of disk.
 SLOW = """
@@ -67,15 +65,3 @@ def test_an_extraction_that_is_killed_gives_the_store_of_an_undisturbed_one(
     store = cache / expected.name
     assert FeatureStore(store).verify() == []
     assert datasets(store) == datasets(expected)
-
-
-def test_a_second_command_is_told_who_is_extracting(space: Workspace) -> None:
-    asked = words(space, space.cache)
-    planned = space.call(*asked, "--dry-run")
-    store = Path(planned.stdout.partition(": would hold")[0])
-    with owning(store):
-        line = error_of(space.call(*asked))
-        assert str(store) in line
-        assert str(os.getpid()) in line
-    assert space.call(*asked).exit_code == 0
-    assert [path.name for path in store.parent.iterdir()] == [store.name]

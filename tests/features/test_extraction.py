@@ -27,7 +27,6 @@ from featbert.features.writer import StoreWriter, journal_path
 from featbert.progress import heard_by
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
-from tests.processes import loaded
 
 TRAIN = [
     "The quick fox jumps .",
@@ -183,17 +182,6 @@ def no_model(*_, **__):
     raise AssertionError("a model was loaded")
 
 
-def test_a_hit_does_nothing(corpus, folder, tmp_path, monkeypatch):
-    store = run(corpus, folder, tmp_path)
-    before = store.path.stat()
-    monkeypatch.setattr(extraction, "load_encoder", no_model)
-    again = run(corpus, folder, tmp_path)
-    assert again.path == store.path
-    after = store.path.stat()
-    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
-    assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
-
-
 def test_fewer_layers_are_a_hit_and_more_are_added(corpus, folder, tmp_path, monkeypatch):
     some = run(corpus, folder, tmp_path, layers=[3, 1])
     assert some.layers == (1, 3)
@@ -219,24 +207,6 @@ def test_what_cannot_be_stored_is_refused(corpus, folder, tmp_path, options):
     with pytest.raises(InputError):
         run(corpus, folder, tmp_path / "cache", **options)
     assert not (tmp_path / "cache").exists()
-
-
-def test_a_plan_is_refused_before_torch_is_loaded(folder):
-    names = loaded(
-        "from featbert.data.load import load_corpus\n"
-        "from featbert.encoders.encoding import Encoding\n"
-        "from featbert.encoders.source import find_encoder\n"
-        "from featbert.errors import InputError\n"
-        "from featbert.features.plan import plan_extraction\n"
-        f"encoder = find_encoder({str(folder)!r})\n"
-        "try:\n"
-        "    plan_extraction(load_corpus('sample'), encoder, Encoding(layers=(9,)))\n"
-        "except InputError:\n"
-        "    pass\n"
-        "else:\n"
-        "    raise AssertionError\n"
-    )
-    assert not {"torch", "transformers"}.intersection(names)
 
 
 class Interrupted(Exception):
@@ -327,21 +297,6 @@ def test_what_another_process_finished_meanwhile_is_not_written_again(corpus, fo
         extraction.run_extraction(late, corpus, find_encoder(str(folder)))
     assert store.path.stat().st_ino == before
     assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
-
-
-def test_an_interruption_of_another_plan_is_not_continued(
-    whole, corpus, folder, tmp_path, monkeypatch
-):
-    unbroken, blocks = whole
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, 3)
-        with pytest.raises(Interrupted):
-            run(corpus, folder, tmp_path / "cache", layers=[0])
-    with monkeypatch.context() as patch:
-        written = count_writes(patch)
-        store = run(corpus, folder, tmp_path / "cache")
-    assert written == blocks
-    assert datasets(store.path) == datasets(unbroken.path)
 
 
 def test_adding_layers_that_is_interrupted_leaves_the_old_store(

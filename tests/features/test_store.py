@@ -372,20 +372,3 @@ def test_another_plan_does_not_continue(plan, interrupted, change):
     writer = plan.writer(interrupted)
     assert writer.finished == {}
     writer.close()
-
-
-def test_structure_does_not_change_while_writing(plan, tmp_path):
-    """All places are taken at the start: a kill leaves a file that opens."""
-    writer = plan.writer(tmp_path / "a.h5")
-    size = writer.partial.stat().st_size
-    copy = tmp_path / "killed.h5"
-    for split, k in plan.todo():
-        plan.write(writer, split, k)
-        assert writer.partial.stat().st_size == size
-        shutil.copy(writer.partial, copy)  # what a kill at this moment leaves
-        with h5py.File(copy, "r+") as file:
-            stop = plan.blocks[split][k + 1]
-            np.testing.assert_array_equal(
-                file[f"{split}/layers/01"][:stop], plan.states[split][1, :stop]
-            )
-    writer.close()

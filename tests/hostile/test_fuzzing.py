@@ -152,26 +152,6 @@ def test_tags_are_refused_or_the_same_entities_in_every_scheme(
             assert to_bio(from_bio(bio, other), other) == (bio, 0)
 
 
-numbers = st.integers(0, 99_999).map(str) | st.sampled_from(["0-9999", "1-12", "4-3", "²", "-1"])
-
-
-@inputs(200)
-@given(
-    spec=st.builds(
-        "{}{}{}".format,
-        st.sampled_from(["layer", "sum", "mean", "concat", "weighted", "max"]),
-        st.sampled_from([":", "", " : "]),
-        st.lists(numbers, max_size=40).map(",".join),
-    )
-    | texts,
-    num_layers=st.none() | st.integers(0, 30),
-)
-def test_layer_combinations(spec: str, num_layers: int | None) -> None:
-    found = refused(lambda: parse_layers(spec, num_layers))
-    if found is not None:
-        assert 1 <= len(set(found.indices)) == len(found.indices) <= 10_000
-
-
 def test_a_long_list_of_layers_is_refused_at_once() -> None:
     begun = time.process_time()
     refused(lambda: parse_layers("mean:" + ",".join(["0-9999"] * 20_000)))

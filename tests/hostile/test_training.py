@@ -43,13 +43,3 @@ def test_strange_words_get_vectors_and_tags(workspace: Workspace) -> None:
         found = run.predictions(split)
         assert found.words == [words for words, _ in there]
         assert found.gold == [tags for _, tags in there]
-
-
-def test_types_of_dev_that_train_lacks_are_missed_and_counted(workspace: Workspace) -> None:
-    seen, unseen = every("SEEN", ["a", "b"]), every("UNSEEN", ["c", "d", "e"])
-    space = in_folder(workspace, train=[seen] * 4, dev=[seen, unseen], test=[unseen])
-    assert space.extract("--quiet").exit_code == 0
-    assert space.train("--layers", "last", "--quiet").exit_code == 0
-    (run,) = find_runs(space.runs)
-    missed = run.record.scores["dev"].by_class["UNSEEN"]
-    assert (missed["gold"], missed["correct"]) == (3, 0)

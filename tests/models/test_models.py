@@ -306,31 +306,3 @@ def test_the_papers_size():
     assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (2, 768, 3072)
     assert lstm.bidirectional
     assert model.output.classifier.in_features == 2 * 768
-
-
-@settings(max_examples=100)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=15))
-def test_packing_is_that_of_torch(lengths):
-    lengths = np.array(lengths)
-    numbers = torch.arange(int(lengths.sum()))
-    padded = pad_sequence(list(numbers.split(lengths.tolist())), batch_first=True)
-    packed = pack_padded_sequence(
-        padded, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False
-    )
-    packing = Packing.of(lengths)
-    order, sizes = packing.order, packing.sizes
-    assert sizes == packed.batch_sizes.tolist()
-    assert sorted(order.tolist()) == numbers.tolist()
-    # Sentences of one length may stand in another order; each step holds the same words.
-    theirs = packed.data.split(packed.batch_sizes.tolist())
-    for ours, step in zip(order.split(sizes), theirs, strict=True):
-        assert set(ours.tolist()) == set(step.tolist())
-    # Column j of every step is one sentence, word after word.
-    starts = order[: sizes[0]]
-    for t, ours in enumerate(order.split(sizes)):
-        assert ours.tolist() == (starts[: len(ours)] + t).tolist()
-    # The word before each, and the word that stands in its place when a sentence is read backwards.
-    assert order[packing.before].tolist() == (order[sizes[0] :] - 1).tolist()
-    ends = np.cumsum(lengths) - 1
-    mirrored = [ends[s] - k for s in range(len(lengths)) for k in range(lengths[s])]  # by flat word
-    assert order[packing.mirror].tolist() == [mirrored[word] for word in order.tolist()]

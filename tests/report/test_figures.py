@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import struct
 import sys
 import types
 from pathlib import Path
@@ -15,7 +14,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
-from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.compare import compare
 from featbert.analysis.published import published_figures, published_matrix
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.results import Breakdown
@@ -23,7 +22,7 @@ from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import InputError
 from featbert.report.figures import registry
 from featbert.report.figures.registry import (
     NAMES,
@@ -362,26 +361,6 @@ def test_learning_is_by_sentences_on_a_logarithmic_axis():
     assert [t.get_text() for t in axes.get_xticklabels()] == ["600\n100%", "60\n10%", "180\n30%"]
 
 
-def test_shares_of_texts_of_several_sizes_are_on_a_round_axis():
-    runs = []
-    for corpus, size in (("a", 600), ("b", 6000)):
-        splits = {
-            name: dataclasses.replace(split, text=corpus * 64)
-            for name, split in make_run().record.signature.splits.items()
-        }
-        for share in (0.1, 1.0):
-            runs.append(
-                make_run(
-                    f"{corpus}-{share}",
-                    settings={"epochs": 4, "train_share": share},
-                    signature={"corpus": corpus, "splits": splits},
-                    train_sentences=round(size * share),
-                )
-            )
-    figure = compare_runs(runs, vary=["corpus"]).plot("learning")
-    assert {"100", "200", "500", "1,000", "2,000", "5,000"} <= {text for text, _ in texts(figure)}
-
-
 def test_bars_are_the_mean_weights_of_layers():
     weights = ([0.2, 0.3, 0.5], [0.4, 0.1, 0.5])
     runs = [
@@ -477,21 +456,6 @@ def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_pa
         again = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / f"b{ending}")
     assert first.read_bytes() == again.read_bytes()
     assert "font.size: 20" not in str(matplotlib.rcParams)
-
-
-def test_a_figure_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    figure = plot(one(usual_runs()), "seeds")
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(FeatbertError, match="disk full"):
-        save_figure(figure, tmp_path / "a.png")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_notebook_shows_twice_the_dots_of_a_screen():
-    png, size = one(usual_runs()).plot(width=5.0)._repr_png_()
-    assert size["width"] == 500
-    width, height = struct.unpack(">II", png[16:24])
-    assert (width, height) == pytest.approx((2 * size["width"], 2 * size["height"]), abs=2)
 
 
 def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):

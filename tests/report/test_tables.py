@@ -16,20 +16,14 @@ from featbert.analysis.cost import with_costs
 from featbert.analysis.published import published_figures, published_matrix
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import InputError
-from featbert.report.html.notebook import as_html, notebook_html
+from featbert.report.html.notebook import notebook_html
 from featbert.report.rendering import FORMATS, harmless, render
 from featbert.report.tables import (
     comparison_tables,
-    epochs_table,
-    run_facts,
-    run_scores_table,
-    runs_table,
 )
 from featbert.runs.published import published_table
-from featbert.runs.record import write_record
-from featbert.runs.run import find_runs
 from tests.analysis.evaluation_records import transfer_runs
-from tests.analysis.records import make_epoch, make_record, make_run, make_seeds, usual_runs
+from tests.analysis.records import make_run, make_seeds, usual_runs
 
 
 def full(runs=None):
@@ -178,36 +172,3 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     cells = {row["trained_on"]: row["cells"] for row in found["rows"]}
     for (train, test), mean in f1.items():
         assert cells[train][test]["score"]["mean"] == pytest.approx(mean)
-
-
-def test_runs_are_listed_with_their_state(tmp_path) -> None:
-    write_record(tmp_path / "done", make_record("done", layers=None))
-    (tmp_path / "going").mkdir()
-    (tmp_path / "going" / "config.json").write_text('{"tuning": "none", "layers": "last"}')
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "record.json").write_text("{")
-    found = find_runs(tmp_path)
-    shown = grid(runs_table(found))
-    assert {name: row["state"] for name, row in shown.items()} == {
-        "broken": "damaged",
-        "done": "finished",
-        "going": "epoch 0 of –",
-    }
-    assert (shown["done"]["what"], shown["done"]["dev"]) == ("fine-tuning", "60.00")
-    assert "going" in found._repr_html_()
-
-
-def test_one_run_shows_its_scores_epochs_and_facts() -> None:
-    history = [make_epoch(1, 0.5, 0.3), make_epoch(2, 0.4, 0.6), make_epoch(3, 0.3, None)]
-    run = make_run("r", history=history, best_epoch=2)
-    scores = grid(run_scores_table(run))
-    assert scores["dev all"]["entity F1"] == "60.00"
-    assert scores["test PER"]["gold"] == "10,000"
-    epoch, _, dev, _ = zip(*epochs_table(run).rows(), strict=True)
-    assert [cell.text for cell in epoch] == ["1", "2 best", "3"]
-    assert [cell.text for cell in dev] == ["30.00", "60.00", "–"]
-    assert [cell.best for cell in dev] == [False, True, False]
-    facts = dict(run_facts(run))
-    assert (facts["what"], facts["seed"]) == ("concat_last4", "1")
-    assert as_html([epochs_table(run)]).count("<tr>") == 4
-    assert "r" in run._repr_html_()

@@ -43,10 +43,6 @@ def test_numbers(function, number, text):
     assert function(number) == text
 
 
-def test_digits_after_the_point():
-    assert percent(0.961, 1) == "96.1"
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -17,7 +17,6 @@ from featbert.features.store import FeatureStore
 from featbert.runs import evaluate as module
 from featbert.runs.evaluate import (
     EvaluationRecord,
-    check_mapping,
     choose_splits,
     evaluate,
     evaluation_files,
@@ -247,13 +246,3 @@ def test_mappings_are_parsed() -> None:
     for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
         with pytest.raises(InputError):
             parse_mapping(texts)
-
-
-def test_names_of_a_mapping_are_known() -> None:
-    sides = {"data": ["LOC", "person"], "run": ["LOC", "PER"]}
-    known = ({"person": "PER"}, {"PER": "person"}, {"LOC": "O"}, {"person": "X", "PER": "X"}, {})
-    for mapping in known:
-        check_mapping(mapping, **sides)
-    for mapping in ({"X": "PER"}, {"person": "X"}):
-        with pytest.raises(InputError, match="'X'"):
-            check_mapping(mapping, **sides)

@@ -6,12 +6,9 @@ import io
 import json
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
 from featbert.data.jsonl import read_jsonl
@@ -19,7 +16,7 @@ from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
 from featbert.data.tags import spans
 from featbert.runs.load import LoadedRun, load_run
-from featbert.runs.predict import TaggedPiece, cut_blocks, predict_stream, rows_of
+from featbert.runs.predict import TaggedPiece, predict_stream, rows_of
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
 
@@ -137,33 +134,6 @@ def test_a_stream_is_tagged_block_by_block(
     assert sizes == [10, 10, 10, 10]
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans())), st.integers(1, 12), st.booleans())
-def test_blocks(sizes: list[tuple[int, bool]], block_words: int, by_document: bool) -> None:
-    document = 0
-    pieces = []
-    for n_words, new in sizes:
-        document += new
-        pieces.append(Piece(("w",) * n_words, document))
-    blocks = list(cut_blocks(pieces, block_words, by_document=by_document))
-    assert [p for block in blocks for p in block] == pieces
-    assert all(blocks)
-    units = []  # of each block: the words of its units, pieces or documents
-    for block in blocks:
-        rows = []
-        for i, piece in enumerate(block):
-            if i and by_document and piece.document == block[i - 1].document:
-                rows[-1] += max(1, len(piece.words))
-            else:
-                rows.append(max(1, len(piece.words)))
-        units.append(rows)
-    for rows in units:
-        assert sum(rows[:-1]) < block_words  # it ended as soon as it was full
-    assert all(sum(rows) >= block_words for rows in units[:-1])
-    if by_document:
-        edges = [(a[-1].document, b[0].document) for a, b in pairwise(blocks)]
-        assert all(left != right for left, right in edges)
-
-
 @pytest.mark.parametrize("tuning", ["none", "full"])
 def test_whole_documents(tmp_path: Path, small_bert: Path, tuning: str) -> None:
     """In document context blank lines part documents, which are read whole whatever the block."""
@@ -207,10 +177,3 @@ def test_entities_of_a_line() -> None:
     ]
     assert row["tags"] == list(tags)
     assert list(row) == ["text", "tokens", "offsets", "tags", "entities", "probabilities"]
-
-
-def test_a_word_that_begins_like_a_byte_order_mark_reads_back(tmp_path: Path) -> None:
-    tagged = TaggedPiece(Piece(("\ufeffEU",), None), ("O",), (1.0,), ())
-    path = tmp_path / "x.conll"
-    path.write_text("".join(rows_of([tagged, tagged], "conll")), "utf-8")
-    assert [s.words for s in read_conll(path).sentences] == [("\ufeffEU",)] * 2

@@ -303,27 +303,3 @@ def test_two_commands_share_the_work_of_one_experiment(
     assert 0 < len(trained) < 4
     assert hidden(workspace.runs) == []
     assert len(find_runs(workspace.runs).runs) == 4
-
-
-def test_an_interrupted_experiment_resumes(
-    workspace: Workspace, file: Path, monkeypatch: pytest.MonkeyPatch, trained: list[str]
-) -> None:
-    written: list[str] = []
-    write_record = train.write_record
-
-    def interrupted(folder: Path, record: Any) -> None:
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(folder.name)
-        write_record(folder, record)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(train, "write_record", interrupted)
-        assert workspace.call(*run_words(workspace, file)).exit_code == 130
-    found = find_runs(workspace.runs)
-    assert (len(found.runs), len(found.unfinished)) == (2, 1)
-    trained.clear()
-    assert workspace.call(*run_words(workspace, file)).exit_code == 0
-    assert not set(trained) & set(written)
-    found = find_runs(workspace.runs)
-    assert (len(found.runs), len(found.unfinished), len(trained)) == (4, 0, 2)

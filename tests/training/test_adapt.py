@@ -28,7 +28,6 @@ from featbert.training import adapt as adaptation
 from featbert.training import language_model as lm
 from featbert.training.adapt import adapt, decide_nsp, plan_adaptation
 from featbert.training.language_model import Block, MaskedText, Vocabulary, mask_pieces
-from tests.processes import loaded
 from tests.tiny_encoders import FAMILIES
 from tests.workspace import write_corpus
 
@@ -524,12 +523,6 @@ def test_train_and_dev_are_needed(corpus, tiny_bert):
             decide_nsp(Corpus("less", {left: corpus[left]}), find_encoder(str(tiny_bert)), "off")
 
 
-def test_shares_of_masks_and_random_pieces_are_together_at_most_1():
-    assert quick(mask_share=0.9, random_share=0.1).mask_share == 0.9
-    with pytest.raises(InputError, match=r"1\.1"):
-        quick(mask_share=0.8, random_share=0.3)
-
-
 def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, tiny_bert, tmp_path):
     bert = shutil.copytree(tiny_bert, tmp_path / "bert")
     models = tmp_path / "models"
@@ -551,10 +544,6 @@ def test_what_is_unusual_is_counted(tiny_bert, tmp_path, nsp, split):
     corpus = corpus_of([*texts, *["."] * 4], [0, 0, 0, 1, 1, 2, 2])
     done = adapt(corpus, str(tiny_bert), settings=quick(nsp=nsp), models_dir=tmp_path)
     assert done.counts == {"split_sentences": 2 * split, "unknown_words": 2}  # of train and dev
-
-
-def test_importing_is_light():
-    assert set(loaded("import featbert.training.adapt")) <= {"pydantic"}
 
 
 def timeless(row):

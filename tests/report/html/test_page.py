@@ -8,7 +8,6 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import FeatbertError
 from featbert.report.figures.registry import kind_of
 from featbert.report.html.page import html_report, write_report
 from featbert.report.tables import tables
@@ -183,17 +182,3 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch) -> None:
         write_report(path, "other")
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
     assert path.read_text("utf-8") == "page é\n"
-
-
-@pytest.mark.parametrize("name", ["report.pdf", "report", "folder.html", "file/report.html"])
-def test_a_path_that_no_report_can_be_written_to_is_refused(tmp_path: Path, name) -> None:
-    (tmp_path / "folder.html").mkdir()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError):
-        write_report(tmp_path / name, "page")
-
-
-def test_the_title_names_the_ways_to_tune_and_the_experiment(page) -> None:
-    assert "<h1>Features or fine-tuning?</h1>" in page
-    tuned = html_report(compare(make_seeds("a", [0.5], layers=None)), name="mine")
-    assert "<h1>mine: fine-tuning</h1>" in tuned
