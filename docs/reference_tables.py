@@ -85,7 +85,8 @@ def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
     """
     rows = []
     for name, field in model.model_fields.items():
-        default = getattr(given, name, field.get_default(call_default_factory=True))
+        usual = "required" if field.is_required() else field.get_default(call_default_factory=True)
+        default = getattr(given, name, usual)
         rows.append(
             (f"`{name}`", values(field.annotation), shown(default), field.description or "")
         )

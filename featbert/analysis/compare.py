@@ -263,7 +263,8 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
             yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
-        yield f"all rows learned from {in_percent(shares.pop())} of the training sentences"
+        unit = rows[0].task.unit
+        yield f"all rows learned from {in_percent(shares.pop())} of the training {unit}s"
     if len({row.seeds for row in rows}) > 1:
         yield "the rows do not share the same seeds"
     places = Counter(

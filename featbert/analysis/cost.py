@@ -33,7 +33,7 @@ def with_costs(comparison: Comparison) -> Comparison:
     rows = comparison.rows
     notes = comparison.notes
     if any(_read(row) < 1 for row in rows):
-        notes = (*notes, "costs count extraction for the sentences that a row read, not for all")
+        notes = (*notes, "extraction counts for the part of train that a row read, not for all")
     return dataclasses.replace(
         comparison, costs=tuple(_cost_row(row, rows) for row in rows), notes=notes
     )

@@ -22,7 +22,6 @@ from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
-from featbert.models.registry import KEPT_POOLINGS
 from featbert.runs.record import RECORD_NAME, Signature, SplitIdentity, read_record
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
@@ -246,12 +245,9 @@ def _named(
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
     layers = None if combination is None else combination.name
     device = options.device
-    precision, threads = find_precision(options.precision, device), device.threads
-    if TUNINGS[settings.tuning].frozen:
-        if device.kind == "cuda":
-            precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
-        if settings.reads in KEPT_POOLINGS:
-            threads = 1  # a step is so short that several would wait for each other
+    precision = find_precision(options.precision, device)
+    if TUNINGS[settings.tuning].frozen and device.kind == "cuda":
+        precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
     signature = Signature(
         corpus=corpus.name,
         source=corpus.source,
@@ -263,7 +259,7 @@ def _named(
         scorer=task.scorer,
         device=device.kind,
         device_name=device.name,
-        threads=threads,
+        threads=device.threads,
         versions=library_versions(),
         **encoding,
     )

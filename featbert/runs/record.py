@@ -128,7 +128,7 @@ class Signature:
         scorer: the task's scorer with its version.
         device: "cpu" or "cuda".
         device_name: processor or GPU name.
-        threads: threads torch computed with.
+        threads: threads torch had; heads on pooled vectors use one of them.
         versions: library versions by name.
         encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.

@@ -238,7 +238,7 @@ def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> No
 
     torch.set_num_threads(threads)
     find_device(job.configuration.device)  # sets what fp32 means on a GPU
-    threads = min(threads, job.run.signature.threads)  # which has those that compute
+    # The signature has the threads that compute.
     device = dataclasses.replace(job.run.options.device, threads=threads)
     run = dataclasses.replace(
         job.run,

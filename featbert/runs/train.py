@@ -25,6 +25,7 @@ from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning, write_json
 from featbert.models.combination import ScalarMix
 from featbert.models.model import Model
+from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, stage
 from featbert.runs.evaluate import evaluation_files
 from featbert.runs.folder import (
@@ -69,9 +70,11 @@ def train_planned(
         done = None if overwrite else plan.finished
         if done is not None:
             return done
+        # A step on pooled vectors is so short that several threads would wait for each other.
+        is_short = plan.layers is not None and plan.options.settings.reads in KEPT_POOLINGS
         with (
             stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""),
-            computing_threads(plan.signature.threads),
+            computing_threads(1 if is_short else plan.signature.threads),
         ):
             return _Training(plan, material, corpus, log_dir).run()
 

@@ -63,6 +63,6 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     assert small.seconds.cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
     whole = by_row["concat_last4 (train_share=1)"]
     assert (whole.against, whole.seconds.once) == ("fine-tuning (train_share=1)", 12.5)
-    note = "costs count extraction for the sentences that a row read, not for all"
+    note = "extraction counts for the part of train that a row read, not for all"
     assert with_them.notes == (*comparison.notes, note)
     assert note not in with_costs(compare(usual_runs())[0]).notes

@@ -20,7 +20,7 @@ _ROOM = 0.42  # inches that a tick's label takes
 
 @figure(
     "learning",
-    caption="All rows learn from the same sentences; smaller shares are parts of larger ones.",
+    caption="All rows learn from the same part of train; smaller shares are parts of larger ones.",
     section="learning",
     needs="rows of different shares of train; train with --train-share 0.1, 0.3, ...",
 )
@@ -32,16 +32,17 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
         return None
     sizes = [(point.row.train_share, point.sentences.mean) for point, _ in found]
     points = [(p.series, p.row.tuning, p.sentences.mean, score) for p, score in found]
-    drawn, axes = line_figure(comparison, split, points, "by training sentences", width)
+    unit = f"{comparison.task.unit}s"
+    drawn, axes = line_figure(comparison, split, points, f"by training {unit}", width)
     axes.set_xscale("log")
     axes.minorticks_off()
-    axes.set_xlabel("sentences trained on")
+    axes.set_xlabel(f"{unit} trained on")
     places = dict(sizes)
     if all(0.9 < size / places[share] < 1.1 for share, size in sizes):
         shares = _shown(places, (width or COLUMN_WIDTH) - 0.7)
         labels = [f"{places[share]:,.0f}\n{in_percent(share)}" for share in shares]
         axes.set_xticks([places[share] for share in shares], labels)
-        axes.set_xlabel("sentences trained on (share of train)")
+        axes.set_xlabel(f"{unit} trained on (share of train)")
     else:  # shares of several texts
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,.0f}")
