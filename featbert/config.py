@@ -67,7 +67,9 @@ class Data(Section):
     """Which text, and how its files are read."""
 
     data: str = Field(
-        "sample", description="Corpus: a folder with train, dev and test files, sample, or hf:NAME."
+        "sample",
+        description="Corpus: a folder with train, dev and test files, sample or sample:choice, or "
+        "hf:NAME.",
     )
     task: str = Field("entities", description="What is asked of the text.")
     language: str | None = Field(

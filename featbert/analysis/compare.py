@@ -59,6 +59,7 @@ class Comparison:
     Attributes:
         corpus, model, context, scorer: names; several, joined by commas, where they vary.
         sizes: (examples, words) by evaluated split; a split whose text varies is absent.
+        floors: what a system without skill gets (`Task.floor`), by corpus and split.
         key: parts of the comparable key that all rows share.
         varied: names of what rows differ in by declaration: keys of every row's `varied`.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
@@ -78,6 +79,7 @@ class Comparison:
     key: Mapping[str, str]
     varied: tuple[str, ...]
     notes: tuple[str, ...]
+    floors: Mapping[tuple[str, str], float]
     published: tuple[PublishedFigures, ...] = ()
     differences: tuple[Difference, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
@@ -224,6 +226,12 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
         key=key,
         varied=tuple(rows[0].varied),
         notes=tuple(_notes(rows, runs)),
+        floors={
+            (run.record.signature.corpus, split): floor
+            for split in splits
+            for run in runs
+            if (scored := run.record.scores.get(split)) and (floor := scored.floor) is not None
+        },
     )
 
 

@@ -110,6 +110,8 @@ def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -
     what = f"{record.corpus} {record.split}"
     task, values = get_task(plan.usable.run.record.task), record.scores.values
     shown = [f"{task.columns[key]} {100 * values[key]:.2f}" for key in [*values][:3]]
+    if record.scores.floor is not None:
+        shown.append(f"{task.floor} {100 * record.scores.floor:.2f}")
     sizes = counted(record.scores.examples, task.unit), counted(record.scores.words, "word")
     seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
     took = "evaluated before" if was_there else duration(seconds)

@@ -66,6 +66,7 @@ def predict(
     _check_out(out, file)
     from featbert.data.examples import Columns
     from featbert.data.files import codec_name
+    from featbert.data.load import targets_of
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.runs.load import check_usable, find_run
 
@@ -77,8 +78,11 @@ def predict(
     kind: str = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
         kind = suffix[1:]
-    if kind in (("conll",) if of_texts else ("tsv", "csv")):
-        wanted = "text, tsv, csv or jsonl" if of_texts else "text, conll or jsonl"
+    texts = targets_of(usable.task.targets).texts
+    kinds = ("tsv", "csv", "jsonl") if of_texts else ("conll", "jsonl")
+    if kind not in (kinds if texts else ("text", *kinds)):
+        wanted = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+        wanted = wanted if texts else f"text, {wanted}"
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
     if text.token_column is not None and kind != "conll":
         raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
@@ -109,6 +113,7 @@ def predict(
                 kind=kind,
                 encoding=text.encoding,
                 columns=Columns(text.text, text.pair),
+                texts=texts,
                 on_bytes=on_bytes,
             )
             n_texts = _write(answer_rows(predict_texts(loaded, sentences), format), out)

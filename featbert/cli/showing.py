@@ -214,7 +214,11 @@ def run_line(run: Run, *, was_there: bool) -> str:
 
     r, key = run.record, run.task.measure.key
     what = run_title(r.tuning, r.layers, r.settings, r.task)
-    scores = "  ".join(f"{split} {100 * s.values[key]:.2f}" for split, s in r.scores.items())
+    scores = "  ".join(
+        f"{split} {100 * s.values[key]:.2f}"
+        + ("" if s.floor is None else f" ({run.task.floor} {100 * s.floor:.2f})")
+        for split, s in r.scores.items()
+    )
     took = "finished before" if was_there else duration(r.cost.training_seconds)
     line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
     return printable(line)

@@ -120,6 +120,13 @@ def read_choices(
     return hidden(RawFile(path, tuple(sentences), notes, unit))
 
 
+def choice_texts(rows: Iterable[Row]) -> Iterator[Sentence]:
+    """The sequences of examples, row by row, whatever their labels."""
+    for number, row in enumerate(rows):
+        columns = choose_choice_columns([*row.values], Columns(), None, row.where, must=False)
+        yield from choices_of(row, columns, number)
+
+
 def choices_of(row: Row, columns: ChoiceColumns, number: int) -> list[RawSentence]:
     """The sequences of one example; InputError for fewer than two choices, or no such label."""
     parts = [text_of(row, columns.context)]

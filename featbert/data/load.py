@@ -58,6 +58,8 @@ from featbert.progress import notice, track
 from featbert.text import counted
 
 SAMPLE = "sample"
+# Folders of the embedded samples, by what they are called.
+SAMPLES = {SAMPLE: ".", "sample:choice": "choice"}
 _EXTENSIONS = {"json", *JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
 _EXTENSIONS |= {"txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
@@ -94,9 +96,10 @@ def load_corpus(
 
     Args:
         path: a folder with split files; one file, the corpus of the split in its name, else of
-            "test"; None or "sample" for the embedded sample (a folder of that name is "./sample");
-            or "hf:NAME", a dataset of the Hugging Face Hub or a folder with one (`hub`). Files
-            ending in .jsonl, .ndjson or .json are JSONL or SQuAD's JSON, all others column files.
+            "test"; None or "sample" for the embedded sample (a folder of that name is "./sample"),
+            "sample:choice" for that of multiple choice; or "hf:NAME", a dataset of the Hugging Face
+            Hub or a folder with one (`hub`). Files ending in .jsonl, .ndjson or .json are JSONL or
+            SQuAD's JSON, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
             word, such as parts of speech; "classes" and "scores" one an example; "choices" which
             one of several texts is right; "spans" answers in a passage; None reads words or texts
@@ -115,12 +118,7 @@ def load_corpus(
         MissingError: no such path or dataset, or a package that it needs is not installed.
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
-    if isinstance(targets, str) and targets not in TARGETS:
-        raise InputError(
-            f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
-            f"{', '.join(TARGETS)}"
-        )
-    kind = TARGETS[targets] if isinstance(targets, str) else targets or NO_TARGETS
+    kind = targets_of(targets)
     if kind.keys is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
     read = _Reader(kind, encoding, token_column, tag_column, Columns(text, pair, target))
@@ -129,10 +127,11 @@ def load_corpus(
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
         where = HubName.parse(str(path))
         raw, (name, found), source = read.dataset(where), where.corpus, where.source
-    elif path is None or str(path) == SAMPLE:
-        name, found, source = SAMPLE, "en", SAMPLE
+    elif path is None or str(path) in SAMPLES:
+        source = str(path or SAMPLE)
+        name, found = source.replace(":", "-"), "en"
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
-            raw = read.files({split: folder / f"{split}.conll" for split in SPLITS})
+            raw = read.files(find_splits(folder / SAMPLES[source]))
     else:
         place = Path(os.path.abspath(Path(path).expanduser()))
         raw = read.files(_files(place))
@@ -146,6 +145,16 @@ def load_corpus(
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
     return Corpus(name, splits, language or found, source, kind.name or None)
+
+
+def targets_of(targets: str | Targets | None) -> Targets:
+    """The targets of this name; InputError for an unknown one."""
+    if isinstance(targets, str) and targets not in TARGETS:
+        raise InputError(
+            f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
+            f"{', '.join(TARGETS)}"
+        )
+    return TARGETS[targets] if isinstance(targets, str) else targets or NO_TARGETS
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,13 @@ def read_texts(
     kind: str = "text",
     encoding: str = "utf-8",
     columns: Columns | None = None,
+    texts: Callable[[Iterable[Row]], Iterator[Sentence]] | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair, or "tsv", "csv" or
-    "jsonl" with columns.
+    "jsonl" with columns. `texts` reads rows of another kind (`Targets`).
     """
     lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     path, columns = Path(name), columns or Columns()
@@ -120,6 +121,9 @@ def read_texts(
         rows = json_rows(lines, path)
     else:
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
+    if texts is not None:
+        yield from texts(rows)
+        return
     chosen = None
     for row in rows:
         chosen = chosen or choose_columns([*row.values], columns, None, name, must=False)

@@ -17,14 +17,15 @@ differs from the tag that a correct file of the scheme has for the same entities
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from featbert.data.choices import RIGHT_KEYS, read_choices
+from featbert.data.choices import RIGHT_KEYS, choice_texts, read_choices
+from featbert.data.corpus import Sentence
 from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
-from featbert.data.files import RawFile, excerpt
+from featbert.data.files import RawFile, Row, excerpt
 from featbert.data.spans import ANSWER_KEYS, read_questions
 from featbert.errors import InputError, nearest
 
@@ -188,6 +189,7 @@ class Targets:
             word.
         read: of examples with answers of another kind, what reads them (`read_choices`,
             `read_questions`).
+        texts: of such examples, what gives their sequences row by row, without answers.
         numbered: whether a class of a dataset is its number, not its name.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
@@ -197,6 +199,7 @@ class Targets:
     conllu: str | None = None
     answer: Answer | None = None
     read: Callable[..., RawFile] | None = None
+    texts: Callable[[Iterable[Row]], Iterator[Sentence]] | None = None
     numbered: bool = False
     has_scheme: bool = False
 
@@ -213,7 +216,7 @@ TARGETS = {
     "labels": Targets("labels", LABEL_KEYS, "upos"),
     "classes": Targets("classes", CLASS_KEYS, answer=class_of),
     "scores": Targets("scores", SCORE_KEYS, answer=score_of, numbered=True),
-    "choices": Targets("choices", RIGHT_KEYS, read=read_choices, numbered=True),
+    "choices": Targets("choices", RIGHT_KEYS, read=read_choices, texts=choice_texts, numbered=True),
     "spans": Targets("spans", ANSWER_KEYS, read=read_questions),
 }
 NO_TARGETS = Targets("", None)

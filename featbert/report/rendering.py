@@ -261,6 +261,10 @@ def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
         "measure": comparison.task.measure.key,
         **{name: getattr(comparison, name) for name in names},
         "sizes": {s: {"examples": n, "words": words} for s, (n, words) in comparison.sizes.items()},
+        "floors": [
+            {"corpus": corpus, "split": split, "value": value}
+            for (corpus, split), value in comparison.floors.items()
+        ],
     }
 
 

@@ -56,7 +56,9 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         only = features or tuned
         if only is not None:
             among = " is the best row by dev and" if len(rows) > 1 else ""
-            yield "Quality", f"{only.label}{among} reaches {_score(only, only.splits[-1])}."
+            split = only.splits[-1]
+            said = f"{only.label}{among} reaches {_score(only, split)}."
+            yield "Quality", said + _floor(only, split)
         missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {missing} here to compare with."
     else:
@@ -91,7 +93,17 @@ def _quality(features: Row, tuned: Row, split: str) -> str:
     return (
         f"On {split}{only}{part}, {tuned.label} reaches {_score(tuned, split)}, and the best row "
         f"on features by dev, {features.label}, {_score(features, split)}: {verdict}"
+        f"{_floor(tuned, split)}"
     )
+
+
+def _floor(row: Row, split: str) -> str:
+    """What a system without skill gets on the text of a row, where it is known."""
+    value = row.runs[0].record.scores[split].floor
+    if value is None:
+        return ""
+    floor = row.task.floor
+    return f" {floor[0].upper()}{floor[1:]} gives {units.percent(value)}."
 
 
 def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:

@@ -234,12 +234,23 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         comparison.title,
         frame,
         columns,
-        " · ".join([*sizes, f"scorer: {comparison.scorer}"]),
+        " · ".join([*sizes, *_floors(comparison), f"scorer: {comparison.scorer}"]),
         _sections(frame),
         [*_legend(comparison, show)],
         comparison.notes,
         whole=True,
     )
+
+
+def _floors(comparison: Comparison) -> Iterator[str]:
+    """What a system without skill gets: chance 25.00 on dev, 25.00 on test"""
+    several = len({corpus for corpus, _ in comparison.floors}) > 1
+    shown = [
+        f"{units.percent(value)} on {f'{corpus} ' * several}{split}"
+        for (corpus, split), value in comparison.floors.items()
+    ]
+    if shown:
+        yield f"{comparison.task.floor} {', '.join(shown)}"
 
 
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:

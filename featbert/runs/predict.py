@@ -23,6 +23,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from featbert.data.corpus import Sentence
@@ -147,30 +148,29 @@ def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class AnsweredText:
-    """A text or a pair with its answer, a class, or a score as text.
-
-    `probabilities` are by class; empty for a score.
-    """
+    """An example with its answer: its texts, the answer as text, and as a JSON object."""
 
     texts: tuple[str, ...]
     answer: str
-    probabilities: dict[str, float]
+    row: dict[str, Any]
 
 
 def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[AnsweredText]:
     """Answers texts as they come; a block is read, answered and yielded before the next is read."""
-    for block in cut_blocks(sentences, block_words, by_document=False):
+    by_group = run.usable.task.groups(()) is not None
+    for block in cut_blocks(sentences, block_words, by_document=by_group):
         yield from _answered(run, block)
 
 
 def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredText]:
-    record = run.usable.record
+    task, classes = run.usable.task, run.usable.record.labels
     answers, shares = run.shares(run.inputs(sentences), sentences)
-    classes = record.labels if shares.shape[1] else []
-    for sentence, (answer,), share in zip(sentences, answers, shares.tolist(), strict=True):
-        yield AnsweredText(sentence.texts, answer, dict(zip(classes, share, strict=True)))
+    groups = task.groups(sentences)
+    edges = pairwise(range(len(sentences) + 1) if groups is None else groups)
+    for (first, end), answer in zip(edges, answers, strict=True):
+        yield AnsweredText(*task.answered(sentences[first:end], answer, classes, shares[first:end]))
 
 
 def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
@@ -180,11 +180,7 @@ def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
     """
     for one in found:
         if form == "jsonl":
-            row: dict[str, Any] = dict(zip(("text", "pair"), one.texts, strict=False))
-            row["answer"] = one.answer if one.probabilities else float(one.answer)
-            if one.probabilities:
-                row["probabilities"] = {n: round(p, 6) for n, p in one.probabilities.items()}
-            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+            yield json.dumps(one.row, ensure_ascii=False, allow_nan=False) + "\n"
             continue
         if any(sign in text for text in one.texts for sign in "\t\n\r"):
             raise InputError(

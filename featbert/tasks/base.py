@@ -255,6 +255,25 @@ class Task(Protocol):
         """What is marked where the words of `found` are shown with these answers; see `spans`."""
         return self.spans(rows)
 
+    def answered(
+        self,
+        sentences: Sequence[Sentence],
+        answer: Sequence[str],
+        classes: Sequence[str],
+        shares: Floats,
+    ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        """The texts of an example, its answer as text, and both as a JSON object.
+
+        `sentences` are its sequence or those of its group, `shares` (T, C) the probabilities of all
+        classes of its items; C is 0 for scores.
+        """
+        texts, (found,) = sentences[0].texts, answer
+        row: dict[str, Any] = dict(zip(("text", "pair"), texts, strict=False))
+        if not shares.shape[1]:
+            return texts, found, row | {"answer": float(found)}
+        by_class = zip(classes, shares[0].round(6).tolist(), strict=True)
+        return texts, found, row | {"answer": found, "probabilities": dict(by_class)}
+
     def predictions_name(self, split: str) -> str:
         """File name of the predictions on `split`."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from featbert.data.files import writing
-from featbert.tasks.base import Facet, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
 from featbert.text import natural
@@ -96,6 +96,20 @@ class Choice(ExampleTask):
             return names, sorted({*names}, key=natural)
         longest = [first + max(choices) for first, *choices in found.texts]
         return [bucket_of(n, LENGTHS) for n in longest], [name for _, name in LENGTHS]
+
+    def answered(
+        self,
+        sentences: Sequence[Sentence],
+        answer: Sequence[str],
+        classes: Sequence[str],
+        shares: Floats,
+    ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        """The number of the chosen one, from 0, and the probability of each choice."""
+        context, choices = sentences[0].texts[0], [choice.texts[1] for choice in sentences]
+        number = answer.index(RIGHT)
+        row = {"context": context, "choices": choices, "answer": number}
+        shown = row | {"probabilities": shares[:, 1].round(6).tolist()}
+        return (context, *choices), str(number), shown
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """A line an example: context, choices, and the numbers of the gold and predicted one."""

@@ -216,7 +216,9 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
         lacking.append(f"{source.name} is no BERT with two segment types ({kind})")
     for name in ("train", "dev"):
         documents = [s.document for s in corpus[name]]
-        if None in documents or len(set(documents)) == len(documents):
+        # The texts of a pair are not sentences that follow one another.
+        pairs = corpus[name].has_pairs
+        if pairs or None in documents or len(set(documents)) == len(documents):
             lacking.append(
                 f"{name} of {where} has no documents of at least two sentences (-DOCSTART- lines "
                 "mark them)"

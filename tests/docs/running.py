@@ -66,6 +66,7 @@ class Page:
             path = self.folder / f"shown.{CORPUS_FILES[block.language]}"
             path.write_text(block.text, "utf-8")
             targets = "classes" if '"label"' in block.text else "entities"
+            targets = "choices" if '"endings"' in block.text else targets
             assert load_corpus(path, targets=targets)["test"].tags
 
     def _commands(self, block: Block) -> None:

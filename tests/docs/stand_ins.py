@@ -64,6 +64,8 @@ def write_places(folder: Path, encoders: Path) -> None:
             path = folder / name / f"{split.replace('dev', 'validation')}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(json.dumps(row) + "\n" for row in times * rows), "utf-8")
+    row = {"context": "The quick fox", "choices": ["jumps over Hamilton .", "said the Herald ."]}
+    (folder / "new.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     for name in ("notes.txt", "text.txt"):
         (folder / name).write_text("Jordan Smith of Chelsea beat Hamilton.\n", "utf-8")
 

@@ -46,12 +46,15 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded sample cut to its first documents, in a folder that stands for the package."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / "sample").mkdir()
+    (folder / "sample" / "choice").mkdir(parents=True)
     for split in SPLITS:
         text = (ROOT / "featbert" / "data" / "sample" / f"{split}.conll").read_text("utf-8")
         parts = text.split("-DOCSTART-")
         kept = "-DOCSTART-".join(parts[: DOCUMENTS[split] + 1])
         (folder / "sample" / f"{split}.conll").write_text(kept, "utf-8")
+        choices = ROOT / "featbert" / "data" / "sample" / "choice" / f"{split}.jsonl"
+        first = choices.read_text("utf-8").splitlines(keepends=True)[:8]
+        (folder / "sample" / "choice" / choices.name).write_text("".join(first), "utf-8")
     return folder
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from featbert import compare, find_runs
 from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.significance import with_significance
+from featbert.cli.main import app
 from featbert.config import RowsTable, Settings
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
@@ -21,6 +23,8 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.models.model import stored_model, tuned_model
+from featbert.report.summary import findings
+from featbert.report.tables import tables
 from featbert.runs.api import finetune, train
 from featbert.runs.evaluate import evaluate
 from featbert.runs.load import load_run
@@ -231,6 +235,11 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
         tuned(made, tmp_path, seed=seed)
     (comparison,) = compare(find_runs(tmp_path))
     assert comparison.sizes["test"][0] == 20
+    chance = comparison.rows[0].runs[0].record.scores["test"].floor
+    assert comparison.floors["endings", "test"] == chance
+    (table, *_) = tables([comparison])
+    assert f"chance {100 * comparison.floors['endings', 'dev']:.2f} on dev" in table.subtitle
+    assert all(f"{100 * chance:.2f}" in f.lines[0][1] for f in findings(comparison))
     tested = with_significance(comparison, resamples=200)
     assert {(d.units, d.pooled.units) for d in tested.differences} == {("examples", 20)}
     broken = with_breakdowns(comparison, ["choices", "length"]).breakdowns
@@ -259,3 +268,60 @@ def test_hidden_labels_are_predicted_and_not_scored(made, tmp_path):
     assert run.record.scores.keys() == {"dev"}
     found = run.predictions("test")
     assert (len(found.predicted), found.gold) == (20, [[]] * 20)
+
+
+def test_an_interrupted_run_resumes_to_the_same_numbers(made, tmp_path, monkeypatch):
+    from featbert.tasks.choice import Choice
+    from featbert.training import checkpoint
+
+    monkeypatch.setattr(checkpoint, "COST", 1e9)  # a checkpoint after each epoch
+    whole = trained(made, tmp_path / "whole", epochs=4).record
+    scored = iter(range(10))
+    real = Choice.dev_values
+
+    def stopped(self, *rows):
+        if next(scored) == 2:
+            raise KeyboardInterrupt
+        return real(self, *rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Choice, "dev_values", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            trained(made, tmp_path / "resumed", epochs=4)
+    assert [*tmp_path.rglob("checkpoint*")]
+    resumed = trained(made, tmp_path / "resumed", epochs=4).record
+    assert resumed.predictions == whole.predictions
+    assert [e.train_loss for e in resumed.history] == [e.train_loss for e in whole.history]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_files_are_predicted_with_a_probability_for_each_choice(made, tmp_path, ending):
+    run = trained(made, tmp_path / "runs")
+    kept = [json.loads(line) for line in run.predictions_path("test").read_text().splitlines()]
+    if ending == "csv":
+        named = ("context", *(f"ending{i}" for i in range(4)))
+        cells = [[row["context"], *row["choices"], "", ""][:5] for row in kept]
+        text = "\n".join(map(",".join, [named, *cells])) + "\n"
+    else:
+        rows = [{"ctx": row["context"], "choices": row["choices"]} for row in kept]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    path = tmp_path / f"new.{ending}"
+    path.write_text(text, "utf-8")
+    given = ["predict", run.name, str(path), "--runs-dir", str(tmp_path / "runs"), "-q"]
+    result = CliRunner().invoke(app, [*given, "--format", "jsonl"])
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["choices"] for row in found] == [row["choices"] for row in kept]
+    assert [row["answer"] for row in found] == [row["predicted"] for row in kept]
+    for row in found:
+        assert len(row["probabilities"]) == len(row["choices"])
+        assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
+        assert row["probabilities"].index(max(row["probabilities"])) == row["answer"]
+    columns = CliRunner().invoke(app, given).stdout.splitlines()
+    assert columns[0].split("\t") == [
+        kept[0]["context"],
+        *kept[0]["choices"],
+        str(found[0]["answer"]),
+    ]
+    refused = CliRunner().invoke(app, [*given[:2], "--input", "text", "--runs-dir", given[4]])
+    assert (refused.exit_code, "jsonl" in refused.output) == (1, True)

@@ -34,6 +34,7 @@ RUNS = {
     "quickstart": 3 + 1,
     "reproduction-gap": 2 * 8 * 5,
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
+    "swag": (2 + 1) * 3,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
 }
@@ -69,6 +70,7 @@ SMALL = {
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
+    "swag": (*TEXTS, 'features.layers=["last"]'),
     "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
 }  # fmt: skip
@@ -92,7 +94,7 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
         yield f"variants.model={models!r}".replace(models[-1], str(place.model))
     if "corpora" not in data:
         of_texts = "task" in data and get_task(data["task"]).of_texts
-        yield f"data={write_texts(place.folder / 'texts', {}) if of_texts else place.corpus}"
+        yield f"data={write_texts(place.folder / 'texts', data) if of_texts else place.corpus}"
     for name, corpus in data.get("corpora", {}).items():
         folder = place.folder / name
         if not isinstance(corpus, str) and get_task(corpus.get("task", "entities")).of_texts:
@@ -106,15 +108,17 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
 
 
 def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
-    """Texts or pairs with a score of which there are three, which is a class, too."""
+    """Texts, pairs or choices; a score, of which pairs have three, is a class or a number, too."""
     folder.mkdir(exist_ok=True)
     pairs = "sick" in corpus.get("data", "") or "stsb" in corpus.get("data", "")
     heads = (["sentence1", "sentence2"] if pairs else ["sentence"], corpus.get("target", "label"))
+    if corpus.get("task") == "choice":
+        pairs, heads = 2, (["context", "ending0", "ending1"], "label")
     for split in ("train", "dev", "test"):
         lines = ["\t".join([*heads[0], heads[1]])]
         for n in range(12):
             texts = [f"{split} text {n % 3} of {folder.name} {k} {n}" for k in range(1 + pairs)]
-            lines.append("\t".join([*texts, str(n % (3 if pairs else 2))]))
+            lines.append("\t".join([*texts, str(n % (3 if pairs == 1 else 2))]))
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
 
