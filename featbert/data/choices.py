@@ -167,7 +167,7 @@ def _label(row: Row, column: str, n: int) -> int | None:
         return None
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if number not in range(n):
         raise InputError(

@@ -156,6 +156,8 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
         ({"context": "a", "endings": ["b", "c"], "label": True}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": "B"}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": -1}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": 10**400}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": [1]}, "line 2"),
         ({"context": "a", "endings": ["b", "c"]}, "--target"),
         ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
         ({"endings": ["b", "c"], "label": 0}, "context"),
