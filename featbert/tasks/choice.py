@@ -38,6 +38,7 @@ class Choice(ExampleTask):
     floor = "chance"
     measures: ClassVar[Mapping[str, ExampleMeasure]] = {"accuracy": OF_CLASSES["accuracy"]}
     facets: Mapping[str, Facet] = {
+        "right": Facet("number of the right choice"),
         "choices": Facet("number of choices"),
         "length": Facet("words of context and longest choice"),
     }
@@ -91,8 +92,8 @@ class Choice(ExampleTask):
         return [" ".join(row) for row in rows]
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
-        if facet == "choices":
-            names = [str(len(row)) for row in found.gold]
+        if facet != "length":
+            names = [str(row.index(RIGHT) if facet == "right" else len(row)) for row in found.gold]
             return names, sorted({*names}, key=natural)
         longest = [first + max(choices) for first, *choices in found.texts]
         return [bucket_of(n, LENGTHS) for n in longest], [name for _, name in LENGTHS]

@@ -242,8 +242,8 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     assert all(f"{100 * chance:.2f}" in f.lines[0][1] for f in findings(comparison))
     tested = with_significance(comparison, resamples=200)
     assert {(d.units, d.pooled.units) for d in tested.differences} == {("examples", 20)}
-    broken = with_breakdowns(comparison, ["choices", "length"]).breakdowns
-    assert [sum(b.gold.values()) for b in broken] == [20] * 4
+    broken = with_breakdowns(comparison, ["right", "choices", "length"]).breakdowns
+    assert [sum(b.gold.values()) for b in broken] == [20] * 6
     assert {name for b in broken if b.facet == "choices" for name in b.gold} <= {"2", "3", "4"}
     texts, _ = judged_texts(comparison)
     shown = texts[0].sentences[0]
