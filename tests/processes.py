@@ -120,18 +120,6 @@ def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare:
     return process.returncode
 
 
-def sent(terminal: int) -> Iterator[bytes]:
-    """What the other side of a pseudo-terminal sends, part by part, until it is closed."""
-    while True:
-        try:
-            part = os.read(terminal, 4096)
-        except OSError:  # the other side is closed
-            return
-        if not part:
-            return
-        yield part
-
-
 def _run(
     words: Sequence[object], cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

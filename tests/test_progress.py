@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,6 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.progress import (
-    Advance,
     Message,
     Relay,
     forwarded,
@@ -24,33 +20,8 @@ from featbert.progress import (
     stage,
     track,
 )
+from tests.listening import Ear
 from tests.workspace import Workspace
-
-
-class Ear:
-    """Keeps what it heard: by stage (unit, total), what was done in all, the notes."""
-
-    def __init__(self) -> None:
-        self.stages: dict[str, tuple[str, int | None]] = {}
-        self.done: dict[str, int] = defaultdict(int)
-        self.calls: dict[str, int] = defaultdict(int)
-        self.notes: list[str] = []
-        self.ended: list[str] = []
-
-    @contextmanager
-    def __call__(self, what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        self.stages[what] = (unit, total)
-        self.done[what] = done
-
-        def advance(n: int = 1, note: str = "") -> None:
-            self.done[what] += n
-            self.calls[what] += 1
-            self.notes += [note] if note else []
-
-        try:
-            yield advance
-        finally:
-            self.ended.append(what)
 
 
 def work() -> None:
@@ -81,15 +52,6 @@ def test_a_listener_hears_stages_within_its_block() -> None:
     del ear.done["failing"]
     work()
     check_heard(ear)
-
-
-def test_reports_and_warnings_are_log_lines(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="featbert"):
-        work()
-    assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
-        (logging.INFO, "five sheep"),
-        (logging.WARNING, "one is black: 100%"),
-    ]
 
 
 def test_another_process_is_shown_as_this_one() -> None:

@@ -82,5 +82,16 @@ class Workspace:
         where = ("--model", self.model, "--data", self.corpus, "--runs-dir", self.runs)
         return self.call("finetune", *where, "--epochs", 2, *words)
 
+    def experiment(self, text: str) -> Path:
+        """A file of an experiment on the corpus and the encoder, with these lines."""
+        path = self.folder / "trial.toml"
+        names = f"data = {str(self.corpus)!r}\nmodel = {str(self.model)!r}\n"
+        path.write_text(names + text, "utf-8")
+        return path
+
+    def carry_out(self, file: Path, *words: object) -> Result:
+        where = ("--cache-dir", self.cache, "--runs-dir", self.runs)
+        return self.call("run", file, *where, *words)
+
     def compare(self, *words: object) -> Result:
         return self.call("compare", "--runs-dir", self.runs, *words)

@@ -136,16 +136,6 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
         assert pandas.isna(alone[name]), name
 
 
-def test_a_price_has_a_number_of_runs_never_or_nothing_to_compare_with() -> None:
-    (comparison,) = compare(usual_runs())
-    frame = with_costs(comparison).frame().set_index("row")
-    concat, tuned = frame.loc["concat_last4"], frame.loc["fine-tuning"]
-    assert (concat["seconds_once"], concat["seconds_run"]) == (12.5, 41)
-    assert (concat["seconds_cheaper_from"], concat["tuned_row"]) == (1, "fine-tuning")
-    assert concat["flops_cheaper_from"] == float("inf")
-    assert pandas.isna(tuned[["seconds_once", "seconds_cheaper_from", "tuned_row"]]).all()
-
-
 def test_types_of_analysed_columns_do_not_depend_on_what_was_run(tmp_path) -> None:
     some = analysed(usual(tmp_path)).frame().dtypes
     other = analysed(usual(tmp_path / "two", seeds=(1,))).frame().dtypes

@@ -89,14 +89,6 @@ def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
     ) == ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"]
 
 
-def test_the_order_of_keys_is_no_setting():
-    assert labels(
-        make_run("a", seed=1, settings={"x": 1, "y": [2.0]}),
-        make_run("b", seed=2, settings={"y": [2.0], "x": 1}),
-    ) == ["concat_last4"]
-    assert len(labels(make_run("a", settings={"x": 1}), make_run("b", settings={"x": True}))) == 2
-
-
 def test_conditions_keep_rows_apart():
     assert labels(
         make_run("a", seed=1),

@@ -42,21 +42,6 @@ def test_losses_and_perplexity_by_epoch_then_the_folder(workspace: Workspace) ->
     assert f"perplexity {record['history'][2]['dev_perplexity']:.2f}" in second
 
 
-def test_the_same_again_shows_it_and_tags_play_no_part(workspace: Workspace) -> None:
-    first = adapt(workspace, "--epochs", 1)
-    (model,) = written(workspace)
-    times = {p.name: p.stat().st_mtime_ns for p in model.iterdir()}
-    for path in workspace.corpus.iterdir():
-        lines = [line.split(" ")[0] for line in path.read_text("utf-8").split("\n")]
-        path.write_text("\n".join(lines), "utf-8")
-    again = adapt(workspace, "--epochs", 1)
-    assert again.stdout.splitlines()[:-1] == first.stdout.splitlines()[:-1]
-    assert {p.name: p.stat().st_mtime_ns for p in model.iterdir()} == times
-    assert adapt(workspace, "--epochs", 1, "--overwrite").stdout == first.stdout
-    assert (model / "model.safetensors").stat().st_mtime_ns != times["model.safetensors"]
-    assert written(workspace) == [model]
-
-
 REFUSED = (
     ("--mask-share", "0.8", "--random-share", "0.3"),
     ("--share", "1.5"),

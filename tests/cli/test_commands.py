@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from featbert.cli.main import app
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
-from tests.processes import sent
 from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, Workspace, error_of
 
@@ -81,20 +78,18 @@ def test_train_needs_to_know_the_store(workspace: Workspace) -> None:
     assert workspace.train("--features", next(workspace.cache.glob("*.h5"))).exit_code == 0
 
 
-def test_at_a_terminal_train_asks_which_store(workspace: Workspace) -> None:
+def test_at_a_terminal_train_asks_which_store(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert workspace.extract().exit_code == 0
     assert workspace.extract("--context", "document").exit_code == 0
     second = sorted(workspace.cache.glob("*.h5"))[1]
-    command = [sys.executable, "-m", "featbert", "train", "--cache-dir", str(workspace.cache)]
-    small = ["--runs-dir", str(workspace.runs), "--epochs", "1", "--lstm-size", "4"]
-    terminal, other = pty.openpty()
-    asking = subprocess.Popen([*command, *small], stdin=other, stdout=other, stderr=other)
-    os.close(other)
-    os.write(terminal, b"2\n")
-    shown = b"".join(sent(terminal))
-    os.close(terminal)
-    assert asking.wait(timeout=60) == 0, shown
-    assert second.name.encode() in shown
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    where = ["--cache-dir", str(workspace.cache), "--runs-dir", str(workspace.runs)]
+    words = ["train", *where, "--epochs", "1", "--lstm-size", "4"]
+    asked = CliRunner().invoke(app, words, input="2\n")
+    assert asked.exit_code == 0, asked.output
+    assert second.name in asked.stderr
     (run,) = find_runs(workspace.runs)
     assert run.record.signature.context == FeatureStore(second).manifest.context
 

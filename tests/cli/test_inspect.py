@@ -6,9 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-import h5py
 import pytest
 
+from tests.features.stores import flip
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, error_of
 
@@ -18,15 +18,6 @@ def store(finished: Workspace, tmp_path: Path) -> Path:
     """A copy of a finished store under its name."""
     (found,) = finished.cache.glob("*.h5")
     return Path(shutil.copy(found, tmp_path))
-
-
-def flip(path: Path, dataset: str, word: int) -> None:
-    with h5py.File(path, "r") as file:
-        found = file[dataset]
-        at = found.id.get_offset() + word * found.shape[1] * found.dtype.itemsize
-    data = bytearray(path.read_bytes())
-    data[at] ^= 64
-    path.write_bytes(bytes(data))
 
 
 def test_inspect_shows_the_manifest_and_sizes(finished: Workspace, store: Path) -> None:

@@ -2,47 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import pytest
 
 from featbert.cli import progress
 from featbert.cli.progress import shown
 from featbert.progress import notice, report, stage
-from tests.processes import sent
-
-WORK = """
-import time
-from featbert.cli.progress import shown
-from featbert.progress import stage
-with shown(), stage("all", "runs", 2), stage("extracting", "words", 1000) as advance:
-    for _ in range(5):
-        advance(100, note="loss 0.5")
-        time.sleep(0.3)
-print("result")
-"""
-
-
-def test_bars_with_time_left_and_a_note_at_a_terminal() -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORK],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
-    )
-    os.close(theirs)
-    seen = b"".join(sent(ours)).decode()
-    stdout, _ = process.communicate()
-    os.close(ours)
-    bars = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
-    assert (process.returncode, stdout) == (0, b"result\n")
-    assert re.search(r"extracting .* [45]00/1,000 words  0:0\d left  loss 0.5", bars)
-    assert "0/2 runs" in bars
 
 
 def test_lines_without_a_terminal(

@@ -9,10 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.cli.showing import run_line
-from featbert.config import defaults
 from featbert.runs.record import write_record
-from featbert.runs.run import Run, find_runs
+from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
 
 
@@ -61,7 +59,8 @@ def test_every_run_is_listed_with_its_state(runs_dir) -> None:
     }
     assert by_name["tuned-1"]["scores"] == {"dev": 0.6, "test": 0.55}
     assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
-    assert "not JSON" in by_name["broken-1"]["reason"]
+    assert by_name["broken-1"]["reason"]
+    assert "epoch 1 of 4" in find_runs(runs_dir)._repr_html_()
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
@@ -103,10 +102,3 @@ def test_a_runs_directory_without_runs(tmp_path) -> None:
     assert done.exit_code == 1
     assert str(tmp_path) in done.stderr
     assert call("runs", "--runs-dir", tmp_path / "none").exit_code == 1
-
-
-def test_a_run_with_another_head_than_the_usual_one_says_so(tmp_path: Path) -> None:
-    usual = make_record("last", layers="last", settings=defaults("none").used())
-    crf = make_record("crf", layers="last", settings={**usual.settings, "output": "crf"})
-    lines = [run_line(Run(tmp_path / r.name, r), was_there=True) for r in (usual, crf)]
-    assert [line.split("  ")[0] for line in lines] == ["last", "last (CRF)"]

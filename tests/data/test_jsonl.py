@@ -57,11 +57,6 @@ def test_untagged(read):
     assert read({"tokens": ["a"], "tags": [1]}, tag_keys=None).sentences[0].tags is None
 
 
-def test_encoding(read):
-    raw = read({"tokens": ["ö"], "tags": ["O"]}, encoding="latin-1")
-    assert (raw.sentences[0].words, raw.notes.encoding) == (("ö",), "iso8859-1")
-
-
 GOOD = {"tokens": ["a"], "tags": ["O"]}
 
 

@@ -90,12 +90,6 @@ def test_io_round_trip_or_refusal_of_neighbours(bio):
         assert to_bio(from_bio(bio, "io"), "io") == (tuple(bio), 0)
 
 
-@given(tags_of("BIES"))
-def test_repairing_twice_repairs_nothing(tags):
-    bio, _ = to_bio(tags, "bioes")
-    assert to_bio(bio, "bio") == (bio, 0)
-
-
 @pytest.mark.parametrize(
     ("scheme", "tags", "bio", "repaired"),
     [

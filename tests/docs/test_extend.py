@@ -34,19 +34,8 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         del sys.modules[name]
 
 
-def run_experiment(space: Workspace, lines: str) -> None:
-    """Carries out an experiment file with these tables."""
-    file = space.folder / "trial.toml"
-    names = f"data = {str(space.corpus)!r}\nmodel = {str(space.model)!r}\n"
-    file.write_text(names + lines, "utf-8")
-    result = space.call("run", file, "--cache-dir", space.cache, "--runs-dir", space.runs)
-    assert result.exit_code == 0, result.output
-
-
 def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Workspace) -> None:
-    run_experiment(
-        workspace,
-        """
+    file = workspace.experiment("""
         [features]
         layers = ["last"]
         epochs = 1
@@ -57,8 +46,9 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
         features = { output = "smooth", lstm_size = 8 }
         [[variant]]
         features.body = "hidden"
-        """,
-    )
+        """)
+    done = workspace.carry_out(file)
+    assert done.exit_code == 0, done.output
     runs = find_runs(workspace.runs)
     assert {run.record.tuning for run in runs} == {"none", "layernorm"}
     assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
@@ -77,7 +67,9 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
 
 
 def test_a_task_brings_its_measure(extended: None, workspace: Workspace) -> None:
-    run_experiment(workspace, 'task = "mentions"\n[finetune]\nepochs = 1\n')
+    file = workspace.experiment('task = "mentions"\n[finetune]\nepochs = 1\n')
+    done = workspace.carry_out(file)
+    assert done.exit_code == 0, done.output
     (run,) = find_runs(workspace.runs)
     assert run.record.task == "mentions"
     assert set(run.record.scores["dev"].by_class) <= {"mention"}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from featbert.encoders.alignment import align, plan_windows
@@ -15,7 +14,7 @@ from featbert.encoders.batching import ranges
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
-from tests.features.support import ODD_WORDS, WORDS, sentences_of
+from tests.features.support import sentences_of
 
 TEXT = ["The quick fox jumps .", "Jordan", "unaffordable Hamilton " * 8 + ".", "EU \u200b x"]
 DOCUMENTS = [0, 0, 1, 1]
@@ -31,59 +30,6 @@ def test_ranges(pairs):
     starts = np.array([p[0] for p in pairs], dtype=np.int64)
     sizes = np.array([p[1] for p in pairs], dtype=np.int64)
     assert ranges(starts, sizes).tolist() == [i for a, n in pairs for i in range(a, a + n)]
-
-
-TEXTS = st.lists(
-    st.tuples(
-        st.lists(st.sampled_from([*WORDS, *ODD_WORDS]), min_size=1, max_size=12),
-        st.integers(0, 1),
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-@settings(max_examples=50)
-@given(rows=TEXTS, context=st.sampled_from(["sentence", "document"]), positions=st.integers(3, 40))
-def test_all_of_it_against_loops(wordpieces, rows, context, positions):
-    numbers = np.cumsum([new for _, new in rows]).tolist()
-    sentences = sentences_of([words for words, _ in rows], numbers)
-    found = align(sentences, wordpieces, positions=positions, context=context)
-    capacity = positions - 2
-
-    by_word = [wordpieces.pieces([[w]])[0].tolist() for s in sentences for w in s.words]
-    assert [
-        found.pieces[a:b].tolist()
-        for a, b in zip(found.word_pieces[:-1], found.word_pieces[1:], strict=True)
-    ] == by_word
-    assert len(np.diff(found.sentences)) == len(sentences)
-    assert found.n_words == len(by_word)
-    assert np.diff(found.sentences).tolist() == [len(s) for s in sentences]
-
-    key = (lambda i: i) if context == "sentence" else (lambda i: numbers[i])
-    units = [list(g) for _, g in groupby(range(len(sentences)), key)]
-    windows, owned, per_unit, first_word = [], [0], [0], 0
-    for unit in units:
-        n_words = sum(len(sentences[i]) for i in unit)
-        inside = by_word[first_word : first_word + n_words]
-        spans, owns = plan_windows(np.array([len(p) for p in inside]), capacity)
-        for start, end in spans:
-            place = sum(map(len, by_word[: first_word + start]))
-            size = sum(min(len(p), capacity) for p in inside[start:end])
-            windows.append([place, place + size])
-        owned.extend(first_word + owns[1:])
-        per_unit.append(len(windows))
-        first_word += n_words
-    assert found.windows.tolist() == windows
-    assert found.owned.tolist() == owned
-    assert found.units.tolist() == per_unit
-    assert found.window_lengths.tolist() == [b - a + 2 for a, b in windows]
-    assert found.window_lengths.max() <= positions
-    assert found.counts == {
-        f"windowed_{context}s": sum(b - a > 1 for a, b in pairwise(per_unit)),
-        "unknown_words": sum(wordpieces.pieces([[w]])[2] for s in sentences for w in s.words),
-        "overlong_words": sum(len(p) > capacity for p in by_word),
-    }
 
 
 @pytest.mark.parametrize("documents", [None, [0, 0, None, 1]])
@@ -106,16 +52,6 @@ def test_a_word_longer_than_a_window_keeps_its_first_pieces_and_is_counted(wordp
 def test_positions_without_room_for_a_piece_are_refused(wordpieces):
     with pytest.raises(InputError, match="2 positions"):
         align(sentences_of(TEXT), wordpieces, positions=2)
-
-
-def test_windows_of_and_owned_words_undo_each_other(wordpieces):
-    found = align(sentences_of(TEXT), wordpieces, positions=12)
-    assert len(found.windows) > 4
-    every = np.arange(found.n_words)
-    of = found.windows_of(every)
-    assert found.owned_words(np.arange(len(found.windows))).tolist() == every.tolist()
-    for window in range(len(found.windows)):
-        assert found.owned_words(np.array([window])).tolist() == every[of == window].tolist()
 
 
 def test_no_sentences(wordpieces):

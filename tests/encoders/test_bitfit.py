@@ -5,10 +5,11 @@ from __future__ import annotations
 from featbert import compare, defaults, extract, finetune, train
 
 
-def test_only_biases_of_the_encoder_and_the_classifier_are_trained(tiny_bert, tmp_path):
-    options = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
+def test_only_biases_of_the_encoder_and_the_classifier_are_trained(workspace):
+    corpus, model = str(workspace.corpus), str(workspace.model)
+    options = {"runs_dir": workspace.runs, "device": "cpu", "precision": "fp32"}
     runs = [
-        finetune("sample", str(tiny_bert), settings=defaults(tuning).but(epochs=1), **options)
+        finetune(corpus, model, settings=defaults(tuning).but(epochs=1), **options)
         for tuning in ("bitfit", "full")
     ]
     bitfit, full = runs
@@ -18,7 +19,7 @@ def test_only_biases_of_the_encoder_and_the_classifier_are_trained(tiny_bert, tm
     )  # attention, norms and the two of the feed-forward part
     assert bitfit.record.cost.trained_parameters == head + 16 + layers  # and the embeddings' norm
     assert bitfit.record.cost.trained_parameters < full.record.cost.trained_parameters / 10
-    store = extract("sample", str(tiny_bert), cache_dir=tmp_path / "cache", precision="fp32")
+    store = extract(corpus, model, cache_dir=workspace.cache, precision="fp32")
     settings = defaults("none").but(epochs=1, lstm_size=4)
     runs.append(train(store, "last", settings=settings, **options))
     (comparison,) = compare(runs)

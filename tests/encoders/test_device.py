@@ -30,13 +30,6 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
         find_device("cuda")
 
 
-def test_unknown_names():
-    with pytest.raises(InputError, match="tpu"):
-        find_device("tpu")
-    with pytest.raises(InputError, match="f8"):
-        find_precision("f8", CPU)
-
-
 def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):
     monkeypatch.setattr(device, "has_native_bf16", has_native_bf16)
     for native, wanted in ((True, "bf16"), (False, "fp32")):

@@ -110,17 +110,6 @@ def test_pooling(tiny, family, pooling):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_batch_composition_does_not_change_vectors(tiny, family):
-    encoder, _ = tiny(family)
-    alone = [states_of(encoder, TEXTS, [i]) for i in range(4)]
-    for order in ([0, 1, 2, 3], [3, 1, 0, 2], [1, 0]):
-        together = states_of(encoder, TEXTS, order)
-        np.testing.assert_allclose(
-            together, np.concatenate([alone[i] for i in order], axis=1), **CLOSE
-        )
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_the_longest_sequence_is_read_and_is_the_longest(tiny, family):
     """RoBERTa's positions begin after its padding index: 42 in its config are 40 to read."""
     encoder, plain = tiny(family)
@@ -222,7 +211,7 @@ def prepared(folder):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("layers", [[0], [1], [2], [0, 2], [3], [2, 3, 1], [0, 1, 2, 3]])
+@pytest.mark.parametrize("layers", [[0], [2, 3, 1], [0, 1, 2, 3]])
 def test_what_transformers_gives_to_the_bit(encoder_folder, family, layers):
     encoder, _, batch = prepared(encoder_folder(family))
     inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}

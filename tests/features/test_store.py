@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from featbert.errors import BusyError, InputError, MissingError
 from featbert.features.store import FeatureStore
 from featbert.io import is_locked, lock_beside
-from tests.features.stores import Written
+from tests.features.stores import Written, flip
 
 
 @pytest.fixture
@@ -158,16 +158,6 @@ def test_a_foreign_file_is_refused(tmp_path, content):
 def edit(path, change):
     with h5py.File(path, "r+") as file:
         change(file)
-
-
-def flip(path, dataset, word=0):
-    """Flips a bit of the first value of a word."""
-    with h5py.File(path, "r") as file:
-        found = file[dataset]
-        at = found.id.get_offset() + word * found.shape[1] * found.dtype.itemsize
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(bytes(data))
 
 
 def test_damaged_vectors_are_found_by_verify_and_named(store):

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from featbert import FeatbertError, Run, compare, load_corpus, parse_layers, render
 from featbert.data.conll import write_conll
-from featbert.data.tags import SCHEMES, TagError, from_bio, spans, to_bio
 from featbert.runs.experiment_file import read_experiment
 from featbert.runs.record import RunRecord, from_json, to_json
 from tests.analysis.records import make_record
@@ -119,37 +118,6 @@ def test_jsonl(folder: Path, data: bytes) -> None:
         assert [list(s.words) for s in split] == [
             row.get("tokens", row.get("words")) for row in rows
         ]
-
-
-def taken(tags: list[str], scheme: str) -> tuple[tuple[str, ...], int] | TagError:
-    try:
-        return to_bio(tags, scheme)
-    except TagError as error:
-        return error
-
-
-@inputs(300)
-@given(
-    given_tags=st.lists(
-        st.builds("{}{}".format, st.sampled_from(["B-", "I-", "E-", "S-", "L-", "U-", ""]), texts)
-        | st.sampled_from(["O", "B-PER", "I-PER", "I-LOC", "E-PER", "S-PER", "PER"]),
-        max_size=8,
-    ),
-    scheme=st.sampled_from(SCHEMES),
-)
-def test_tags_are_refused_or_the_same_entities_in_every_scheme(
-    given_tags: list[str], scheme: str
-) -> None:
-    found = taken(given_tags, scheme)
-    if isinstance(found, TagError):
-        assert 0 <= found.index < len(given_tags)
-        return
-    bio, repaired = found
-    assert len(bio) == len(given_tags) >= repaired
-    assert spans(bio) == spans(given_tags, scheme)
-    for other in SCHEMES:
-        if other != "IO":  # cannot separate neighbours of one type
-            assert to_bio(from_bio(bio, other), other) == (bio, 0)
 
 
 def test_a_long_list_of_layers_is_refused_at_once() -> None:

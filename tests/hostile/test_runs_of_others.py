@@ -136,17 +136,12 @@ def test_no_name_leads_out_of_its_folder(name: str) -> None:
 def test_an_experiment_with_a_hostile_name_writes_only_to_cache_and_runs(
     workspace: Workspace,
 ) -> None:
-    file = workspace.folder / "trial.toml"
-    lines = [
-        f"name = {json.dumps('../../x' + chr(27) + '[31m')}",
-        f"data = {json.dumps(str(workspace.corpus))}",
-        f"model = {json.dumps(str(workspace.model))}",
-        '[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n',
-    ]
-    file.write_text("\n".join(lines), "utf-8")
+    name = json.dumps("../../x\x1b[31m")
+    file = workspace.experiment(
+        f'name = {name}\n[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n'
+    )
     before = set(workspace.folder.rglob("*"))
-    where = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
-    result = workspace.call("run", file, *where, "--quiet")
+    result = workspace.carry_out(file, "--quiet")
     assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout + result.stderr
     for path in set(workspace.folder.rglob("*")) - before:

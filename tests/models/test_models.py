@@ -114,11 +114,12 @@ def test_one_logit_row_a_word_in_order(make_case, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", [[0], [1], [2], [3], [3, 1, 0, 2], [1, 2]])
-def test_batch_composition_does_not_change_a_prediction(make_case, kind, order):
+def test_batch_composition_does_not_change_a_prediction(make_case, kind):
     case = make_case(kind)
     rows = logits(case, [0, 1, 2, 3]).split(LENGTHS.tolist())
-    torch.testing.assert_close(logits(case, order), torch.cat([rows[i] for i in order]), **CLOSE)
+    for order in ([0], [1], [2], [3], [3, 1, 0, 2], [1, 2]):
+        expected = torch.cat([rows[i] for i in order])
+        torch.testing.assert_close(logits(case, order), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)

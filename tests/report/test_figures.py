@@ -33,7 +33,7 @@ from featbert.report.figures.registry import (
 from featbert.report.figures.style import COLORS, COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.published import PublishedRow, PublishedTable, published_table
-from featbert.runs.record import Mix
+from featbert.runs.record import Mix, write_record
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.analysis.test_significance import both
@@ -212,15 +212,19 @@ def cell_texts(axes):
 # The registry.
 
 
-@pytest.mark.parametrize("width", [None, COLUMN_WIDTH, FULL_WIDTH])
 @pytest.mark.parametrize("kind", SHOWN)
-def test_each_kind_is_drawn_with_texts_that_can_be_read(kind, width):
+def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
+    """In its own width and in the other one."""
     name = "published-devlin-table" if kind == "published" else kind
-    figure = plot(SHOWN[kind](), name, width=width)
+    comparison = SHOWN[kind]()
+    figure = plot(comparison, name)
     check_readable(figure)
     title = figure.get_label().lower()
     assert title.startswith("dev entity f1") or kind in ("mix", "published", "training")
-    assert figure.get_figwidth() in ([width] if width else [COLUMN_WIDTH, FULL_WIDTH])
+    (width,) = {COLUMN_WIDTH, FULL_WIDTH} - {figure.get_figwidth()}
+    figure = plot(comparison, name, width=width)
+    check_readable(figure)
+    assert figure.get_figwidth() == width
 
 
 def test_figures_choose_themselves():
@@ -312,7 +316,7 @@ def test_the_front_is_of_rows_that_none_beats_in_both():
     assert {"last", "embeddings", "fine-tuning"} <= {text for text, _ in texts(figure)}
 
 
-@pytest.mark.parametrize("rows", [3, 12, 40])
+@pytest.mark.parametrize("rows", [3, 40])
 def test_points_of_a_crowd_have_numbers_and_names_below(rows):
     runs = [
         make_run(
@@ -441,15 +445,14 @@ def test_hostile_and_long_names_are_text_that_can_be_read():
         *make_seeds("b", [0.7, 0.71], layers=None),
     ]
     for kind in ("seeds", "pareto"):
-        for width in (COLUMN_WIDTH, FULL_WIDTH):
-            figure = plot(one(runs), kind, width=width)
-            check_readable(figure)
-            shown = "".join(text for text, _ in texts(figure)).replace("\n", "")
-            assert "$x^2$" in shown
-            assert not {"\x1b", "\u202e"} & set(shown)
+        figure = plot(one(runs), kind, width=COLUMN_WIDTH)
+        check_readable(figure)
+        shown = "".join(text for text, _ in texts(figure)).replace("\n", "")
+        assert "$x^2$" in shown
+        assert not {"\x1b", "\u202e"} & set(shown)
 
 
-@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg"])
+@pytest.mark.parametrize("ending", [".pdf", ".svg"])
 def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_path, ending):
     first = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / "new" / f"a{ending}")
     with matplotlib.rc_context({"font.size": 20, "axes.grid": True, "svg.fonttype": "none"}):
@@ -459,12 +462,14 @@ def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_pa
 
 
 def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):
-    runs = ["compare", "--quiet", "--runs-dir", str(ROOT / "docs" / "tutorial-runs"), "--figures"]
+    for run in (make_run("a"), make_run("b", layers=None)):
+        write_record(tmp_path / "runs" / run.name, run.record)
+    runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
     done = CliRunner().invoke(app, [*runs, str(tmp_path / "all")])
-    assert done.exit_code == 0
+    assert done.exit_code == 0, done.output
     pdf, png = ({file.stem for file in (tmp_path / "all").glob(f"*.{e}")} for e in ("pdf", "png"))
     assert pdf == png
-    assert pdf >= {"seeds-dev", "seeds-test", "mix", "pareto-test", "training"}
+    assert pdf >= {"seeds-dev", "seeds-test", "mix", "pareto-test"}
     CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"])
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
     assert CliRunner().invoke(app, [*runs, str(tmp_path), "--figure", "mixx"]).exit_code != 0

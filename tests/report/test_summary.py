@@ -110,30 +110,8 @@ def test_layers_are_compared_where_nothing_else_differs() -> None:
     assert "Layers" not in lines(compare_runs(runs))
 
 
-def test_with_shares_of_train_it_is_of_the_largest() -> None:
-    runs = [
-        make_run(f"{name}-{share}", layers=layers, dev=dev, settings={"train_share": share})
-        for name, layers, by_share in (
-            ("tuned", None, {0.1: 0.2, 0.5: 0.7}),
-            ("concat", "concat_last4", {0.1: 0.4, 0.5: 0.6}),
-        )
-        for share, dev in by_share.items()
-    ]
-    found = lines(compare_runs(runs))
-    assert "50% of train" in found["Quality"]
-    assert "concat_last4 with 10%, fine-tuning with 50%" in found["Data"]
-
-
 @pytest.mark.parametrize("layers", [None, "last"])
 def test_one_way_alone_is_not_compared(layers) -> None:
     found = lines(compare([make_run("a", layers=layers)])[0])
     assert found.keys() == {"Quality", "Missing"}
     assert "55.00" in found["Quality"]
-
-
-def test_what_varies_has_a_finding_each() -> None:
-    runs = [
-        make_run("a", vary=["context"]),
-        make_run("b", vary=["context"], signature={"context": "document"}),
-    ]
-    assert [one.about for one in findings(compare_runs(runs))] == ["document", "sentence"]

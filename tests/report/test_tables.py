@@ -137,12 +137,13 @@ def test_json_has_every_number_with_its_runs() -> None:
 
 def test_hostile_names_are_text_in_every_format() -> None:
     name = "<b>x</b>|&_\x1b[31m\n=cmd"
-    comparison = compare_runs([make_run("a", layers=name)])
+    run = make_run("a", layers=name)
+    comparison = compare_runs([run])
     for format in FORMATS:
         assert "\x1b" not in render([comparison], format)
-    page = notebook_html([comparison])
-    assert "<b>x</b>" not in page
-    assert "&lt;b&gt;x" in page
+    for page in (notebook_html([comparison]), run._repr_html_()):
+        assert "<b>x</b>" not in page
+        assert "&lt;b&gt;x" in page
 
 
 def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -> None:

@@ -98,21 +98,16 @@ HEADS = [
 
 
 @pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-@pytest.mark.parametrize("layers", ["weighted_all", "concat_last4", "last"])
+@pytest.mark.parametrize(
+    ("pooling", "layers"),
+    [("cls", "weighted_all"), ("mean", "concat_last4"), ("max", "last"), ("mean", "weighted_all")],
+)
 def test_pooled_stores_give_the_numbers_of_stores_of_words(made, tmp_path, store, pooling, layers):
-    runs = [
-        trained(
-            made,
-            (*store, keep),
-            "classification",
-            tmp_path / keep,
-            layers,
-            sentence_pooling=pooling,
-        )
+    given = {"layers": layers, "sentence_pooling": pooling}
+    words, pooled = (
+        trained(made, (*store, keep), "classification", tmp_path / keep, **given).record
         for keep in ("words", "pooled")
-    ]
-    words, pooled = (run.record for run in runs)
+    )
     assert [row.train_loss for row in words.history] == [row.train_loss for row in pooled.history]
     assert words.scores == pooled.scores
     assert words.name == pooled.name

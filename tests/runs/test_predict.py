@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.conll import read_conll
-from featbert.data.jsonl import read_jsonl
 from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
 from featbert.data.tags import spans
@@ -43,20 +41,6 @@ def test_files_of_the_run_come_out_as_they_were_tagged(loaded: LoadedRun) -> Non
         )
         assert [list(t.piece.words) for t in found] == kept.words
         assert [list(t.tags) for t in found] == kept.predicted
-
-
-def test_conll_and_jsonl_read_back_with_words_tags_and_documents(
-    loaded: LoadedRun, tmp_path: Path
-) -> None:
-    source = Path(loaded.usable.record.signature.source) / "test.conll"
-    expected = [(s.words, s.document) for s in read_conll(source).sentences]
-    tagged = list(predict_stream(loaded, read(source.read_text("utf-8"), "conll")))
-    for form, reader in (("conll", read_conll), ("jsonl", read_jsonl)):
-        path = tmp_path / f"out.{form}"
-        path.write_text("".join(rows_of(tagged, form)), "utf-8")
-        back = reader(path).sentences
-        assert [(s.words, s.document) for s in back] == expected
-        assert [s.tags for s in back] == [t.tags for t in tagged]
 
 
 TEXT = 'Jordan Smith\'s "Chelsea".\r\n\n \u00a0\nHamilton is near 👩‍👩‍👧 Washington'
@@ -94,20 +78,6 @@ def conll_rows(text: str) -> list[str]:
             row = ""
     assert not row
     return rows
-
-
-def test_tokenised_input_has_no_places(loaded: LoadedRun) -> None:
-    text = '{"tokens": ["Jordan", "Smith", "New York"], "document": "x"}\n'
-    (row,) = (json.loads(r) for r in rows_of(predict_stream(loaded, read(text, "jsonl")), "jsonl"))
-    assert row["tokens"] == ["Jordan", "Smith", "New York"]
-    assert row["document"] == 0
-    assert not {"text", "offsets"} & set(row)
-    for entity in row["entities"]:
-        assert entity["text"] == " ".join(row["tokens"][entity["start"] : entity["end"]])
-        assert "start_char" not in entity
-    (line,) = rows_of(predict_stream(loaded, read(text, "jsonl")), "conll")
-    assert line.startswith("-DOCSTART-\tO\n\nJordan\t")
-    assert [x.split("\t")[0] for x in line.split("\n")[2:-2]] == row["tokens"]
 
 
 def test_a_stream_is_tagged_block_by_block(

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from featbert.io import is_locked, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
 from featbert.runs.run import find_runs
+from tests.listening import Ear
 from tests.processes import ROOT, holding
 from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of
@@ -37,33 +37,34 @@ def hidden(folder: Path) -> list[str]:
 # Runs in processes of their own ------------------------------------------------------------------
 
 
-def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab: Lab) -> None:
-    heard: list[tuple[str, int | None, int]] = []
-
-    @contextmanager
-    def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Any]:
-        count = [done]
-
-        def advance(n: int = 1, note: str = "") -> None:
-            count[0] += n
-
-        yield advance
-        heard.append((what, total, count[0]))
-
+def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one that cannot write nor one whose process dies."""
     # A folder in the place of the weights: this run cannot be written.
     broken = lab.plan(**FOUR).rows[2]
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
+    killed: list[str] = []
+    plain = schedule._Process.__init__
+
+    def killing(self: Any, job: Any, *rest: Any) -> None:
+        plain(self, job, *rest)
+        if not killed and job.name != broken.name:
+            killed.append(job.name)
+            os.kill(self.child.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(schedule._Process, "__init__", killing)
     logs = lab.space.folder / "logs"
-    with heard_by(listen):
+    ear = Ear()
+    with heard_by(ear):
         outcome = lab.carry_out(jobs=2, log_dir=logs, **FOUR)
-    assert list(outcome.failures) == [broken.name]
+    assert outcome.failures.keys() == {broken.name, *killed}
     assert "\n" not in outcome.failures[broken.name]
-    assert len(outcome.runs) == 3
-    assert ("trial", 4, 4) in heard
-    trainings = [what for what, _, _ in heard if what.startswith("training ")]
-    assert sorted(trainings) == [
-        f"training {row}, seed {seed}" for row in ("embeddings", "last") for seed in (1, 2)
-    ]
+    assert "SIGKILL" in outcome.failures[killed[0]]
+    assert len(outcome.runs) == 2
+    assert ear.stages["trial"][1] == ear.done["trial"] == 4
+    for run in outcome.runs:
+        assert f"training {run.record.layers}, seed {run.record.seed}" in ear.stages
     assert {run.name for run in outcome.runs} <= {folder.name for folder in logs.iterdir()}
     assert {run.record.signature.threads for run in outcome.runs} == {
         max(1, len(os.sched_getaffinity(0)) // 2)
@@ -81,23 +82,6 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab: Lab) 
         weights = (run.folder / "weights.safetensors").read_bytes()
         assert weights == (again / run.name / "weights.safetensors").read_bytes()
     assert hidden(lab.space.runs) == []
-
-
-def test_a_process_that_dies_fails_one_run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed: list[str] = []
-    plain = schedule._Process.__init__
-
-    def killing(self: Any, job: Any, *rest: Any) -> None:
-        plain(self, job, *rest)
-        if not killed:
-            killed.append(job.name)
-            os.kill(self.child.pid, signal.SIGKILL)
-
-    monkeypatch.setattr(schedule._Process, "__init__", killing)
-    outcome = lab.carry_out(jobs=2, seeds=[1, 2, 3], features=SMALL)
-    assert list(outcome.failures) == killed
-    assert "SIGKILL" in outcome.failures[killed[0]]
-    assert len(outcome.runs) == 2
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
@@ -160,14 +144,10 @@ def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def file(workspace: Workspace) -> Path:
-    path = workspace.folder / "trial.toml"
-    path.write_text(
-        f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\n"
+    return workspace.experiment(
         'precision = "fp32"\nseeds = [1, 2]\n'
-        '[features]\nlayers = ["last"]\nepochs = 3\nlstm_size = 8\n[finetune]\nepochs = 2\n',
-        "utf-8",
+        '[features]\nlayers = ["last"]\nepochs = 3\nlstm_size = 8\n[finetune]\nepochs = 2\n'
     )
-    return path
 
 
 def run_words(workspace: Workspace, file: Path) -> list[object]:
@@ -176,7 +156,7 @@ def run_words(workspace: Workspace, file: Path) -> list[object]:
 
 def planned(workspace: Workspace, file: Path) -> tuple[list[str], Path]:
     """Names of an experiment's runs, those that tune the encoder last, and its store."""
-    text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
+    text = workspace.carry_out(file, "--dry-run").stdout
     names = re.findall(r"to train +(\S+--seed\S+)", text)
     (store,) = re.findall(r"(\S+\.h5)", text)
     return sorted(names, key=lambda name: ("--full--" in name, name)), Path(store)
@@ -244,7 +224,7 @@ def test_a_run_of_another_process_is_awaited_at_the_end(
     names, _ = planned(workspace, file)
     last = workspace.runs / names[-1] / "record.json"
     with holding(workspace.runs / names[0], last):
-        done = workspace.call(*run_words(workspace, file))
+        done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     # It ended without finishing the run, so the run was trained here in the end.
     assert (sorted(trained), trained[-1]) == (sorted(names), names[0])
@@ -258,26 +238,23 @@ def test_a_store_of_another_process_is_awaited(
     names, store = planned(workspace, file)
     store.parent.mkdir()
     with holding(store, workspace.runs / names[-1] / "record.json"):
-        done = workspace.call(*run_words(workspace, file))
+        done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     assert set(trained[:2]) == set(names[2:])  # first those that read no store
     assert {run.name for run in find_runs(workspace.runs)} == set(names)
 
 
 def test_an_encoder_that_another_process_adapts_is_awaited(
-    workspace: Workspace, file: Path, trained: list[str]
+    workspace: Workspace, trained: list[str]
 ) -> None:
-    file.write_text(
-        f"data = {str(workspace.corpus)!r}\nmodel = {str(workspace.model)!r}\n"
-        "[finetune]\nepochs = 1\n"
-        "[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n",
-        "utf-8",
+    file = workspace.experiment(
+        "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
     )
-    text = workspace.call(*run_words(workspace, file), "--dry-run").stdout
+    text = workspace.carry_out(file, "--dry-run").stdout
     (folder,) = re.findall(r"adapt +to train +(\S+)", text)
     (plain,) = re.findall(r"run +to train +(\S+)", text)
     with holding(folder, workspace.runs / plain / "record.json"):
-        done = workspace.call(*run_words(workspace, file))
+        done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     # Its owner ended without an encoder, so that it was trained here, after what could be before.
     assert (len(trained), trained[0]) == (2, plain)

@@ -310,7 +310,7 @@ QUICK = defaults("none").but(
 
 @pytest.mark.parametrize(
     ("folder", "context"),
-    [("wikigold", "document"), ("wnut17", "sentence"), ("wikiann/de", "sentence")],
+    [("wikigold", "document"), ("wnut17", "sentence")],
 )
 def test_every_word_of_a_real_corpus_is_predicted(
     shared_data: Path, tmp_path: Path, folder: str, context: str

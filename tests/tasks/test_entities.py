@@ -1,4 +1,3 @@
-import warnings
 from importlib.metadata import version
 
 import numpy as np
@@ -106,14 +105,6 @@ def test_a_worked_example():
     assert TASK.counts(gold, predicted).tolist() == [[1, 1, 1], [1, 2, 2]]
 
 
-def test_tuples_are_read_and_nothing_warns():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert TASK.score([("B-PER",)], [("O",)]).by_class == {"PER": prf(0, 0, 1)}
-        assert TASK.score([("O",)], [("I-PER",)]).values["strict_f1"] == 0.0
-        assert set(TASK.score([], []).values.values()) == {0.0}
-
-
 @pytest.mark.parametrize(
     ("gold", "predicted", "named"),
     [
@@ -198,17 +189,6 @@ def test_buckets_add_up() -> None:
 
 
 # Files and reports --------------------------------------------------------------------------------
-
-
-def test_the_word_report_has_the_word_score_as_micro_average():
-    gold = [["B-PER", "I-PER", "O"], ["B-LOC", "O", "O", "B-O"]]
-    predicted = [["B-PER", "B-PER", "O"], ["B-PER", "I-LOC", "O", "I-O"]]
-    rows = [line.split() for line in word_report(gold, predicted).splitlines()]
-    assert [row[0] for row in rows if row][1:5] == ["LOC", "O", "PER", "micro"]
-    (micro,) = [row for row in rows if row[:1] == ["micro"]]
-    assert micro[4] == f"{TASK.score(gold, predicted).values['word_f1']:.4f}"
-    assert "micro" in word_report([["B-PER", "B-LOC"]], [["B-PER", "B-PER"]])
-    assert "\n" not in word_report([["O"], []], [["O"], []])
 
 
 def test_predictions_are_read_with_tabs_or_spaces(tmp_path):

@@ -91,22 +91,15 @@ def test_from_text_to_comparison_with_one_store_for_all_tasks(corpus, tiny_bert,
 def test_nothing_that_is_said_of_labels_is_of_entities(corpus, tiny_bert, tmp_path):
     space = Workspace(tmp_path, Path(corpus), tiny_bert)
     assert space.extract().exit_code == 0
-    trained = space.train("--task", "labels", "--layers", "last")
-    assert f"{tmp_path}, DET, NOUN, PART, PROPN, VERB\n" in trained.stderr
+    assert space.train("--task", "labels", "--layers", "last").exit_code == 0
     (run,) = find_runs(space.runs)
     text = tmp_path / "text.txt"
     text.write_text("Jordan said so\n", "utf-8")
     predicted = space.call(
         "predict", run.folder, text, "--runs-dir", space.runs, "--format", "jsonl"
     )
-    assert predicted.stderr.endswith("1 sentence, 3 words\n")
     assert "entities" not in json.loads(predicted.stdout)
     compared = space.compare("--scorers", "--report", tmp_path / "page.html")
-    assert "labels of words have one scorer, accuracy of words" in compared.stderr
-    assert "winner" not in compared.stdout
-    assert "Scores by scorer" not in (tmp_path / "page.html").read_text("utf-8")
+    assert (compared.exit_code, "winner" in compared.stdout) == (0, False)
     assert "entities" not in space.call("check", corpus, "--task", "labels").stdout
-    finetuned = space.finetune("--task", "labels", "--tag-scheme", "iob1")
-    assert error_of(finetuned) == (
-        "error: tag_scheme is iob1, but labels of words have no tag scheme\n"
-    )
+    assert "iob1" in error_of(space.finetune("--task", "labels", "--tag-scheme", "iob1"))

@@ -151,15 +151,6 @@ def test_no_sentences_give_no_parts(encoder, store):
     assert list(features.parts(nothing, 100)) == []
 
 
-def test_a_window_that_two_sentences_share_is_read_once(encoder):
-    sentences = sentences_of(["fox", "dog", "EU"], [0, 0, 1])
-    alignment = align(sentences, encoder.wordpieces, positions=40, context="document")
-    batch = PieceInputs(alignment, encoder, CPU).batch(np.array([1, 0]))
-    assert len(batch.ids) == 1
-
-    assert batch.positions[0] > batch.positions[1]  # in the order of sentences asked for
-
-
 @pytest.mark.parametrize("kind", ["features", "pooled", "pieces"])
 @pytest.mark.parametrize("budget", [1, 8, 20, 60, 10_000])
 def test_groups_are_batched_and_cut_whole(source, encoder, tmp_path, kind, budget):

@@ -21,6 +21,7 @@ from featbert.training.inputs import PieceInputs
 from featbert.training.loop import Fitted, fit, predict, predict_probabilities
 from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
+from tests.listening import Ear
 from tests.models.support import logits_of, settings_of, stored, tuned
 
 CPU = Compute(Device("cpu", "a processor", 1))
@@ -222,22 +223,6 @@ def test_the_best_epochs_weights_are_kept_and_the_first_of_equals(inputs):
     assert not model.training
 
 
-class Heard:
-    """Steps of a training, as its stage reports them."""
-
-    def __init__(self) -> None:
-        self.total, self.done = 0, []
-
-    def __call__(self, what, unit, total, done):
-        return self
-
-    def __enter__(self):
-        return lambda n=1, note="": self.done.append(n)
-
-    def __exit__(self, *_):
-        pass
-
-
 def test_the_history(inputs):
     rows, model = [], model_of()
     fitted = run(inputs, model, score_dev=scripted([0.1, 0.3, 0.2]), on_epoch=rows.append)
@@ -266,15 +251,15 @@ def test_without_dev_all_epochs_are_trained_and_the_last_weights_kept(inputs):
 
 def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(inputs):
     """The number of steps may differ by epoch; the schedule still ends with the last step."""
-    heard = Heard()
-    with heard_by(heard):
+    ear = Ear()
+    with heard_by(ear):
         run(
             inputs,
             model_of(),
             score_dev=None,
             documents=np.repeat([0, 1, 2, 3], [3, 11, 1, 9]),
         )
-    assert sum(heard.done) == len(inputs.drawn)
+    assert sum(ear.done.values()) == len(inputs.drawn)
     drawn = sorted(s for batch in inputs.drawn for s in batch)
     assert drawn == sorted(list(range(24)) * 3)
 
@@ -359,10 +344,10 @@ def test_on_a_gpu_they_are_found_at_the_end_of_the_epoch(inputs, monkeypatch):
         watch.is_immediate = False
 
     monkeypatch.setattr(GradientWatch, "__init__", init)
-    heard = Heard()
-    with pytest.raises(InputError, match=r"step [123] of epoch 1"), heard_by(heard):
+    ear = Ear()
+    with pytest.raises(InputError, match=r"step [123] of epoch 1"), heard_by(ear):
         run(inputs, overflowing(inputs, 17, monkeypatch), score_dev=None)
-    assert sum(heard.done) == 3
+    assert sum(ear.done.values()) == 3
 
 
 def test_where_the_weights_are_wrong_no_sentence_is_blamed(inputs):

@@ -96,9 +96,3 @@ def test_an_unknown_tracker(workspace):
     assert "(did you mean 'tensorboard'?)" in told
     with pytest.raises(InputError, match="wandb"):
         log_folder("wandb", workspace.runs)
-
-
-def test_without_the_package(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(match=r"pip install 'featbert\[tensorboard\]'"):
-        log_folder("tensorboard", tmp_path)

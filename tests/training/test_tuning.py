@@ -19,7 +19,7 @@ from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
 from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
-from tests.models.support import settings_of, stored, tuned
+from tests.models.support import settings_of, tuned
 from tests.tiny_encoders import FAMILIES
 
 CPU = Compute(Device("cpu", "a processor", 1))
@@ -170,18 +170,6 @@ def groups_of(model, settings):
     return {g["name"]: {names[id(p)] for p in g["params"]} for g in optimizer.param_groups}, {
         g["name"]: (g["lr"], g["weight_decay"]) for g in optimizer.param_groups
     }
-
-
-def test_groups_of_the_bilstm():
-    model = stored("weighted:0-3", lstm_layers=1)
-    names, rates = groups_of(model, settings_of("none", **GROUPS))
-    ways = [f"{part}_l0{way}" for part in ("ih", "hh") for way in ("", "_reverse")]
-    assert names == {
-        "scalar_mix": {"states.mix.scores", "states.mix.scale"},
-        "vectors": {"output.classifier.bias", *(f"body.lstm.bias_{way}" for way in ways)},
-        "matrices": {"output.classifier.weight", *(f"body.lstm.weight_{way}" for way in ways)},
-    }
-    assert rates == {"matrices": (1e-3, 0.02), "vectors": (1e-3, 0.0), "scalar_mix": (5e-2, 0.0)}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
