@@ -3,8 +3,7 @@
     <run>/evaluations/<corpus>--<split>--<8 hex>.json    what was scored, and the scores
                                                  .conll  word, gold tag, predicted tag
 
-The 8 hex digits are of the split's text, its tags and the mapping of classes. With the mapping
-PERSON=PER the data's PERSON is the run's PER, with MISC=O there is no such class. It holds for gold
+The 8 hex digits are of the split's text, its tags and the mapping of classes, which holds for gold
 and predicted answers alike, all names at the same time (`A=B`, `B=A` exchanges them).
 """
 
@@ -20,7 +19,7 @@ from pathlib import Path
 import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, nearest
 from featbert.io import json_hash, slug
 from featbert.progress import notice
 from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
@@ -86,10 +85,7 @@ def evaluation_path(
 
 def read_evaluation(path: Path) -> EvaluationRecord:
     """The record in a file; raises MissingError where there is none."""
-    try:
-        return read_json(path, EvaluationRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingError(f"no evaluation record at {path}") from None
+    return read_json(path, EvaluationRecord, f"no evaluation record at {path}")
 
 
 def evaluation_files(run: Run) -> list[Path]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pydantic.dataclasses
 
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, nearest
 from featbert.io import slug
 from featbert.runs.record import read_json
 from featbert.tasks.base import KEPT
@@ -80,14 +80,12 @@ def experiment_path(runs_dir: Path, name: str) -> Path:
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     """The record of the experiment called `name`; MissingError where there is none."""
     path = experiment_path(runs_dir, name)
-    try:
-        record = read_json(path, ExperimentRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        known = [p.name.removesuffix(SUFFIX) for p in sorted(runs_dir.glob(f"*{SUFFIX}"))]
-        raise MissingError(
-            f"no experiment {name!r} was run in {runs_dir}{nearest(name, known)}; "
-            f"there are {', '.join(known) or 'none'}"
-        ) from None
+    known = [p.name.removesuffix(SUFFIX) for p in sorted(runs_dir.glob(f"*{SUFFIX}"))]
+    missing = (
+        f"no experiment {name!r} was run in {runs_dir}{nearest(name, known)}; "
+        f"there are {', '.join(known) or 'none'}"
+    )
+    record = read_json(path, ExperimentRecord, missing)
     for row in record.rows:  # names of folders here; no path of a record is followed elsewhere
         if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")

@@ -75,15 +75,12 @@ def write_json(path: Path, record: Any) -> None:
     write_text(path, to_json(record))
 
 
-def read_json(path: Path, kind: type[Kept]) -> Kept:
-    """The record of class `kind` in a file; see `from_json`.
-
-    A file that does not exist is FileNotFoundError or NotADirectoryError.
-    """
+def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
+    """The record of class `kind` in a file, see `from_json`; MissingError where it is `missing`."""
     try:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        raise
+        raise MissingError(missing) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return from_json(kind, text, where=str(path))
@@ -284,13 +281,11 @@ def read_record(folder: Path) -> RunRecord:
     InputError where it cannot be read, or is another run's.
     """
     path = folder / RECORD_NAME
-    try:
-        record = read_json(path, RunRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingError(
-            f"{folder} is no finished run: it holds no {RECORD_NAME}; "
-            "name a folder under the runs directory, or train it to its end"
-        ) from None
+    missing = (
+        f"{folder} is no finished run: it holds no {RECORD_NAME}; "
+        "name a folder under the runs directory, or train it to its end"
+    )
+    record = read_json(path, RunRecord, missing)
     # A dot before the name: written aside, until it is whole.
     if record.name != folder.absolute().name.removeprefix("."):
         raise InputError(
