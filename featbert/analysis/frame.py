@@ -195,11 +195,12 @@ def runs_frame(found: FoundRuns) -> pandas.DataFrame:
         line["what"] = run_title(r.tuning, r.layers, r.settings, r.task)
         line["training_seconds"] = r.cost.training_seconds
         lines.append(line | {split: r.score(split) for split in r.scores})
-    for one in map(unfinished_run, found.unfinished):
-        state = f"epoch {one.epochs_done} of {'–' if one.epochs is None else one.epochs}"
-        line = {"run": one.folder.name, "state": state, "seed": one.seed, "dev": one.dev_score}
-        line["what"] = one.tuning and run_title(one.tuning, one.layers, {})
-        lines.append(line | {"training_seconds": one.seconds})
+    for folder in found.unfinished:
+        one = unfinished_run(folder)
+        state = f"epoch {one['epochs_done']} of {'–' if one['epochs'] is None else one['epochs']}"
+        line = {"run": folder.name, "state": state, "seed": one["seed"], "dev": one["dev"]}
+        line["what"] = one["tuning"] and run_title(one["tuning"], one["layers"], {})
+        lines.append(line | {"training_seconds": one["seconds"]})
     lines += [{"run": problem.folder.name, "state": "damaged"} for problem in found.problems]
     splits = [split for run in found for split in run.record.scores] or ["dev"]
     columns = dict.fromkeys(["run", "state", "what", "seed", *splits, "training_seconds"])

@@ -122,10 +122,10 @@ def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
             "training_seconds": r.cost.training_seconds,
             "started": r.started,
         }
-    for known in map(unfinished_run, found.unfinished):
-        shown = ("tuning", "layers", "corpus", "model", "seed", "epochs_done", "epochs")
-        values = {name: getattr(known, name) for name in shown}
-        yield {"run": known.folder.name, "state": "unfinished", **values, "dev": known.dev_score}
+    for folder in found.unfinished:
+        known = unfinished_run(folder)
+        del known["seconds"]
+        yield {"run": folder.name, "state": "unfinished", **known}
     for problem in found.problems:
         yield {"run": problem.folder.name, "state": "damaged", "reason": problem.reason}
 

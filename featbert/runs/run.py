@@ -88,9 +88,7 @@ class Problem:
 class FoundRuns:
     """What a runs directory holds; iterating gives the finished runs.
 
-    Attributes:
-        problems: folders with a record that cannot be read.
-        unfinished: folders without a record: interrupted, or still running.
+    `unfinished` are folders without a record: interrupted, or still running.
     """
 
     runs: tuple[Run, ...]
@@ -144,43 +142,26 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
     return FoundRuns(tuple(runs), tuple(problems), tuple(unfinished))
 
 
-@dataclass(frozen=True)
-class UnfinishedRun:
-    """What its folder says; None where it does not.
+def unfinished_run(folder: Path) -> dict[str, Any]:
+    """What `config.json` and `history.jsonl` of a run say; None for what they do not.
 
-    `epochs_done` of `epochs` took `seconds`; `dev_score` in [0, 1] is of the best one so far.
+    `epochs_done` of `epochs` took `seconds`; `dev` in [0, 1] is of the best one so far.
     """
-
-    folder: Path
-    tuning: str | None
-    layers: str | None
-    corpus: str | None
-    model: str | None
-    seed: int | None
-    epochs_done: int
-    epochs: int | None
-    dev_score: float | None
-    seconds: float
-
-
-def unfinished_run(folder: Path) -> UnfinishedRun:
-    """Reads `config.json` and `history.jsonl`; what is missing or damaged is left out."""
     (config,) = _objects(folder / "config.json") or ({},)
     signature, settings = (_of(config.get(t), dict) or {} for t in ("signature", "settings"))
     history = _objects(folder / "history.jsonl")
     scores = [next(iter(dev.values())) for row in history if (dev := _of(row.get("dev"), dict))]
-    return UnfinishedRun(
-        folder,
-        tuning=_of(config.get("tuning"), str),
-        layers=_of(config.get("layers"), str),
-        corpus=_of(signature.get("corpus"), str),
-        model=_of(signature.get("model"), str),
-        seed=_of(config.get("seed"), int),
-        epochs_done=len(history),
-        epochs=_of(settings.get("epochs"), int),
-        dev_score=max((s for s in scores if isinstance(s, float)), default=None),
-        seconds=sum(row["seconds"] for row in history if isinstance(row.get("seconds"), float)),
-    )
+    return {
+        "tuning": _of(config.get("tuning"), str),
+        "layers": _of(config.get("layers"), str),
+        "corpus": _of(signature.get("corpus"), str),
+        "model": _of(signature.get("model"), str),
+        "seed": _of(config.get("seed"), int),
+        "epochs_done": len(history),
+        "epochs": _of(settings.get("epochs"), int),
+        "dev": max((s for s in scores if isinstance(s, float)), default=None),
+        "seconds": sum(r["seconds"] for r in history if isinstance(r.get("seconds"), float)),
+    }
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:

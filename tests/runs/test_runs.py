@@ -67,10 +67,9 @@ def test_what_an_unfinished_run_says(tmp_path):
         '{"dev": {"f1": 0.5, "recall": 0.9}, "seconds": 60.0}\n{"dev": null, "seconds": 1.0}\n{"dev'
     )
     found = unfinished_run(tmp_path)
-    assert (found.tuning, found.layers, found.seed, found.corpus) == ("none", "last", 7, "wikigold")
-    assert (found.epochs_done, found.epochs, found.dev_score) == (2, 4, 0.5)
-    assert (found.seconds, found.model) == (61.0, None)
+    said = {"tuning": "none", "layers": "last", "corpus": "wikigold", "model": None, "seed": 7}
+    assert found == said | {"epochs_done": 2, "epochs": 4, "dev": 0.5, "seconds": 61.0}
     for name in ("config.json", "history.jsonl"):
         (tmp_path / name).write_text("[1]\n[2]\n")
     empty = unfinished_run(tmp_path)
-    assert (empty.tuning, empty.epochs_done, empty.dev_score) == (None, 0, None)
+    assert (empty["tuning"], empty["epochs_done"], empty["dev"]) == (None, 0, None)
