@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import typer.main
 from pydantic import BaseModel
+from typer.core import TyperGroup
 
-from featbert.cli.main import commands
+from featbert.cli.main import app
 from featbert.config import RowsTable, defaults
 from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
@@ -42,6 +44,15 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "adapt": lambda: keys(files.AdaptTable),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},
 }
+
+
+def commands(words: str = "", command: Any = None) -> Iterator[tuple[str, Any]]:
+    """Every command by the words that call it, the empty string for `featbert` itself."""
+    command = command or typer.main.get_command(app)
+    yield words, command
+    if isinstance(command, TyperGroup):
+        for name in command.list_commands(None):  # type: ignore[arg-type]
+            yield from commands(f"{words} {name}".strip(), command.get_command(None, name))  # type: ignore[arg-type]
 
 
 def command_lines() -> Iterator[str]:

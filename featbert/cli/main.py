@@ -7,7 +7,6 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from types import FrameType
 from typing import Annotated, Any
 
@@ -177,18 +176,6 @@ def featbert(
 
     Extract features once, train on them, fine-tune, and compare quality and cost.
     """
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by the words that call it, the empty string for `featbert` itself."""
-
-    def below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
-        yield words, command
-        if isinstance(command, TyperGroup):
-            for name in command.list_commands(None):  # type: ignore[arg-type]
-                yield from below(f"{words} {name}".strip(), command.get_command(None, name))  # type: ignore[arg-type]
-
-    return below("", typer.main.get_command(app))
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from featbert.cli.main import COMMANDS, app, commands
+from docs.reference_tables import commands
+from featbert.cli.main import COMMANDS, app
 from featbert.runs.run import find_runs
 from tests.workspace import Workspace
 
