@@ -109,8 +109,7 @@ class Data(Section):
     @property
     def reading(self) -> dict[str, Any]:
         """Options of `load_corpus` that differ from its defaults."""
-        named = {"language", "encoding", "scheme", "token_column", "tag_column"}
-        named |= {"text", "pair", "target", "dev_share"}
+        named = {*Data.model_fields} - {"data", "task", "tag_scheme"}
         return dict(self.model_dump(include=named, exclude_defaults=True))
 
 

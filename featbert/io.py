@@ -116,7 +116,7 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
             temporary.unlink()
         raise
     if durable:
-        flush_folder(path.parent)
+        flush(path.parent)
 
 
 def replace_folder(folder: Path, new: Path, before: Path) -> None:
@@ -126,7 +126,7 @@ def replace_folder(folder: Path, new: Path, before: Path) -> None:
         os.replace(folder, before)
     os.replace(new, folder)
     with contextlib.suppress(OSError):  # not every file system can
-        flush_folder(folder.parent)
+        flush(folder.parent)
     shutil.rmtree(before, ignore_errors=True)
 
 
@@ -165,14 +165,8 @@ def cannot_write(path: Path, error: Exception) -> str:
 
 
 def flush(path: Path) -> None:
-    """Waits until the bytes of a file are on the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def flush_folder(folder: Path) -> None:
-    """Waits until a folder's list of names is on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
+    """Waits until the bytes of a file, or a folder's list of names, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -1,9 +1,5 @@
 """A comparison: rows of tuning x layers x settings, with means over seeds and a baseline.
 
-A row is the runs of one way of training: they differ in the seed, and in where and when they ran.
-It is called by its layers, `concat_last4`, or by its tuning, `fine-tuning`; where rows of one name
-differ in settings or conditions, the label says in which: `fine-tuning (learning_rate=3e-05)`.
-
 The baseline of a row is the fully tuned row with the best mean score on dev among the rows that
 share its freed part of the comparable key and learned from as much: differences are never taken
 across texts, encoders or amounts of training text without being asked for.
@@ -32,6 +28,7 @@ from featbert.analysis.rows import (
     row_key,
     row_order,
     same_task,
+    shared,
 )
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.runs.grouping import (
@@ -61,11 +58,9 @@ class Comparison:
         sizes: (examples, words) by evaluated split; a split whose text varies is absent.
         floors: what a system without skill gets (`Task.floor`), by corpus and split.
         key: parts of the comparable key that all rows share.
-        varied: names of what rows differ in by declaration: keys of every row's `varied`.
+        varied: keys of every row's `varied`.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
-        differences, costs, scorers, breakdowns: further analyses (`with_significance`,
-            `with_costs`, `with_scorers`, `with_breakdowns`); empty unless asked for.
-        published: published tables to show with it (`featbert.analysis.published`).
+        differences, costs, scorers, breakdowns: further analyses (`with_significance`, ...).
     """
 
     rows: tuple[Row, ...]
@@ -208,12 +203,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
     signatures = [run.record.signature for run in runs]
-    first, *others = [comparable_key(run.record) for run in runs]
-    key = {
-        part: value
-        for part, value in first.items()
-        if all(other.get(part) == value for other in others)
-    }
+    key = shared([comparable_key(run.record) for run in runs])
     return Comparison(
         rows=tuple(rows),
         task=rows[0].task,

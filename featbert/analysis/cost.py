@@ -1,9 +1,7 @@
 """What rows cost, from which run on features are the cheaper way, and which rows are worth it.
 
-With E for extraction, which is paid once, F and T for a run on features and a tuned one, n runs
-cost E + nF against nT, and features are cheaper from n > E / (T - F) on, if ever. All three grow
-linearly with the text (`benchmarks/README.md`). Where a row learned from a part of train,
-extraction is counted for the words that it read: that part, dev and test.
+n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). Where a row learned
+from a part of train, extraction is counted for the words that it read: that part, dev and test.
 
 A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
 is on the front if no other is both at least as cheap and at least as good, and one of the two

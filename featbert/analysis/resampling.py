@@ -1,9 +1,8 @@
-"""Whether a difference could be chance: of the text, by paired resampling of its units, or of the
-seeds, by Student's t.
+"""Whether a difference could be chance (`docs/explanation/statistics.md`).
 
 A unit is a document, or a sentence where a text has no documents. What is drawn is which system a
 unit's counts are counted for (approximate randomisation), or which units the text consists of
-(bootstrap). A bootstrap over three seeds would be too narrow: it cannot draw what it has not seen.
+(bootstrap).
 
 Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, COLING
 (randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
@@ -73,8 +72,6 @@ def paired_test(
     of: Of,
     *,
     resamples: int = RESAMPLES,
-    level: float = LEVEL,
-    seed: int = 0,
 ) -> PairedTest:
     """Tests the difference of two systems on one text.
 
@@ -83,10 +80,10 @@ def paired_test(
     """
     if first.shape != second.shape or not len(first):
         raise InputError(f"counts of two systems have shapes {first.shape} and {second.shape}")
-    p_value, exact = randomisation(first, second, of, resamples=resamples, seed=seed)
-    low, high = bootstrap_interval(first, second, of, resamples=resamples, level=level, seed=seed)
+    p_value, exact = randomisation(first, second, of, resamples=resamples)
+    low, high = bootstrap_interval(first, second, of, resamples=resamples)
     difference = float(of(second.sum(0)) - of(first.sum(0)))
-    return PairedTest(difference, low, high, level, p_value, len(first), resamples, exact)
+    return PairedTest(difference, low, high, LEVEL, p_value, len(first), resamples, exact)
 
 
 def randomisation(

@@ -18,14 +18,11 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The task's measure of rows by bucket, on one split.
+    """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
 
-    Attributes:
-        facet: what the buckets are of, a key of the task's `facets`; `meaning`: in words.
-        gold: gold items by bucket, in the order of buckets; where each seed learned from a part of
-            its own, the mean over the first row's seeds, rounded. A bucket in which some run has
-            none is left out.
-        rows: by name: the measure over seeds by bucket.
+    `gold` are gold items by bucket, in the order of buckets; where each seed learned from a part of
+    its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
+    left out.
     """
 
     facet: str

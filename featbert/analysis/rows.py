@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from featbert.config import defaults
 from featbert.encoders.layers import NAMES
@@ -35,6 +35,12 @@ def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
     return groups
 
 
+def shared(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all tables have with the same value."""
+    first, *others = tables
+    return {n: v for n, v in first.items() if all(o.get(n, None) == v for o in others)}
+
+
 @dataclass(frozen=True)
 class Statistic:
     """A number over a row's runs, in their order; `sd` is the sample standard deviation (n - 1)."""
@@ -53,14 +59,12 @@ class Statistic:
 
 @dataclass(frozen=True)
 class RowCost:
-    """What the runs of a row cost, as `Cost` has it; None where it is no part of them.
+    """What the runs of a row cost: `Cost` of the newest one, except for these.
 
     Attributes:
-        extraction_seconds: of the store that the newest run read; paid once, not by seed.
         prediction_words_per_second: over all runs; from stored states for a run on features.
         text_words_per_second: from text; for features with extraction of as many words.
         peak_memory_bytes: highest of the runs.
-        run_bytes: weights on disk, of the newest run. Operations are of that run, too.
     """
 
     trained_parameters: int
@@ -83,17 +87,14 @@ class Row:
     """One row of a comparison.
 
     Attributes:
-        model, corpus, context: as the newest run names them.
-        varied: what the comparison's rows differ in by declaration, by name (`model`,
-            `corpus`, `context`, `scorer`), as it is shown.
+        varied: what rows differ in by declaration, by name (`model`, `corpus`), as it is shown.
         differing: the settings and conditions in the label, by name, as they are shown.
-        runs: in the order of their seeds: the source of every number of the row.
+        runs: in the order of their seeds.
         left_out: runs of a seed that a newer run of the row has.
-        signature: fields of the runs' signatures in which all of them agree.
-        mixed: fields of their signatures in which they do not.
+        signature, mixed: fields of the runs' signatures in which all of them agree, and others.
         cell: freed parts of the comparable key; rows of one cell were scored on the same data
             with the same encoder.
-        baseline: label of the row it is compared with, None where there is none.
+        baseline: label of the row it is compared with.
         difference: mean score less the baseline's, by split; None without baseline, and for it.
     """
 
@@ -200,9 +201,8 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
     return best
 
 
-@dataclass(frozen=True)
-class Naming:
-    """A row's label, with what is in its parentheses, and what it varies by declaration."""
+class Naming(NamedTuple):
+    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
 
     label: str
     varied: Mapping[str, str]
@@ -217,11 +217,7 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
     left_out = [run for run in reversed(ordered) if newest[run.record.seed] is not run]
     record = ordered[-1].record
     signatures = [dataclasses.asdict(run.record.signature) for run in kept]
-    shared = {
-        name: value
-        for name, value in signatures[0].items()
-        if all(other[name] == value for other in signatures)
-    }
+    agreed = shared(signatures)
     return Row(
         label=naming.label,
         task=get_task(record.task),
@@ -239,8 +235,8 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
         left_out=tuple(left_out),
         splits=tuple(s for s in EVALUATED if s in record.scores),
         cost=_cost([run.record for run in kept], record),
-        signature=shared,
-        mixed=tuple(name for name in signatures[0] if name not in shared),
+        signature=agreed,
+        mixed=tuple(name for name in signatures[0] if name not in agreed),
         cell=cell,
     )
 
@@ -286,8 +282,12 @@ def part_of(settings: Mapping[str, Any], name: str) -> str:
 
 def with_settings(base: str, differing: Mapping[str, str]) -> str:
     """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
-    inner = [v if name in BARE else f"{name}={v}" for name, v in differing.items()]
-    return f"{base} ({', '.join(inner)})" if inner else base
+    return f"{base} ({listed(differing)})" if differing else base
+
+
+def listed(settings: Mapping[str, str]) -> str:
+    """`CRF, learning_rate=3e-05`"""
+    return ", ".join(v if name in BARE else f"{name}={v}" for name, v in settings.items())
 
 
 def run_title(
@@ -409,7 +409,7 @@ def _canonical(value: Any) -> str:
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
     """Sort key: tunings as registered, then combinations; with `indices` single layers first."""
     name = layers or ""
-    order = NAMES.index(name) if name in NAMES else len(NAMES)
+    order = [*NAMES, name].index(name)
     single = len(indices or ()) == 1
     if indices and single:
         order = indices[0]
@@ -445,11 +445,11 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
         if cost.extraction_seconds and cost.extraction_words
     )
     of_newest = dataclasses.asdict(newest.cost)
-    shared: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
-    shared |= {
+    whole: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
+    whole |= {
         "training_seconds": Statistic.of([cost.training_seconds for cost in costs]),
         "prediction_words_per_second": words / seconds if seconds > 0 else None,
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
-    return RowCost(**shared)
+    return RowCost(**whole)

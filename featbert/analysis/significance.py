@@ -1,9 +1,7 @@
 """Can a difference be trusted: each row against its baseline, over seeds and over text.
 
-Would another seed give the same? The t interval over the differences of runs with equal seeds
-answers it, from three seeds on. Would another text? Paired resampling of documents answers it
-(sentences without them), for each seed and pooled. p-values are adjusted by Holm for each split.
-Results are kept in `<runs directory>/.statistics`, by a hash of the predictions.
+p-values are adjusted by Holm for each split. Results are kept in `<runs directory>/.statistics`, by
+a hash of the predictions.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from featbert.analysis.rows import (
     Naming,
@@ -40,11 +40,10 @@ _CORPUS = freed_keys(["corpus"])
 
 @dataclass(frozen=True)
 class Data:
-    """What a column is scored on: one split of one corpus.
+    """What a column is scored on: one split of one corpus, before any mapping of types.
 
     Its `label` is the language where known, else the corpus; where several share one, with the
     corpus, and with 8 hex digits of the fingerprints `text` and `tags` where that is not enough.
-    These are of the data before any mapping of types.
     """
 
     label: str
@@ -58,13 +57,9 @@ class Data:
 
 @dataclass(frozen=True)
 class TransferCell:
-    """The runs of a row on the data of a column.
+    """The runs of a row on the data of a column; types as in `EvaluationRecord`.
 
-    Attributes:
-        own: whether it is the corpus that they were trained on, with no type mapped.
-        mapping: what types were called instead before scoring; "O" takes a type out.
-        unseen_types: types of the data that the runs were never taught.
-        absent_types: types the runs were taught that the data has not.
+    `own`: whether it is the corpus that they were trained on, with no type mapped.
     """
 
     score: Statistic
@@ -158,14 +153,13 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
     return [m for members in sorted(tables, key=place) for m in _matrices(members, split)]
 
 
-@dataclass(frozen=True)
-class _Scored:
+class _Scored(NamedTuple):
     """A run with all that it was scored on in one split; `notes`: what was left out."""
 
     run: Run
     own: SplitIdentity | None
-    evaluations: tuple[EvaluationRecord, ...]
-    notes: tuple[str, ...]
+    evaluations: list[EvaluationRecord]
+    notes: list[str]
 
     @property
     def own_key(self) -> DataKey | None:
@@ -203,7 +197,7 @@ def _read(run: Run, split: str) -> _Scored:
             what = f"{run.name} on {evaluation.corpus}"
             notes.append(f"left out: {what}, which was scored by {evaluation.scorer}")
     own = record.signature.splits.get(split) if split in record.scores else None
-    return _Scored(run, own, tuple(kept), tuple(notes))
+    return _Scored(run, own, kept, notes)
 
 
 def _shared_key(run: Run) -> dict[str, str]:

@@ -11,22 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from featbert.report.figures.registry import NAMES
+from featbert.encoders.layers import NAMES
+from featbert.report.figures.registry import NAMES as FIGURES
 
 if TYPE_CHECKING:
     from featbert.tasks.base import Task
 
 Completion = Callable[[str], list[Any]]
 RUNS_DIR, ENDING = "experiments/runs", ".experiment.json"
-_LAYERS = {
-    "embeddings": "hidden state 0",
-    "second_to_last": "the last but one",
-    "last": "the last",
-    "sum_last4": "sum of the last four",
-    "weighted_last4": "learned mix of the last four",
-    "concat_last4": "the last four side by side",
-    "weighted_all": "learned mix of all but the embeddings",
-}
 
 
 def among(known: Iterable[str]) -> Completion:
@@ -40,13 +32,13 @@ def explained(known: Mapping[str, str]) -> Completion:
 
 
 # Data and formats are read by these names alone; others are paths, which shells complete.
-layers = explained(_LAYERS)
-stored_layers = explained({"all": "every hidden state"} | _LAYERS)
+layers = explained(NAMES)
+stored_layers = explained({"all": "every hidden state"} | NAMES)
 splits = among(("train", "dev", "test"))
 schemes = among(("auto", "bio", "iob1", "io", "bioes"))
 encodings = among(("utf-8", "utf-16", "latin-1", "cp1252"))
 trackers = among(("tensorboard",))
-figures = among(NAMES)
+figures = among(FIGURES)
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:

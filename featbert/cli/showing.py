@@ -84,7 +84,18 @@ class Outputs:
         if self.figures is not None:
             _save(self.figures, self._draw(comparisons, matrices, tables))
         if self.report is not None:
-            _write_report(self.report, comparisons, matrices, tables, notes, name)
+            from featbert.analysis.breakdown import with_breakdowns, with_scorers
+            from featbert.analysis.cost import with_costs
+            from featbert.analysis.significance import with_significance
+            from featbert.report.html.page import html_report, write_report
+
+            analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
+            analysed = [with_breakdowns(one, list(one.task.facets)) for one in analysed]
+            page = html_report(
+                analysed, matrices=matrices, published=tables, notes=notes, name=name
+            )
+            written = write_report(self.report, page)
+            say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
 
     def _draw(
         self,
@@ -114,29 +125,6 @@ def _save(folder: Path, figures: Iterable[tuple[str, Figure]]) -> None:
             advance(1)
     nothing = "no figure: figures need several rows, epochs or layers"
     say(f"{folder}: {', '.join(written) or nothing}")
-
-
-def _write_report(
-    path: Path,
-    comparisons: Sequence[Comparison],
-    matrices: Sequence[TransferMatrix],
-    published: Sequence[PublishedMatrix],
-    notes: Sequence[str],
-    name: str,
-) -> None:
-    """The comparisons with every analysis as one HTML file."""
-    from featbert.analysis.breakdown import with_breakdowns, with_scorers
-    from featbert.analysis.cost import with_costs
-    from featbert.analysis.significance import with_significance
-    from featbert.report.html.page import html_report, write_report
-
-    analysed = [
-        with_breakdowns(with_scorers(with_costs(with_significance(one))), list(one.task.facets))
-        for one in comparisons
-    ]
-    page = html_report(analysed, matrices=matrices, published=published, notes=notes, name=name)
-    write_report(path, page)
-    say(f"{path}: {size(path.stat().st_size)}, opens in any browser")
 
 
 def with_published(

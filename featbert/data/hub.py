@@ -4,13 +4,8 @@
     hf:unimelb-nlp/wikiann:de   where it has several
     hf:./folder                 a local copy, or what `save_to_disk` wrote
 
-A folder of that name comes before the Hub. No code of a dataset is run: where the Hub keeps one as
-a script, its own conversion to Parquet is read.
-
-A row is a list of words and a list of tags, under the usual names of columns (`jsonl`, `tags`).
-Where several of them exist, the caller must name one. Tags are strings, or numbers with the names
-of a ClassLabel. A row whose only word is -DOCSTART- begins a document; a row without a word is
-counted and skipped.
+A row is a list of words and a list of tags, under the usual names of columns (`jsonl`, `tags`); see
+`docs/how-to/from-the-hub.md`. A row without a word is counted and skipped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A part of a training text: the sentences of a run with `train_share`.
 
 Documents are drawn whole, in an order that the seed gives, until the part holds at least its share
-of the sentences; without documents, sentences are drawn. So, for one seed, the part of a smaller
-share is inside that of a larger one, and all rows learn from the very same sentences.
+of the sentences; without documents, sentences are drawn.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Alignment: a split's words as wordpieces, and the windows that an encoder reads them in.
 
-Frozen and tuned encoders both use this module, so word, piece and context mean the same in both.
-
-A text (a sentence, or a document where context is the document) that is longer than the encoder's
-positions is covered by windows of whole words with an overlap of half a window, so that a pass over
-it costs about twice its length. Each word is read from the window where it has the most context on
-both sides: the larger minimum of pieces to its left and to its right, a side that reaches the
-text's edge counting as complete.
+Frozen and tuned encoders both use it. Which window a word is read from is explained in
+ARCHITECTURE.md ("One window mechanism for both contexts").
 
 The two texts of a pair share their windows (packing "joint"), or have windows of their own
 ("apart"). Where a joint pair is too long, the shorter text is repeated in each window of the

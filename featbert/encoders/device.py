@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.errors import InputError
+from featbert.errors import InputError, check_known
 
 if TYPE_CHECKING:
     import torch
@@ -67,8 +67,7 @@ def computing_threads(n: int) -> Iterator[None]:
 
 def find_device(wanted: str = "auto") -> Device:
     """The device to compute on; "auto" takes a GPU where there is one. InputError for others."""
-    if wanted not in DEVICES:
-        raise InputError(f"unknown device {wanted!r}; use {', '.join(DEVICES)}")
+    check_known("device", [wanted], DEVICES)
     import torch
 
     gpu = torch.cuda.is_available()
@@ -112,8 +111,7 @@ def without_onednn() -> Iterator[None]:
 
 def find_precision(wanted: str, device: Device) -> Precision:
     """The precision to compute in: "auto" is bf16 where native, else fp32; fp16 needs a GPU."""
-    if wanted not in PRECISIONS:
-        raise InputError(f"unknown precision {wanted!r}; use {', '.join(PRECISIONS)}")
+    check_known("precision", [wanted], PRECISIONS)
     if wanted == "auto":
         return "bf16" if has_native_bf16(device) else "fp32"
     if wanted == "fp16" and device.kind == "cpu":

@@ -1,14 +1,12 @@
 """The encoder: hidden states of the embedding output and every layer, at word level.
 
-The same class gives frozen features and is fine-tuned, so the two cannot differ in how a word
-becomes a vector. State k below L is what enters transformer layer k + 1: the embeddings for k = 0.
-State L is the encoder's output, after its final norm where it has one.
+State k below L is what enters transformer layer k + 1: the embeddings for k = 0. State L is the
+encoder's output, after its final norm where it has one.
 
-Operations are counted by shape: what a forward pass must compute, on any machine. A multiply-add
-counts as two. Only matrix products count: a matrix of parameters costs 2 for each of its entries
-and each token it is applied to; attention costs 4 n^2 H for a window of n tokens and each layer
-(scores, and the weighted sum of values). Padding does not count, and no layer above the highest one
-that is read.
+Operations are counted by shape, a multiply-add as two: a matrix of parameters costs 2 for each of
+its entries and each token it is applied to; attention costs 4 n^2 H for a window of n tokens and
+each layer (scores, and the weighted sum of values). Padding does not count, and no layer above the
+highest one that is read.
 """
 
 from __future__ import annotations

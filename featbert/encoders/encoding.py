@@ -14,7 +14,7 @@ from featbert.data.truecase import Truecaser
 from featbert.encoders.device import DTYPE_BYTES
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
-from featbert.errors import InputError
+from featbert.errors import InputError, check_known
 
 Context = Literal["sentence", "document"]
 Packing = Literal["joint", "apart"]
@@ -32,16 +32,10 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """How a text is encoded and kept.
+    """How a text is encoded and kept; what the settings mean is in `config.Encoding`.
 
     Attributes:
-        context: what a word sees: its "sentence" or its "document".
-        casing: "original", or "truecased": sentences in capitals get the casing of train.
-        pooling: the wordpiece that stands for a word: "first", "last", or the "mean" of all.
-        packing: of pairs: "joint" in one sequence, or each text "apart".
         precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 where native).
-        dtype: of the stored vectors: "float16" or "float32".
-        keep: vectors of "words", or only "pooled" ones of each text.
         layers: hidden states to keep, 0 being the embeddings; None keeps all. A layer costs
             words x H x 2 bytes (float16) on disk.
         token_budget: padded wordpieces of a batch; None takes the device's default.
@@ -67,8 +61,8 @@ class Encoding:
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
-        for name in CHOICES:
-            _check_choice(name, getattr(self, name))
+        for name, known in CHOICES.items():
+            check_known(name, [getattr(self, name)], known)
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
             raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
@@ -106,14 +100,9 @@ class Reading:
         return sentences if self.truecaser is None else self.truecaser.sentences(sentences)
 
 
-def _check_choice(name: str, value: str) -> None:
-    if value not in CHOICES[name]:
-        raise InputError(f"unknown {name} {value!r}; use {', '.join(CHOICES[name])}")
-
-
 def check_context(context: str, *, has_documents: bool) -> None:
     """Raises InputError for an unknown context, or for documents that a text lacks."""
-    _check_choice("context", context)
+    check_known("context", [context], CHOICES["context"])
     if context == "document" and not has_documents:
         raise InputError(
             "this text marks no documents (-DOCSTART- lines), which --context document needs; "
@@ -123,7 +112,7 @@ def check_context(context: str, *, has_documents: bool) -> None:
 
 def check_casing(casing: str, corpus: Corpus) -> None:
     """Raises InputError for an unknown casing, or for truecasing that cannot be done."""
-    _check_choice("casing", casing)
+    check_known("casing", [casing], CHOICES["casing"])
     if casing != "original" and "train" not in corpus:
         raise InputError(
             f"{corpus.source or corpus.name} has no train split to count casing in, only "

@@ -1,19 +1,8 @@
 """Layer combinations by name: what `--layers` understands.
 
 Hidden states of an encoder with L transformer layers are numbered 0..L: 0 is the embedding
-output, `embeddings`, and 1..L are the layers. The names are those of the BERT paper's Table 7
-(Devlin et al. 2019, section 5.3):
-
-    embeddings (or first)   hidden state 0
-    second_to_last, last    L-1, L
-    sum_last4               sum of the last four
-    weighted_last4          learned scalar mix of the last four
-    concat_last4            the last four side by side, 4H wide
-    weighted_all            learned scalar mix of layers 1..L (the paper's "all 12 layers")
-
-and the general forms, with numbers and ranges:
-
-    layer:7   concat:9,10,11,12   sum:9-12   mean:1-12   weighted:0-12
+output, `embeddings`, and 1..L are the layers. `NAMES` are those of the BERT paper's Table 7
+(Devlin et al. 2019, section 5.3); `FORMS` are more general, with numbers and ranges.
 """
 
 from __future__ import annotations
@@ -27,15 +16,15 @@ from featbert.errors import InputError, nearest
 
 Mode = Literal["single", "concat", "sum", "mean", "weighted"]
 MODES: tuple[Mode, ...] = ("concat", "sum", "mean", "weighted")
-NAMES = (
-    "embeddings",
-    "second_to_last",
-    "last",
-    "sum_last4",
-    "weighted_last4",
-    "concat_last4",
-    "weighted_all",
-)
+NAMES = {
+    "embeddings": "hidden state 0",
+    "second_to_last": "the last but one",
+    "last": "the last",
+    "sum_last4": "sum of the last four",
+    "weighted_last4": "learned mix of the last four",
+    "concat_last4": "the last four side by side",
+    "weighted_all": "learned mix of all but the embeddings",
+}
 ALIASES = {"first": "embeddings"}
 FORMS = ("layer:7", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
 

@@ -65,11 +65,17 @@ class WordPieces:
             dtype=np.int64,
         )
         distinct = list(number_of)
-        found = []
+        found: list[tuple[Ints, Ints, Ints]] = []
         with stage("tokenizing", "distinct words", len(distinct)) as tell:
             for start in range(0, len(distinct), WORDS_AT_A_TIME):
                 part = distinct[start : start + WORDS_AT_A_TIME]
-                found += self._pieces_of(part)
+                texts = [
+                    part[i : i + WORDS_OF_A_TEXT] for i in range(0, len(part), WORDS_OF_A_TEXT)
+                ]
+                encoded = self.backend.encode_batch(
+                    texts, is_pretokenized=True, add_special_tokens=False
+                )
+                found += map(self._with_unknown, encoded, map(len, texts))
                 tell(len(part))
         nothing: Ints = np.zeros(0, dtype=np.int64)
         columns = zip((nothing, nothing, nothing), *found, strict=True)
@@ -78,15 +84,11 @@ class WordPieces:
         flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
         return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
 
-    def _pieces_of(self, words: Sequence[str]) -> list[tuple[Ints, Ints, Ints]]:
-        """In parts: pieces, how many each word has, and 1 where a word is unknown."""
-        starts = range(0, len(words), WORDS_OF_A_TEXT)
-        texts = [words[start : start + WORDS_OF_A_TEXT] for start in starts]
-        encoded = self.backend.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
-        return [self._with_unknown(*found) for found in zip(encoded, map(len, texts), strict=True)]
-
     def _with_unknown(self, found: Encoding, n_words: int) -> tuple[Ints, Ints, Ints]:
-        """Of one text; words without pieces get the unknown one."""
+        """Pieces of one text, how many each word has, and 1 where a word is unknown.
+
+        Words without pieces get the unknown one.
+        """
         pieces = np.asarray(found.ids, dtype=np.int64)
         words = np.asarray(found.word_ids, dtype=np.int64)
         by_word = np.bincount(words, minlength=n_words).astype(np.int64)

@@ -23,7 +23,13 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import TokenBudget
-from featbert.encoders.device import HostCopy, to_device, torch_dtype
+from featbert.encoders.device import (
+    DTYPE_BYTES,
+    PRECISION_BYTES,
+    HostCopy,
+    to_device,
+    torch_dtype,
+)
 from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
 from featbert.encoders.encoding import Encoding, Reading
 from featbert.encoders.memory import (
@@ -76,8 +82,10 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
     """Carries out a plan that is no hit; see `extract`."""
     manifest, device = plan.manifest, plan.device
     check_disk(plan)
-    check_memory(
-        plan.memory_bytes(source.parameters or 0),
+    words = min(manifest.block_words, max((s.words for s in manifest.splits.values()), default=0))
+    block = len(manifest.layers) * words * manifest.hidden_size * DTYPE_BYTES[manifest.dtype]
+    check_memory(  # weights, and a block computed while one is written
+        (source.parameters or 0) * PRECISION_BYTES[manifest.precision] + 2 * block,
         device,
         what=f"extracting with {source.name}",
         less="use --precision bf16, or a smaller encoder",
@@ -242,20 +250,13 @@ def _not_finite(
 ) -> InputError:
     """The error for states (layers, vectors, H) of block `k`."""
     found: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, vectors)
-    start, stop = layout.edges("words")[k : k + 2]
-    wrong = np.zeros((len(found), stop - start), dtype=bool)  # (layers, words)
-    before = 0
-    for kind in manifest.kinds:
-        edges = layout.edges(kind)[k : k + 2]
-        # A unit's vector counts as its first word's.
-        places = np.arange(*edges) if kind == "words" else layout.units[slice(*edges)]
-        wrong[:, places - start] |= found[:, before : before + len(places)]
-        before += len(places)
-    words = np.flatnonzero(wrong.any(axis=0))
-    layers = np.asarray(manifest.layers)
-    first_layer = layers[wrong[:, words[0]]][0]
-    lengths = [len(s) for s in corpus[split].sentences]
-    sentence = int(np.searchsorted(np.cumsum(lengths), start + words[0], side="right"))
+    edges = {kind: layout.edges(kind)[k : k + 2] for kind in manifest.kinds}
+    # (vectors,) the word of each; a unit's vector counts as its first word's.
+    words_of = np.concatenate(
+        [np.arange(*e) if kind == "words" else layout.units[slice(*e)] for kind, e in edges.items()]
+    )
+    words = np.unique(words_of[found.any(axis=0)])
+    sentence = int(np.searchsorted(layout.offsets, words[0], side="right")) - 1
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
     precise = manifest.precision == "fp32"
     what = "NaN" if bool(states.isnan().any()) else "infinite values"
@@ -263,9 +264,9 @@ def _not_finite(
     if what != "NaN" and manifest.dtype == "float16":
         what = f"values beyond {FLOAT16_MAX:,}, the largest float16"
         todo = "try --store-dtype float32" + ("" if precise else " or --precision fp32")
-    named = ", ".join(str(layer) for layer in layers[wrong.any(axis=1)])
+    named = ", ".join(str(manifest.layers[i]) for i in np.flatnonzero(found.any(axis=1)))
     return InputError(
-        f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block of "
-        f"{wrong.shape[1]:,}, in layer{'s' if ',' in named else ''} {named}; first in layer "
-        f"{first_layer} of {where}; nothing of the block is stored; {todo}"
+        f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block, in "
+        f"layer{'s' if ',' in named else ''} {named}; first in {where}; nothing of the block is "
+        f"stored; {todo}"
     )

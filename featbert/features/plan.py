@@ -12,7 +12,6 @@ from typing import Any
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import (
     DTYPE_BYTES,
-    PRECISION_BYTES,
     Device,
     find_device,
     find_precision,
@@ -46,13 +45,6 @@ class ExtractionPlan:
     manifest: Manifest
     device: Device
     hit: FeatureStore | None
-
-    def memory_bytes(self, parameters: int) -> int:
-        """Memory that it takes at least: weights, and a block computed while one is written."""
-        m = self.manifest
-        words = min(m.block_words, max((s.words for s in m.splits.values()), default=0))
-        block = len(m.layers) * words * m.hidden_size * DTYPE_BYTES[m.dtype]
-        return parameters * PRECISION_BYTES[m.precision] + 2 * block
 
 
 def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:

@@ -1,15 +1,6 @@
 """The feature store: one HDF5 file with the hidden states of a text.
 
-    /<split>/layers/00 .. /<split>/layers/LL   (N, H) float16 or float32
-    /<split>/offsets                           (S + 1,) int64, words before each sentence
-    /<split>/blocks                            (K + 1,) int64, words before each block
-    /<split>/checksums                         (layers, K) CRC-32 of each block of a layer
-    attrs: format_version, manifest (JSON), checksum (CRC-32 of manifest and offsets), complete
-
-Each layer is one contiguous dataset, so that reading a layer costs a layer. The manifest says what
-the store holds and what its vectors depend on; its identifying part (text, encoder, context,
-casing, pooling, precision, dtype) names the file. A store with more layers than asked serves all
-the same, so layers do not identify.
+Its groups, datasets and attributes are listed in `docs/reference/store-format.md`.
 """
 
 from __future__ import annotations
@@ -265,16 +256,13 @@ class FeatureStore:
         words: slice | None = None,
         kind: str = "words",
     ) -> NDArray[Any]:
-        """Hidden states in the stored precision; reads the named layers and nothing else.
+        """(k, N, H) hidden states in the stored precision; reads the named layers alone.
 
         Args:
             layers: (k,) hidden states in the order wanted, or the name of a combination (its
                 states, uncombined); all that the store holds by default.
-            words: a contiguous run of words, or of units; all by default.
+            words: a contiguous run of N words, or of units; all by default.
             kind: "words", or one vector a unit: "cls", "mean", "max", as the store keeps them.
-
-        Returns:
-            (k, N, H), or (k, n, H) for a run of n words or units.
         """
         if isinstance(layers, str):
             layers = parse_layers(layers, self.manifest.num_layers).indices

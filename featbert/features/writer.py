@@ -1,8 +1,7 @@
 """Writes a feature store so that a kill at any moment loses at most the block in hand.
 
-All datasets are allocated, contiguous, before the first vector is written, so the file opens after
-a kill. A journal next to it has a line with the hash of the plan, then a line [split, block, CRC-32
-by layer, seconds so far] for each finished block.
+A journal next to it has a line with the hash of the plan, then a line [split, block, CRC-32 by
+layer, seconds so far] for each finished block.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from featbert.features.store import (
     frame_checksum,
     layer_path,
 )
-from featbert.io import cannot_write, flush, flush_folder, json_hash, owning, write_text
+from featbert.io import cannot_write, flush, json_hash, owning, write_text
 from featbert.progress import track
 from featbert.text import counted
 
@@ -110,7 +109,7 @@ class StoreWriter:
             flush(self.partial)
             os.replace(self.partial, self.path)
         with suppress(OSError):  # the store is complete
-            flush_folder(self.path.parent)
+            flush(self.path.parent)
             self.journal.unlink()
         self._lock.close()
         return FeatureStore(self.path)

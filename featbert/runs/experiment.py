@@ -74,12 +74,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Search:
-    """A grid search on dev for one row.
-
-    Attributes:
-        points: in the file's order, on train alone; points that are the same runs once.
-        tried: the runs of each, one a seed.
-    """
+    """A grid search on dev for one row: its points, each once, and the runs of each, one a seed."""
 
     points: tuple[Configuration, ...]
     tried: tuple[tuple[Job, ...], ...]
@@ -96,12 +91,10 @@ class Adaptation:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """The stores, encoders and runs that are known now.
+    """The runs that are known now, each once, in the order they will be trained.
 
-    Attributes:
-        adaptations: encoders to be trained first; runs on them are not known yet.
-        adapted: folders of the adapted encoders that exist.
-        jobs: all runs known now, each once, in the order they will be trained.
+    `adaptations` are encoders to be trained first, on which no runs are known yet; `adapted` are
+    folders of those that exist.
     """
 
     experiment: Experiment

@@ -176,10 +176,8 @@ class Experiment:
     """The configurations that the file combines, and what is done with them.
 
     Attributes:
-        configurations: every combination of what the file varies; one for a plain file.
         names: what distinguishes each configuration, "context=document"; "" for a plain file.
-        grids: for a configuration's number and a table, the configurations to choose from on dev;
-            absent where nothing is searched.
+        grids: for a configuration's number and a table, the configurations to choose from on dev.
         vary: what its runs may differ in and still share a table.
     """
 
@@ -398,15 +396,12 @@ class _Reader:
         if configuration.features is None and configuration.finetune is None:
             self.note(["no [features] or [finetune] table; at least one is needed"])
         for table in TABLES:
-            if getattr(configuration, table) is not None:
-                self.attempt(f"[{table}]", lambda t=table: configuration.settings(t))
+            try:
+                if getattr(configuration, table) is not None:
+                    configuration.settings(table)
+            except FeatbertError as error:
+                self.note([f"[{table}]: {error}"])
         return configuration
-
-    def attempt(self, where: str, check: Any) -> None:
-        try:
-            check()
-        except FeatbertError as error:
-            self.note([f"{where}: {error}"])
 
     def note(self, lines: Iterable[str]) -> None:
         self.wrong |= dict.fromkeys(lines)

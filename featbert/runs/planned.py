@@ -63,13 +63,10 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run before it is trained.
+    """A run before it is trained; `settings` are those of its options that play a part, flat.
 
-    Attributes:
-        combination: layers it reads from a store; None where the encoder is tuned.
-        settings: those of its options that play a part, flat.
-        base: the same run on train alone, whose best epoch is the number of epochs to train; None
-            for a run on train alone.
+    `combination` has the layers it reads from a store; None where the encoder is tuned. `base` is
+    the same run on train alone, whose best epoch is the number of epochs to train, if that is one.
     """
 
     folder: Path
@@ -265,7 +262,14 @@ def _named(
     )
     weighted = combination is not None and combination.mode == "weighted"
     flat = settings.used(weighted=weighted)
-    name = run_name(signature, task.name, settings.tuning, layers, flat, options.seed)
+    # All that identifies it; the packing of single texts plays no part.
+    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
+    if signature.packing is None:
+        del same["packing"]
+    same |= {"task": task.name, "tuning": settings.tuning, "layers": layers}
+    same |= {"settings": flat, "seed": options.seed}
+    row = (corpus.name, signature.model, layers or settings.tuning, f"seed{options.seed}")
+    name = "--".join(map(slug, (*row, json_hash(same)[:8])))
     base = None
     if settings.train_on != "train":
         on_train = replace(options, settings=settings.but(train_on="train"))
@@ -279,20 +283,3 @@ def split_identity(corpus: Corpus, name: str) -> SplitIdentity:
     """What identifies the text and targets of a split."""
     split = corpus[name]
     return SplitIdentity(split.text_fingerprint, split.tag_fingerprint, len(split), split.n_words)
-
-
-def run_name(
-    signature: Signature,
-    task: str,
-    tuning: str,
-    layers: str | None,
-    settings: dict[str, Any],
-    seed: int,
-) -> str:
-    """<corpus>--<encoder>--<layers or tuning>--seed<n>--<8 hex of all that identifies it>"""
-    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
-    if signature.packing is None:
-        del same["packing"]
-    same |= {"task": task, "tuning": tuning, "layers": layers, "settings": settings, "seed": seed}
-    row = (signature.corpus, signature.model, layers or tuning, f"seed{seed}")
-    return "--".join(map(slug, (*row, json_hash(same)[:8])))

@@ -39,12 +39,10 @@ Words = TypeVar("Words", Piece, Sentence)
 
 @dataclass(frozen=True, slots=True)
 class TaggedPiece:
-    """A piece of the input with its tags.
+    """A piece of the input with its tags (T,), as the run would have recorded them.
 
-    Attributes:
-        tags: (T,) as the run would have recorded them.
-        entities: type, first word and the word after the last one of each, in order, as they are
-            scored; None for a task that has none.
+    `entities` are type, first word and the word after the last one of each, in order, as they are
+    scored; None for a task that has none.
     """
 
     piece: Piece

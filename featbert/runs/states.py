@@ -5,7 +5,8 @@ This is all that the rows of a comparison do not share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import torch
 
@@ -37,7 +38,9 @@ class StoredStates:
         store.require(combination.indices)
         self.store, self.combination, self.device = store, combination, device
         self.reads, self.texts = settings.reads, store.manifest.texts
-        self.counts = _summed(s.counts for s in store.manifest.splits.values())
+        self.counts = Counter[str]()
+        for split in store.manifest.splits.values():
+            self.counts.update(split.counts)
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
         """A model with a new head, on the device; weights follow torch's random state."""
@@ -90,7 +93,7 @@ class TunedStates:
     ) -> None:
         self.source, self.signature, self.reads = source, signature, settings.reads
         self.reading, self.device = reading, device
-        self.counts: dict[str, int] = {}
+        self.counts = Counter[str]()
         self.encoder: Encoder | None = None
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
@@ -115,7 +118,7 @@ class TunedStates:
         if self.encoder is None:
             raise RuntimeError("the model comes before its inputs")
         alignment = aligned(self.reading(sentences), self.encoder, self.signature)
-        self.counts = _summed([self.counts, alignment.counts])
+        self.counts.update(alignment.counts)
         return PieceInputs(alignment, self.encoder, self.device.torch, reads=self.reads)
 
 
@@ -143,11 +146,3 @@ def training_states(
         assert combination is not None
         return StoredStates(material, combination, settings, device)
     return TunedStates(material, signature, settings, Reading(corpus, signature.casing), device)
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for row in counts:
-        for name, n in row.items():
-            total[name] = total.get(name, 0) + n
-    return total

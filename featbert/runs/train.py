@@ -115,7 +115,17 @@ class _Training:
         inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
-        asked = _configuration(plan, self.classes)
+        # All that a training must share to resume to the same numbers
+        asked = {
+            "task": plan.task.name,
+            "tuning": plan.tuning,
+            "layers": plan.layers,
+            "layer_indices": plan.layer_indices,
+            "seed": plan.seed,
+            "settings": plan.settings,
+            "labels": self.classes,
+            "signature": dataclasses.asdict(plan.signature),
+        }
         declared = {"experiment": plan.options.experiment, "vary": plan.options.vary}
         write_json(folder / "config.json", asked | declared)
         identity = json_hash(asked | {"epochs": self.settings.epochs})
@@ -308,17 +318,3 @@ def _epochs(plan: PlannedRun) -> int:
             "number of epochs on train and dev, so train it first"
         )
     return base.record.best_epoch
-
-
-def _configuration(plan: PlannedRun, classes: tuple[str, ...]) -> dict[str, Any]:
-    """All that a training must share to resume to the same numbers."""
-    return {
-        "task": plan.task.name,
-        "tuning": plan.tuning,
-        "layers": plan.layers,
-        "layer_indices": plan.layer_indices,
-        "seed": plan.seed,
-        "settings": plan.settings,
-        "labels": classes,
-        "signature": dataclasses.asdict(plan.signature),
-    }

@@ -1,9 +1,8 @@
 """Language-model adaptation: an encoder learns the task's text before the task.
 
-Howard and Ruder 2018, section 3.2, with BERT's own objectives (Devlin et al. 2019, section 3.1):
-masked pieces and, where the corpus has documents, the next sentence. It is trained on the words of
-train; dev has masks that never change, so that its perplexities compare. The weights of the last
-epoch are kept, in a folder that `adaptation.json` makes complete. While it is made, there are also
+Howard and Ruder 2018, section 3.2, with BERT's own objectives (Devlin et al. 2019, section 3.1) on
+the words of train; dev has masks that never change, so that its perplexities compare. The weights
+of the last epoch are kept, in a folder that `adaptation.json` completes. While it is made:
 
     .<name>.partial     checkpoints, which an interrupted adaptation resumes from; the new folder
     .<name>.lock        which process makes it
@@ -55,11 +54,9 @@ ENCODER = "encoder"
 
 @dataclass(frozen=True)
 class AdaptEpoch:
-    """Losses of one epoch, in nats; `epoch` 0 is dev before training.
+    """Mean losses of one epoch, in nats: of masked pieces, and of labelled pairs (None without).
 
-    Attributes:
-        train_mlm, dev_mlm: mean loss of the masked pieces.
-        train_nsp, dev_nsp: mean loss of the labelled pairs; None without them.
+    Epoch 0 is dev before training.
     """
 
     epoch: int

@@ -2,8 +2,7 @@
 
 A checkpoint holds all that an epoch hands to the next; batches follow from seed and epoch. It is a
 file of `torch.save`, a zip archive with a CRC-32 of each tensor, and is read without running code
-(`weights_only`). Writing takes as long as up to four times the weights need to reach the disk, so
-a checkpoint is written as often as that takes `COST` of the time.
+(`weights_only`).
 """
 
 from __future__ import annotations
@@ -45,12 +44,7 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """How far a training is.
-
-    Attributes:
-        best: dev score, epoch and weights of the best epoch; None before there is one.
-        flops, trained: as in `Fitted`, so far.
-    """
+    """How far a training is; `best` are dev score, epoch and weights, if there is one."""
 
     history: list[Epoch]
     best: tuple[float, int, Mapping[str, Tensor]] | None
@@ -82,12 +76,7 @@ class Learner:
 
 
 class Checkpoint:
-    """The checkpoint of one training.
-
-    Attributes:
-        identity: what the training is; a file of another one is ignored.
-        pace: when it is due.
-    """
+    """The checkpoint of one training; a file with another `identity` is ignored."""
 
     def __init__(self, path: Path, identity: str) -> None:
         self.path, self.identity, self.pace = path, identity, Pace()

@@ -19,10 +19,7 @@ from featbert.text import counted
 class NonFinite:
     """Gradients that were not finite, first in `step` since the last look.
 
-    Attributes:
-        loss: in it, or of the epoch until it.
-        parameters: names of those concerned in it, in the tagger's order; none where the norm over
-            all of them is too large for float32.
+    `parameters` are names of those concerned; none where the norm over all is too large.
     """
 
     step: int

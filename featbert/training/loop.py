@@ -37,12 +37,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Fitted:
-    """The result of training; the model holds the best weights.
+    """The result of training; the model holds the weights of `best_epoch` (from 1).
 
-    Attributes:
-        best_epoch: from 1; the last one where dev was not scored.
-        trained: sizes of the parameters that training changed, in any epoch, by name.
-        flops: of training, dev scoring not included, estimated from shapes.
+    `trained` has sizes of the parameters that training changed, in any epoch, by name; `flops` are
+    estimated from shapes, without dev scoring.
     """
 
     history: list[Epoch]
@@ -109,7 +107,8 @@ def fit(
     with stage("training", "steps", total) as advance:
         advance(step)
         for epoch in range(len(history) + 1, settings.epochs + 1):
-            if best is not None and _waited_enough(settings, epoch - 1, best[1]):
+            patience = settings.patience
+            if best is not None and patience is not None and epoch - 1 - best[1] >= patience:
                 break
             epoch_started = time.perf_counter()
             model.train()
@@ -175,11 +174,6 @@ def _blame(training: Step, sequences: Ints, name_of: Callable[[int], str]) -> st
     if culprit is None:
         return f", in a batch with {name_of(int(sequences[0]))}"
     return f", in {name_of(culprit)}"
-
-
-def _waited_enough(settings: Settings, epoch: int, best: int) -> bool:
-    """Whether the dev score did not rise for `patience` epochs."""
-    return settings.patience is not None and epoch - best >= settings.patience
 
 
 def predict(

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 
 def fit_probe(
-    train_vectors: NDArray[Any],
-    train_tags: Sequence[str],
-    vectors: NDArray[Any],
-    *,
-    max_iter: int = 200,
-    seed: int = 0,
+    train_vectors: NDArray[Any], train_tags: Sequence[str], vectors: NDArray[Any]
 ) -> list[str]:
     """Tags of (M, D) vectors by logistic regression on (N, D) vectors with N tags."""
     from sklearn.exceptions import ConvergenceWarning
@@ -27,9 +22,7 @@ def fit_probe(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model = make_pipeline(
-        StandardScaler(), LogisticRegression(max_iter=max_iter, C=0.1, random_state=seed)
-    )
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, C=0.1, random_state=0))
     with warnings.catch_warnings():  # a probe need not converge to the last digit
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(train_vectors.astype(np.float32), list(train_tags))

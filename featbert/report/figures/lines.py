@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import BARE, Row, Statistic, grouped, setting_text
+from featbert.analysis.rows import Row, Statistic, grouped, listed, setting_text
 from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures import style
 from featbert.report.figures.values import about, score_name, tuning_look
@@ -90,13 +90,10 @@ def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
 def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
     """What tells each row's line from others: what it varies, and settings beside `without`."""
     names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
-    return [" · ".join([_settings(row, names) or base, *row.varied.values()]) for row in rows]
-
-
-def _settings(row: Row, names: Iterable[str]) -> str:
     # Rows without namesakes have no setting in their label.
-    shown = {name: row.differing.get(name) or setting_text(row.settings, name) for name in names}
-    return ", ".join(v if name in BARE else f"{name}={v}" for name, v in shown.items())
+    shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]
+    pairs = zip(rows, map(listed, shown), strict=True)
+    return [" · ".join([settings or base, *row.varied.values()]) for row, settings in pairs]
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:

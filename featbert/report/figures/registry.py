@@ -1,14 +1,7 @@
 """The figures that there are: by name, with what a reader and the report need to know of each.
 
-A figure is a function in a module of this folder which has the figure's name:
-
-    @figure("lengths", caption="Longer sentences are harder.", section="where",
-            needs="predictions of two rows")
-    def lengths(comparison, split, width):
-        ...
-        return header(drawn, "Entity F1 by sentence length", about(comparison))
-
-Nothing is imported before a figure is drawn.
+A figure is a function in a module of this folder which has the figure's name
+(`docs/how-to/add-a-figure.md`). Nothing is imported before a figure is drawn.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import base64
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
 from featbert.analysis.overview import contests
 from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.rows import baseline_of
+from featbert.analysis.rows import baseline_of, shared
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import FeatbertError, InputError
@@ -34,6 +34,7 @@ from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
+from featbert.runs.experiment_file import flattened
 from featbert.runs.record import RunRecord
 from featbert.tasks.base import get_task
 from featbert.versions import library_versions
@@ -122,14 +123,12 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
     texts, missing = judged_texts(comparison)
     tables = comparison_tables(comparison)
     facts = {run.name: _facts(run.record) for row in comparison.rows for run in row.runs}
-    first, *others = facts.values()
-    alike = {n: v for n, v in first.items() if all(one.get(n) == v for one in others)}
-    shared = alike if others else {}
+    alike = shared([*facts.values()]) if len(facts) > 1 else {}
     runs = [
         {
             "name": visible(run.name),
             "line": visible(f"{row.name}, seed {run.record.seed}: {_scores(run.record)}"),
-            "facts": {n: v for n, v in facts[run.name].items() if n not in shared},
+            "facts": {n: v for n, v in facts[run.name].items() if n not in alike},
         }
         for row in comparison.rows
         for run in row.runs
@@ -144,7 +143,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
         "browser": _browser(comparison, texts),
         "unit": comparison.task.unit,
         "kind": next(iter(comparison.task.facets.values())).title,
-        "shared": shared,
+        "shared": alike,
         "runs": runs,
         "notes": [visible(note) for note in missing],
     }
@@ -202,7 +201,7 @@ def _facts(record: RunRecord) -> dict[str, str]:
     """By names with dots, in the record's order, without what the page shows as curves."""
     without = ("name", "scores", "history", "labels")
     data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
-    return {visible(name): visible(_shown(value)) for name, value in _parts(data)}
+    return {visible(name): visible(_shown(value)) for name, value in flattened(data)}
 
 
 def _shown(value: Any) -> str:
@@ -215,12 +214,3 @@ def _shown(value: Any) -> str:
 
 def _asset(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text("utf-8")
-
-
-def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """What a nested table holds, by dotted names; a list is one value."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _parts(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, value
