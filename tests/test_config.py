@@ -17,7 +17,6 @@ from featbert.config import (
     Adapt,
     Data,
     Encoding,
-    RowsTable,
     Settings,
     defaults,
     epochs_on,
@@ -46,18 +45,6 @@ def test_out_of_range(name, value):
     assert name in str(caught.value)
     assert str(value) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_all_mistakes_come_together():
-    with pytest.raises(InputError) as caught:
-        defaults("none").but(epochs=0, dropout=2.0, body="lin", output="crff")
-    for found in ("epochs", "dropout", "unknown body 'lin'", "unknown output 'crff'"):
-        assert str(caught.value).count(found) == 1
-
-
-def test_an_unknown_key_names_the_nearest():
-    with pytest.raises(InputError, match=r"'epoch'.*'epochs'"):
-        validated(RowsTable, {"epoch": 3})
 
 
 def test_the_rows_differ_by_default_only_where_they_are_meant_to():

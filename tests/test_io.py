@@ -14,9 +14,7 @@ import pytest
 from featbert.errors import BusyError, FeatbertError
 from featbert.io import (
     explaining,
-    file_hash,
     is_locked,
-    json_hash,
     lock_beside,
     owning,
     replacing,
@@ -102,11 +100,3 @@ def test_what_the_system_refuses_names_the_file(tmp_path: Path) -> None:
         (tmp_path / "missing" / "file").touch()
     with pytest.raises(FeatbertError, match="first"), explaining(tmp_path / "second"):
         raise FeatbertError("first")
-
-
-def test_hashes_and_names(tmp_path: Path) -> None:
-    assert json_hash({"a": 1, "b": 2}) == json_hash({"b": 2, "a": 1}) != json_hash({"a": 1})
-    (tmp_path / "empty").touch()
-    assert file_hash(tmp_path / "empty").startswith("e3b0c44298fc1c14")
-    assert slug("../Köln & more/") == "Köln_more"
-    assert slug("...") == "unnamed"

@@ -1,11 +1,11 @@
-"""Text files: decoded with errors that name the place, written whole or not at all."""
+"""Text files are decoded, with errors that name the place."""
 
 from __future__ import annotations
 
 import pytest
 
-from featbert.data.files import codec_name, read_file, writing
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.data.files import read_file
+from featbert.errors import InputError, MissingError
 
 
 def test_bytes_of_another_encoding_name_line_and_byte(tmp_path):
@@ -41,19 +41,3 @@ def test_missing_file_and_folder_for_a_file(tmp_path):
         read_file(tmp_path / "none")
     with pytest.raises(InputError, match=str(tmp_path)):
         read_file(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["utf9", "hex", "rot13", ""])
-def test_unknown_encodings(name):
-    with pytest.raises(InputError, match=f"'{name}'"):
-        codec_name(name)
-    assert codec_name("UTF8") == "utf-8"
-
-
-def test_writing_where_one_cannot(tmp_path):
-    with pytest.raises(MissingError, match="no"), writing(tmp_path / "no" / "out"):
-        pass
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(FeatbertError, match="folder"), writing(tmp_path / "folder"):
-        pass
-    assert [p.name for p in tmp_path.iterdir()] == ["folder"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from featbert.data.load import find_splits, load_corpus, splits_named
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError
 from featbert.tasks.base import get_task
 
 
@@ -167,15 +167,6 @@ def test_source_is_absolute(folder, monkeypatch):
         assert load_corpus(given).source == str(path)
     monkeypatch.chdir(path)
     assert load_corpus(".").name == "news"
-
-
-def test_missing_paths_name_the_nearest(folder):
-    path = folder("wikigold", train="a O\n")
-    for place in ("wikigolt", "wikigol/train"):
-        with pytest.raises(MissingError, match=f"wikigol.*{path}"):
-            load_corpus(path.parent / place)
-    with pytest.raises(MissingError, match=str(path / "train")):
-        load_corpus(path / "train" / "x")
 
 
 @pytest.mark.parametrize("path", [None, "sample"])

@@ -78,20 +78,22 @@ def test_another_error_is_raised_as_it_is():
     assert budget.tokens == 100
 
 
-def test_an_extraction_whose_batches_do_not_fit(tmp_path, tiny_bert, monkeypatch):
+def test_an_extraction_whose_batches_do_not_fit(workspace, tmp_path, tiny_bert, monkeypatch):
     """The same vectors but for rounding."""
-    corpus, options = load_corpus("sample"), {"precision": "fp32", "device": "cpu"}
+    corpus, options = load_corpus(workspace.corpus), {"precision": "fp32", "device": "cpu"}
     whole = extract(corpus, str(tiny_bert), cache_dir=tmp_path / "whole", **options)
-    plain = Encoder.hidden_states
+    plain, refused = Encoder.hidden_states, []
 
     def small(encoder, batch, layers=None):
         if batch.ids.numel() > 200:
+            refused.append(batch)
             raise torch.OutOfMemoryError(LACK)
         return plain(encoder, batch, layers)
 
     monkeypatch.setattr(Encoder, "hidden_states", small)
     cache = tmp_path / "halved"
     store = extract(corpus, str(tiny_bert), cache_dir=cache, token_budget=360, **options)
+    assert refused
     for split in whole.splits:
         one, other = (s.read(split).astype(np.float32) for s in (whole, store))
         np.testing.assert_allclose(one, other, atol=2e-3)

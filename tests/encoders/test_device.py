@@ -47,12 +47,6 @@ def test_fp16_needs_a_gpu():
         find_precision("fp16", CPU)
 
 
-def test_on_a_processor_nothing_is_copied() -> None:
-    tensor = torch.arange(6.0)
-    assert to_device(tensor, torch.device("cpu")) is tensor
-    assert HostCopy(tensor).on_host() is tensor
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
 def test_one_value_that_is_not_finite_is_seen(value, dtype) -> None:

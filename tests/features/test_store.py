@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.errors import BusyError, InputError, MissingError
+from featbert.errors import BusyError, InputError
 from featbert.features.store import FeatureStore
 from featbert.io import is_locked, lock_beside
 from tests.features.stores import Written, flip
@@ -75,13 +75,6 @@ def test_values_survive_to_the_bit(tmp_path):
     special = np.array([-0.0, np.inf, np.nan, 1e-45], dtype=np.float32)
     plan.states["train"][0, 1] = special
     assert plan.to(tmp_path / "a.h5").read("train")[0, 1].tobytes() == special.tobytes()
-
-
-def test_not_there(tmp_path):
-    with pytest.raises(MissingError, match=r"none\.h5"):
-        FeatureStore(tmp_path / "none.h5")
-    with pytest.raises(MissingError):
-        FeatureStore(tmp_path)
 
 
 def test_layers_splits_and_steps_not_held_are_refused(store):

@@ -70,13 +70,6 @@ def test_a_pickle_among_the_weights_is_not_run(
     assert marker.exists()
 
 
-def test_safetensors_are_taken_where_both_are(copied: Workspace, tmp_path: Path) -> None:
-    marker = tmp_path / "was here"
-    torch.save({"payload": Payload(marker)}, copied.model / "pytorch_model.bin")
-    assert copied.extract().exit_code == 0
-    assert not marker.exists()
-
-
 @pytest.mark.parametrize("model_type", ["bert", "of-my-own"])
 def test_code_beside_the_weights_is_not_run(
     copied: Workspace, tmp_path: Path, model_type: str, monkeypatch: pytest.MonkeyPatch

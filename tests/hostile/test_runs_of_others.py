@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from featbert import FeatbertError, Run, find_runs
 from featbert.runs.evaluate import evaluation_path
@@ -120,6 +120,7 @@ def test_targets_of_links_in_a_removed_run_stay(runs: Workspace) -> None:
     assert (keep / "thesis.tex").read_text("utf-8") == "years of work"
 
 
+@settings(max_examples=30)
 @given(name=texts)
 def test_no_name_leads_out_of_its_folder(name: str) -> None:
     runs, identity = Path("runs"), SplitIdentity("a" * 64, "b" * 64, 1, 1)

@@ -19,16 +19,15 @@ from torch.nn.utils.rnn import (
     pad_sequence,
 )
 
-from featbert.config import defaults
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
 from featbert.models import bilstm as body
-from featbert.models.model import Layout, Model, stored_model
+from featbert.models.model import Layout, Model
 from featbert.models.recurrence import Packing, bilstm
 from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
-from tests.models.support import classes, logits_of, stored, tuned
+from tests.models.support import logits_of, stored, tuned
 from tests.tiny_encoders import FAMILIES
 
 TEXTS = [
@@ -101,16 +100,6 @@ def logits(case, ids) -> torch.Tensor:
     case.model.eval()
     with torch.inference_mode():
         return case.logits(ids)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_logit_row_a_word_in_order(make_case, kind):
-    case = make_case(kind)
-    every = logits(case, [0, 1, 2, 3])
-    assert every.shape == (LENGTHS.sum(), N_LABELS)
-    assert every.dtype == torch.float32
-    # No two words have one row: an order put wrong would show.
-    assert len(torch.unique(every[: LENGTHS[0]], dim=0)) == LENGTHS[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -297,13 +286,3 @@ def test_sentences_of_one_length_under_autocast(spec, lengths, monkeypatch):
     assert not torch.equal(cast, plain)
     cast.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_the_papers_size():
-    """Two layers of 768 units per direction: 768 read as per direction."""
-    combination = parse_layers("concat_last4", 12)
-    model = stored_model(combination, 768, classes(9), defaults("none"))
-    lstm = model.body.lstm
-    assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (2, 768, 3072)
-    assert lstm.bidirectional
-    assert model.output.classifier.in_features == 2 * 768

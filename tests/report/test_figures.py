@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import sys
 import types
-from pathlib import Path
 
 import matplotlib
 import pytest
@@ -21,7 +20,6 @@ from featbert.analysis.results import Breakdown
 from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
-from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.report.figures import registry
 from featbert.report.figures.registry import (
@@ -30,13 +28,12 @@ from featbert.report.figures.registry import (
     crossing_figures,
     plot,
 )
-from featbert.report.figures.style import COLORS, COLUMN_WIDTH, FULL_WIDTH, save_figure
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.published import PublishedRow, PublishedTable, published_table
 from featbert.runs.record import Mix, write_record
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
-from tests.analysis.test_significance import both
 from tests.processes import ROOT
 
 DEV = {
@@ -261,17 +258,6 @@ def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
         one(single_layers([1, 2, 4, 6])).plot("layers")
     with pytest.raises(InputError, match="'train'"):
         one(usual_runs()).plot(kind if kind != "foo" else "seeds", split="train")
-
-
-def test_types_are_read_from_predictions(tmp_path: Path):
-    axes = one(both(tmp_path)).plot("types").axes[0]
-    assert [len(row) for row in cell_texts(axes)] == [len(axes.get_xticks())] * 2
-
-
-def test_ways_to_tune_have_a_look_of_their_own_and_unknown_ones_the_next():
-    looks = [tuning_look(name) for name in (*TUNINGS, "adapters")]
-    assert [look.color for look in looks] == list(COLORS[: len(looks)])
-    assert len({look.marker for look in looks}) == len(looks)
 
 
 # What is drawn.

@@ -8,11 +8,10 @@ import pytest
 
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import Interval, PairedTest
 from featbert.analysis.results import Difference
 from featbert.report.summary import findings
-from tests.analysis.records import make_record, make_run, make_seeds, usual_runs
+from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 
@@ -76,14 +75,6 @@ def test_trust_is_another_sentence_for_every_outcome() -> None:
             assert f"{100 * seeds[0]:+.2f} to {100 * seeds[1]:+.2f}" in text
 
 
-def test_cost_says_where_features_break_even() -> None:
-    (comparison,) = compare(usual_runs())
-    text = lines(with_costs(comparison))["Cost"]
-    for number in ("13.4 M", "41 s", "12 s", "22.6 M", "1m 36s"):
-        assert number in text
-    assert "from the first run on, by operations at no number of runs" in text
-
-
 def test_where_names_the_buckets_with_the_widest_leads(tmp_path) -> None:
     (comparison,) = compare(usual(tmp_path))
     comparison = with_breakdowns(comparison, ["type"])
@@ -97,17 +88,6 @@ def test_where_names_the_buckets_with_the_widest_leads(tmp_path) -> None:
     for kind, said in ((best, ahead[best] > 0), (worst, ahead[worst] < 0)):
         assert (f"{kind} by {100 * abs(ahead[kind]):.2f} points" in text) == said
     assert " by " in text
-
-
-def test_layers_are_compared_where_nothing_else_differs() -> None:
-    (comparison,) = compare(usual_runs())
-    text = lines(comparison)["Layers"]
-    assert text.startswith("The 3 rows")
-    assert "embeddings (45.00)" in text
-    assert "concat_last4 (63.50)" in text
-    other = make_record().settings | {"body": "linear"}
-    runs = [make_run("a"), make_run("b", layers="last", settings=other)]
-    assert "Layers" not in lines(compare_runs(runs))
 
 
 @pytest.mark.parametrize("layers", [None, "last"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from pathlib import Path
 
@@ -166,19 +165,6 @@ def test_a_training_text_that_is_gone_or_changed(run: Run, tmp_path: Path) -> No
     assert str(tmp_path / "mine") in refusal(run)
     shutil.rmtree(tmp_path / "mine")
     assert str(tmp_path / "mine") in refusal(run, MissingError)
-
-
-def test_records_that_cannot_be_used(run: Run) -> None:
-    def with_record(**changes: object) -> Run:
-        return Run(run.folder, dataclasses.replace(run.record, **changes))
-
-    assert "labels" in refusal(with_record(labels=[]))
-    settings = run.record.settings
-    assert "'much'" in refusal(with_record(settings=settings | {"dropout": "much"}))
-    assert "what_came_later" in refusal(with_record(settings=settings | {"what_came_later": 1}))
-    refusal(with_record(signature=dataclasses.replace(run.record.signature, source="")))
-    fp16 = dataclasses.replace(run.record.signature, encoder_precision="fp16")
-    assert "fp16" in refusal(with_record(signature=fp16))
 
 
 def test_numbers_that_are_not_finite(run: Run) -> None:

@@ -18,7 +18,7 @@ from featbert.models.model import Layout, Model
 from featbert.progress import heard_by
 from featbert.training.gradients import GradientWatch
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import Fitted, fit, predict, predict_probabilities
+from featbert.training.loop import Fitted, fit, predict
 from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
 from tests.listening import Ear
@@ -380,15 +380,6 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
     assert sorted(s for batch in inputs.drawn for s in batch) == list(range(24))
     if budget < 20:
         assert len(inputs.drawn) > 1
-
-
-def test_probabilities_belong_to_the_answers(inputs):
-    model = model_of(seed=3)
-    answers, shares = predict_probabilities(model, inputs, OFFSETS, CPU, TokenBudget(30))
-    assert answers.tolist() == predicted(model, inputs).tolist()
-    assert shares.shape == (N_WORDS, N_LABELS)
-    np.testing.assert_allclose(shares.sum(1), 1, atol=1e-6)
-    assert (shares.argmax(1) == answers).all()
 
 
 def test_bf16_trains(inputs):
