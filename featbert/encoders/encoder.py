@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import ranges
@@ -51,8 +52,7 @@ class PieceBatch:
         n_words: W, words of the batch.
         sequences: (R,) the sequence of the batch that each window is of, where only the first
             pieces are read: one vector for each of the batch's `n_words` sequences.
-        order: (B + W,) where both are read, a sequence's first piece before its words: the order
-            of what is read, first pieces of the B sequences and then words.
+        rows: windows that are computed at a time; None for all.
     """
 
     ids: Tensor
@@ -62,19 +62,31 @@ class PieceBatch:
     segments: Tensor | None
     n_words: int
     sequences: Tensor | None = None
-    order: Tensor | None = None
+    rows: int | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
-        names = ("ids", "mask", "types", "positions", "segments", "sequences", "order")
+        names = ("ids", "mask", "types", "positions", "segments", "sequences")
         tensors = {name: getattr(self, name) for name in names}
         there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
         return replace(self, **there)
 
+    def part(self, start: int, stop: int) -> tuple[PieceBatch, Tensor]:
+        """Windows `start` to `stop`, and which of the (Q,) places or (R,) windows are theirs."""
+        rows, first = slice(start, stop), start * self.ids.shape[1]
+        end = first + self.ids[rows].numel()
+        there = ((self.positions >= first) & (self.positions < end)).nonzero().squeeze(1)
+        inputs = (None if one is None else one[rows] for one in (self.ids, self.mask, self.types))
+        names: Any = dict(zip(("ids", "mask", "types"), inputs, strict=True))
+        part = replace(self, **names, positions=self.positions[there] - first)
+        if self.sequences is not None:
+            there = torch.arange(start, start + len(part.ids), device=self.ids.device)
+        return part, there
+
     def with_firsts(self) -> PieceBatch:
         """Reads the first special piece of each window, too: R more words, after the others."""
         rows = torch.arange(len(self.ids))
-        read = {"positions": torch.cat([self.positions, rows * self.ids.shape[1]])}
+        read: dict[str, Any] = {"positions": torch.cat([self.positions, rows * self.ids.shape[1]])}
         if self.segments is not None:
             read["segments"] = torch.cat([self.segments, rows + self.n_words])
         return replace(self, **read, n_words=self.n_words + len(rows))
@@ -182,10 +194,18 @@ class Encoder(nn.Module):
             return batch
         rank = np.argsort(sentences)
         owner = np.searchsorted(alignment.sentences, alignment.owned[windows], side="right") - 1
-        sequences = rank[np.searchsorted(sentences[rank], owner)]
-        n = len(sentences)
-        order = np.insert(np.arange(n, n + len(words)), np.cumsum(sizes) - sizes, np.arange(n))
-        return replace(batch, sequences=torch.from_numpy(sequences), order=torch.from_numpy(order))
+        sequence = rank[np.searchsorted(sentences[rank], owner)]  # (R,)
+        # Where each is in the result: of several windows of a sequence the mean
+        begin = np.cumsum(sizes + 1) - (sizes + 1)
+        places = ranges(begin + 1, sizes)
+        places = places if batch.segments is None else places[batch.segments.numpy()]
+        segments = torch.from_numpy(np.concatenate([places, begin[sequence]]))
+        read = batch.with_firsts().positions
+        n_words = len(words) + len(sentences)
+        if len(read) > n_words:
+            return replace(batch, positions=read, segments=segments, n_words=n_words)
+        positions = torch.empty_like(read).index_copy(0, segments, read)
+        return replace(batch, positions=positions, segments=None, n_words=n_words)
 
     def first_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """The first special pieces of whole sentences; two a sentence where its texts are apart."""
@@ -206,7 +226,7 @@ class Encoder(nn.Module):
         found: dict[int, Tensor] = {}
 
         def take(layer: int, states: Tensor) -> None:
-            found[layer] = self._words(states, batch)
+            found[layer] = _meant(_at_positions(states, batch), batch)
 
         read_layers(self.model, self.num_layers, set(wanted), take, **_inputs(batch))
         if missing := sorted(set(wanted) - set(found)):
@@ -218,10 +238,20 @@ class Encoder(nn.Module):
 
     def forward(self, batch: PieceBatch) -> Tensor:
         """(W, H) the last layer's vectors of words, or of first pieces (`first_batch`)."""
-        output = self.model(**_inputs(batch))
-        if self.pooler and batch.sequences is not None:
-            return _mean_of(output.pooler_output, batch.sequences, batch.n_words)
-        return self._words(output.last_hidden_state, batch)
+        if batch.rows is None or len(batch.ids) <= batch.rows:
+            return _meant(self._read(batch), batch)
+        # In parts, so that memory does not grow with a text: what a part needs for its gradients
+        # is computed again when they are.
+        parts, places = [], []
+        for start in range(0, len(batch.ids), batch.rows):
+            part, there = batch.part(start, start + batch.rows)
+            if torch.is_grad_enabled():
+                parts.append(checkpoint(self._read, part, use_reentrant=False))
+            else:
+                parts.append(self._read(part))
+            places.append(there)
+        read = torch.cat(parts)
+        return _meant(torch.empty_like(read).index_copy(0, torch.cat(places), read), batch)
 
     @cached_property
     def parameter_depths(self) -> dict[str, int]:
@@ -249,18 +279,26 @@ class Encoder(nn.Module):
         weights = sum(p.numel() for p in layers if p.requires_grad) / sum(p.numel() for p in layers)
         return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
 
-    def _words(self, states: Tensor, batch: PieceBatch) -> Tensor:
-        """(R, longest, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
-        if batch.sequences is not None and batch.order is None:
-            return _mean_of(states[:, 0], batch.sequences, batch.n_words)
-        # (R * longest, H) -> (Q, H)
-        read = states.flatten(0, 1).index_select(0, batch.positions)
-        if batch.segments is not None:
-            read = _mean_of(read, batch.segments, batch.n_words)
-        if batch.sequences is None or batch.order is None:
-            return read
-        firsts = _mean_of(states[:, 0], batch.sequences, len(batch.order) - batch.n_words)
-        return torch.cat([firsts, read]).index_select(0, batch.order)
+    def _read(self, batch: PieceBatch) -> Tensor:
+        """(Q, H) the last layer at the batch's positions, or (R, H) the first piece of windows."""
+        output = self.model(**_inputs(batch))
+        if self.pooler and batch.sequences is not None:
+            pooled: Tensor = output.pooler_output
+            return pooled
+        return _at_positions(output.last_hidden_state, batch)
+
+
+def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
+    """(R, longest, H) -> (Q, H), or (R, H) the first piece of each window."""
+    if batch.sequences is not None:
+        return states[:, 0]
+    return states.flatten(0, 1).index_select(0, batch.positions)
+
+
+def _meant(read: Tensor, batch: PieceBatch) -> Tensor:
+    """(Q, H) or (R, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
+    groups = batch.segments if batch.sequences is None else batch.sequences
+    return read if groups is None else _mean_of(read, groups, batch.n_words)
 
 
 def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:

@@ -55,8 +55,11 @@ class Inputs(Protocol):
     def tokens(self, sentences: Ints) -> int:
         """Padded tokens of a part."""
 
-    def batch(self, sentences: Ints) -> Any:
-        """What `Model.states` takes, for whole sequences in this order."""
+    def batch(self, sentences: Ints, token_budget: int | None = None) -> Any:
+        """What `Model.states` takes, for whole sequences in this order.
+
+        A sequence of more tokens than the budget is computed in parts, where that can be.
+        """
 
     def layout(self, sentences: Ints) -> Layout:
         """How the vectors of a batch follow one another."""
@@ -170,7 +173,7 @@ class FeatureInputs:
         """Words, as if padded to the longest sentence: how `parts` counts them."""
         return padded_tokens(self.lengths[sentences])
 
-    def batch(self, sentences: Ints) -> Tensor:
+    def batch(self, sentences: Ints, token_budget: int | None = None) -> Tensor:
         """(k, W, H) the sentences' vectors, gathered by word index."""
         sizes = self.lengths[sentences]
         places = ranges(self.starts[sentences], sizes)
@@ -240,7 +243,7 @@ class PooledInputs(FeatureInputs):
     def tokens(self, sentences: Ints) -> int:
         return len(sentences) * self.per
 
-    def batch(self, sentences: Ints) -> Tensor:
+    def batch(self, sentences: Ints, token_budget: int | None = None) -> Tensor:
         """(k, B * texts, H)"""
         assert isinstance(self.states, Tensor)
         units = (sentences[:, None] * self.per + np.arange(self.per)).ravel()
@@ -323,12 +326,16 @@ class PieceInputs:
         """Pieces of the windows that are read, padded to the longest."""
         return padded_tokens(self.alignment.window_lengths[self._windows(sentences)])
 
-    def batch(self, sentences: Ints) -> PieceBatch:
+    def batch(self, sentences: Ints, token_budget: int | None = None) -> PieceBatch:
         """The windows that the sentences' words are read from."""
         if self.reads == "cls":
-            return self.encoder.first_batch(self.alignment, sentences).to(self.device)
-        firsts = self.reads == "sequence"
-        return self.encoder.sentence_batch(self.alignment, sentences, firsts=firsts).to(self.device)
+            found = self.encoder.first_batch(self.alignment, sentences)
+        else:
+            firsts = self.reads == "sequence"
+            found = self.encoder.sentence_batch(self.alignment, sentences, firsts=firsts)
+        if token_budget is not None:
+            found = replace(found, rows=max(1, token_budget // found.ids.shape[1]))
+        return found.to(self.device)
 
     def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts; ones where the first pieces are read."""
@@ -412,8 +419,8 @@ class GroupedInputs:
     def tokens(self, groups: Ints) -> int:
         return self.inputs.tokens(self.sequences(groups))
 
-    def batch(self, groups: Ints) -> Any:
-        return self.inputs.batch(self.sequences(groups))
+    def batch(self, groups: Ints, token_budget: int | None = None) -> Any:
+        return self.inputs.batch(self.sequences(groups), token_budget)
 
     def layout(self, groups: Ints) -> Layout:
         """That of the sequences, and how many each group has."""

@@ -231,7 +231,7 @@ def _answers(
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
             places = to_device(rows, compute.device.torch)
-            parts = answer(inputs.batch(ids), inputs.layout(ids))
+            parts = answer(inputs.batch(ids, budget.tokens), inputs.layout(ids))
             if not found:
                 found.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
             for whole, part in zip(found, parts, strict=True):

@@ -121,9 +121,8 @@ class Step:
         for ids in self.inputs.parts(sequences, self.budget):
             rows = to_device(torch.from_numpy(self.targets.rows(ids)), device)
             with autocast(self.compute.device, self.compute.precision):
-                loss = self.model.loss(
-                    self.inputs.batch(ids), self.inputs.layout(ids), self.targets.values[rows]
-                )
+                batch, layout = self.inputs.batch(ids, self.budget), self.inputs.layout(ids)
+                loss = self.model.loss(batch, layout, self.targets.values[rows])
             self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.detach()
             flops += self.inputs.flops(self.model, ids, training=True)

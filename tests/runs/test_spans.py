@@ -13,8 +13,11 @@ from featbert import compare, find_runs
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.config import RowsTable, Settings
+from featbert.data.corpus import Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
+from featbert.encoders.batching import TokenBudget
+from featbert.encoders.device import find_device
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
@@ -27,6 +30,8 @@ from featbert.runs.load import load_run
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
+from featbert.training.loop import predict
+from featbert.training.step import Compute
 
 FP32 = {"device": "cpu", "precision": "fp32"}
 NAMES = ("Jordan", "Chelsea", "Washington", "Hamilton", "Smith")
@@ -221,3 +226,30 @@ def test_other_heads_are_refused(given):
         settings_of("none", **given)
     with pytest.raises(InputError):
         RowsTable(output="span").settings("none", 4, "entities")
+
+
+def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
+    """One softmax over 20,000 words, whose windows are computed a few at a time."""
+    encoder = load_encoder(made["source"])
+    question = made["corpus"]["dev"].sentences[0]
+    passage = question.words[question.pair :]
+    words = (*question.words[: question.pair], *(passage * (20_000 // len(passage))))
+    alignment = align(
+        [Sentence(words, pair=question.pair)],
+        encoder.wordpieces,
+        positions=encoder.positions,
+        packing="joint",
+    )
+    settings = settings_of("full")
+    model = tuned_model(encoder, ("answerable", "unanswerable"), settings).eval()
+    inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
+    largest = []
+    encoder.model.register_forward_pre_hook(
+        lambda module, args, named: largest.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    budget = TokenBudget(2048)
+    compute = Compute(find_device("cpu"))
+    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget).tolist()
+    assert question.pair < first <= last <= len(words)
+    assert max(largest) <= 2048
+    assert len(largest) > 20

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
@@ -177,3 +178,36 @@ def test_groups_are_batched_and_cut_whole(source, encoder, tmp_path, kind, budge
     layout = inputs.layout(some)
     assert layout.groups.tolist() == [1, 2]
     assert layout.lengths.tolist() == single.layout(np.array([5, 0, 1])).lengths.tolist()
+
+
+@pytest.mark.parametrize("reads", ["words", "cls", "sequence"])
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_a_text_beyond_the_budget_is_computed_in_parts(source, reads, pooling):
+    """The same vectors and gradients, with no more tokens at once than the budget."""
+    encoder = load_encoder(source, pooling=pooling)
+    words = " ".join(["unaffordable Hamilton fox"] * 30).split(" ")
+    sentences = [
+        Sentence(("Jordan", "rejects", *words), pair=2),
+        Sentence(("EU", "fox", "The", "quick"), pair=1),
+    ]
+    alignment = align(sentences, encoder.wordpieces, positions=40, packing="joint")
+    inputs = PieceInputs(alignment, encoder, CPU, reads=reads)
+    (part,) = [ids for ids in inputs.parts(np.arange(2), 100) if 0 in ids]
+    read, computed = inputs.batch(part), []
+    handle = encoder.model.register_forward_pre_hook(
+        lambda module, args, named: computed.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    found = []
+    for batch in (read, inputs.batch(part, 100)):
+        states = encoder(batch)
+        states.square().sum().backward()
+        gradients = [p.grad for p in encoder.parameters() if p.grad is not None]
+        found.append([states.detach(), *(g.clone() for g in gradients)])
+        encoder.zero_grad()
+    handle.remove()
+    torch.testing.assert_close(*found, atol=1e-4, rtol=1e-4)
+    whole, *parts = computed
+    assert whole > 200
+    assert max(parts) <= 100
+    with torch.inference_mode():
+        torch.testing.assert_close(encoder(inputs.batch(part, 41)), encoder(read))

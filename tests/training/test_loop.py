@@ -58,7 +58,7 @@ class VectorInputs:
     def flops(self, model, sentences, *, training) -> float:
         return float(self.lengths[sentences].sum()) * (3 if training else 1)
 
-    def batch(self, sentences) -> torch.Tensor:
+    def batch(self, sentences, token_budget=None) -> torch.Tensor:
         self.drawn.append(sentences.tolist())
         return self.states[:, ranges(self.offsets[sentences], self.lengths[sentences])]
 
@@ -409,7 +409,7 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
         drawn, found = [], []
         batch = inputs.batch
         monkeypatch.setattr(
-            inputs, "batch", lambda ids: (drawn.append(ids.tolist()), batch(ids))[1]
+            inputs, "batch", lambda ids, _: (drawn.append(ids.tolist()), batch(ids))[1]
         )
 
         def clip(watch, *args):
