@@ -68,8 +68,8 @@ class Data(Section):
 
     data: str = Field(
         "sample",
-        description="Corpus: a folder with train, dev and test files, sample or sample:choice, or "
-        "hf:NAME.",
+        description="Corpus: a folder with train, dev and test files, sample, sample:choice or "
+        "sample:spans, or hf:NAME.",
     )
     task: str = Field("entities", description="What is asked of the text.")
     language: str | None = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections import Counter
@@ -52,6 +53,13 @@ def predict(
         Path | None,
         o.option("FILE", "File to write, whole or not at all.  [default: standard output]"),
     ] = None,
+    question: Annotated[
+        list[str] | None,
+        o.option("TEXT", "Question that the passage answers; may be given several times."),
+    ] = None,
+    passage: Annotated[
+        Path | None, o.option("FILE", "Text file with the passage of the questions.")
+    ] = None,
     model: o.RunModel = None,
     given: dict[str, Any],
     runs_dir: o.RunsDir = Path("experiments/runs"),
@@ -72,7 +80,10 @@ def predict(
 
     text = o.chosen(Data, given)
     codec_name(text.encoding)
+    asked = _asked(question, passage, file, text.encoding)
     name = "standard input" if file == STDIN else file
+    if asked is not None:
+        name, input = str(passage), "jsonl"
     usable = check_usable(find_run(run, runs_dir), model=model)
     of_texts = usable.task.of_texts
     kind: str = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
@@ -90,7 +101,7 @@ def predict(
         raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
     tally: Counter[str] = Counter()
     with ExitStack() as stack:
-        stream = stack.enter_context(_input(file))
+        stream: io.BufferedIOBase = asked or stack.enter_context(_input(file))
         load_torch()
 
         from featbert.runs.load import load_run
@@ -98,7 +109,7 @@ def predict(
 
         loaded = load_run(usable, device=o.chosen(Compute, given).device)
         report(f"tagging {name} with {usable.run.name}")
-        if file == STDIN and sys.stdin.isatty():
+        if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
         on_bytes = None
         # No bar where the tags are written to the same terminal.
@@ -111,7 +122,7 @@ def predict(
                 name,
                 pairs=usable.record.signature.packing is not None,
                 kind=kind,
-                encoding=text.encoding,
+                encoding=text.encoding if asked is None else "utf-8",
                 columns=Columns(text.text, text.pair),
                 texts=texts,
                 on_bytes=on_bytes,
@@ -132,6 +143,21 @@ def predict(
     if usable.task.targets == "entities":
         sizes.append(counted(tally["entities"], "entity", "entities"))
     report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
+
+
+def _asked(
+    questions: list[str] | None, passage: Path | None, file: str, encoding: str
+) -> io.BytesIO | None:
+    """A line of JSONL for each question that is asked of a passage; None without them."""
+    if not questions and passage is None:
+        return None
+    if not questions or passage is None or file != STDIN:
+        raise InputError("give --question with --passage, and no FILE, or a FILE alone")
+    from featbert.data.files import read_file
+
+    context = "\n".join(read_file(passage, encoding))
+    rows = [{"question": question, "context": context} for question in questions]
+    return io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:

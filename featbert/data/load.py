@@ -59,7 +59,7 @@ from featbert.text import counted
 
 SAMPLE = "sample"
 # Folders of the embedded samples, by what they are called.
-SAMPLES = {SAMPLE: ".", "sample:choice": "choice"}
+SAMPLES = {SAMPLE: ".", "sample:choice": "choice", "sample:spans": "spans"}
 _EXTENSIONS = {"json", *JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
 _EXTENSIONS |= {"txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
@@ -97,9 +97,9 @@ def load_corpus(
     Args:
         path: a folder with split files; one file, the corpus of the split in its name, else of
             "test"; None or "sample" for the embedded sample (a folder of that name is "./sample"),
-            "sample:choice" for that of multiple choice; or "hf:NAME", a dataset of the Hugging Face
-            Hub or a folder with one (`hub`). Files ending in .jsonl, .ndjson or .json are JSONL or
-            SQuAD's JSON, all others column files.
+            "sample:choice" and "sample:spans" for those of other tasks; or "hf:NAME", a dataset of
+            the Hugging Face Hub or a folder with one (`hub`). Files ending in .jsonl, .ndjson or
+            .json are JSONL or SQuAD's JSON, all others column files.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
             word, such as parts of speech; "classes" and "scores" one an example; "choices" which
             one of several texts is right; "spans" answers in a passage; None reads words or texts

@@ -95,9 +95,7 @@ def read_questions(
     misplaced = partial = 0
     for row in rows:
         if chosen is None:
-            chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
-            if chosen.pair is None:
-                raise InputError(f"no column of passages in {path}; name it with --pair")
+            chosen = _columns(row, columns, keys, str(path), must=must)
         name = str(row.values.get("id", row.number))
         if name in names:
             raise InputError(f"the id {excerpt(name)} of {row.where} is that of {names[name]}, too")
@@ -130,6 +128,23 @@ def read_questions(
         partial_words=partial,
     )
     return hidden(RawFile(path, tuple(sentences), notes, unit))
+
+
+def question_texts(rows: Iterable[Row]) -> Iterator[Sentence]:
+    """Questions as they come, without their answers."""
+    for row in rows:
+        raw = example_of(row, _columns(row, Columns(), None, row.where, must=False))
+        name = str(row.values.get("id", row.number))
+        yield Sentence(raw.words, None, None, raw.pair, raw.texts, raw.places, name)
+
+
+def _columns(
+    row: Row, wanted: Columns, keys: Sequence[str] | None, where: str, *, must: bool
+) -> Columns:
+    chosen = choose_columns([*row.values], wanted, keys, where, must=must)
+    if chosen.pair is None:
+        raise InputError(f"no column of passages in {where}; name it with --pair")
+    return chosen
 
 
 def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:

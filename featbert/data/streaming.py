@@ -25,6 +25,7 @@ from featbert.data.examples import (
 )
 from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, Row, json_rows, read_lines
 from featbert.data.jsonl import jsonl_sentences
+from featbert.data.spans import json_questions
 from featbert.data.words import split_words
 from featbert.errors import InputError
 from featbert.text import counted
@@ -118,7 +119,8 @@ def read_texts(
         rows = _text_rows(lines, name, pairs=pairs)
         columns = Columns(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
-        rows = json_rows(lines, path)
+        # A file of another suffix is read line by line, however long it is.
+        rows = (json_questions if path.suffix.lower() == ".json" else json_rows)(lines, path)
     else:
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
     if texts is not None:

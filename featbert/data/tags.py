@@ -26,7 +26,7 @@ from featbert.data.choices import RIGHT_KEYS, choice_texts, read_choices
 from featbert.data.corpus import Sentence
 from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
 from featbert.data.files import RawFile, Row, excerpt
-from featbert.data.spans import ANSWER_KEYS, read_questions
+from featbert.data.spans import ANSWER_KEYS, question_texts, read_questions
 from featbert.errors import InputError, nearest
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
@@ -217,6 +217,6 @@ TARGETS = {
     "classes": Targets("classes", CLASS_KEYS, answer=class_of),
     "scores": Targets("scores", SCORE_KEYS, answer=score_of, numbered=True),
     "choices": Targets("choices", RIGHT_KEYS, read=read_choices, texts=choice_texts, numbered=True),
-    "spans": Targets("spans", ANSWER_KEYS, read=read_questions),
+    "spans": Targets("spans", ANSWER_KEYS, read=read_questions, texts=question_texts),
 }
 NO_TARGETS = Targets("", None)

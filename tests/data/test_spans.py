@@ -55,6 +55,18 @@ def write(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
+LAST = {
+    "Abara",
+    "Brandt",
+    "Dorn",
+    "Farkas",
+    "Castell",
+    "Eklund",
+    "Lund",
+    "Novak",
+    "Rossi",
+    "Jensen",
+}
 FORMS = {
     "train-v2.0.json": json.dumps(nested(ROWS)),
     "train.json": json.dumps(nested(ROWS), indent=1),
@@ -170,6 +182,23 @@ def test_bad_files_are_one_line_with_the_place(tmp_path: Path, text: str, place:
         load_corpus(path, targets="spans")
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_sample_has_names_of_its_own_in_each_split() -> None:
+    corpus = load_corpus("sample:spans", targets="spans")
+    assert (corpus.name, corpus.source, corpus.language) == ("sample-spans", "sample:spans", "en")
+    sizes = {"train": 1000, "dev": 150, "test": 150}
+    assert {name: len(split) for name, split in corpus.splits.items()} == sizes
+    texts = {}
+    for name, split in corpus.splits.items():
+        assert len({s.document for s in split}) == len(split) / 5
+        assert sum(tags == ("",) for tags in split.tags) == 0.4 * len(split)
+        assert (split.notes.misplaced_answers, split.notes.partial_words) == (0, 0)
+        texts[name] = {s.texts[1] for s in split}
+    assert not texts["train"] & (texts["dev"] | texts["test"])
+    families = {n: {w for s in split for w in s.words} & LAST for n, split in corpus.splits.items()}
+    assert not families["train"] & (families["dev"] | families["test"])
+    assert all(families.values())
 
 
 def test_words_and_spans_do_not_mix(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ class Page:
             path.write_text(block.text, "utf-8")
             targets = "classes" if '"label"' in block.text else "entities"
             targets = "choices" if '"endings"' in block.text else targets
+            targets = "spans" if '"answers"' in block.text else targets
             assert load_corpus(path, targets=targets)["test"].tags
 
     def _commands(self, block: Block) -> None:

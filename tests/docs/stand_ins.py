@@ -66,6 +66,10 @@ def write_places(folder: Path, encoders: Path) -> None:
             path.write_text("".join(json.dumps(row) + "\n" for row in times * rows), "utf-8")
     row = {"context": "The quick fox", "choices": ["jumps over Hamilton .", "said the Herald ."]}
     (folder / "new.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    asked = {"id": "q1", "question": "Who jumps ?"}
+    paragraph = {"context": "The fox jumps over Hamilton .", "qas": [asked]}
+    questions = {"data": [{"title": "", "paragraphs": [paragraph]}]}
+    (folder / "questions.json").write_text(json.dumps(questions), "utf-8")
     for name in ("notes.txt", "text.txt"):
         (folder / name).write_text("Jordan Smith of Chelsea beat Hamilton.\n", "utf-8")
 

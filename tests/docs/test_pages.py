@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded sample cut to its first documents, in a folder that stands for the package."""
     folder = tmp_path_factory.mktemp("data")
     (folder / "sample" / "choice").mkdir(parents=True)
+    (folder / "sample" / "spans").mkdir()
     for split in SPLITS:
         text = (ROOT / "featbert" / "data" / "sample" / f"{split}.conll").read_text("utf-8")
         parts = text.split("-DOCSTART-")
@@ -55,6 +57,10 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         choices = ROOT / "featbert" / "data" / "sample" / "choice" / f"{split}.jsonl"
         first = choices.read_text("utf-8").splitlines(keepends=True)[:8]
         (folder / "sample" / "choice" / choices.name).write_text("".join(first), "utf-8")
+        questions = ROOT / "featbert" / "data" / "sample" / "spans" / f"{split}.json"
+        article = json.loads(questions.read_text("utf-8"))["data"][0]
+        part = {"data": [article | {"paragraphs": article["paragraphs"][:3]}]}
+        (folder / "sample" / "spans" / questions.name).write_text(json.dumps(part), "utf-8")
     return folder
 
 

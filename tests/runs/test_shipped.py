@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from featbert.tasks.base import get_task
+from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, write_corpus
 
@@ -34,6 +35,7 @@ RUNS = {
     "quickstart": 3 + 1,
     "reproduction-gap": 2 * 8 * 5,
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
+    "squad": 2 * (3 + 1) * 3,
     "swag": (2 + 1) * 3,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
@@ -70,6 +72,10 @@ SMALL = {
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
+    "squad": (
+        "seeds=[1]",
+        'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
+    ),
     "swag": (*TEXTS, 'features.layers=["last"]'),
     "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
@@ -108,7 +114,12 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
 
 
 def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
-    """Texts, pairs or choices; a score, of which pairs have three, is a class or a number, too."""
+    """Texts, pairs or choices; a score, of which pairs have three, is a class or a number, too.
+
+    Or questions, half of them without an answer.
+    """
+    if corpus.get("task") == "spans":
+        return write_questions(folder, more=folder.name)
     folder.mkdir(exist_ok=True)
     pairs = "sick" in corpus.get("data", "") or "stsb" in corpus.get("data", "")
     heads = (["sentence1", "sentence2"] if pairs else ["sentence"], corpus.get("target", "label"))

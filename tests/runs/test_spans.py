@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from featbert import compare, find_runs
-from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.significance import with_significance
+from featbert.cli.main import app
 from featbert.config import RowsTable, Settings
 from featbert.data.corpus import Sentence
 from featbert.data.load import load_corpus
@@ -28,38 +30,16 @@ from featbert.runs.api import finetune, train
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
 from featbert.runs.load import load_run
 from featbert.runs.run import Run
+from featbert.tasks.spans import Spans
+from featbert.training import checkpoint
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import predict
 from featbert.training.step import Compute
+from tests.runs.questions import write_questions
 
 FP32 = {"device": "cpu", "precision": "fp32"}
-NAMES = ("Jordan", "Chelsea", "Washington", "Hamilton", "Smith")
 CPU = torch.device("cpu")
-
-
-def write_questions(folder: Path, *, unanswerable: bool = True) -> Path:
-    """Who jumps? The name before that word, in passages of very different lengths."""
-    random = np.random.default_rng(5)
-    folder.mkdir()
-    for split, n in (("train", 24), ("dev", 8), ("test", 8)):
-        paragraphs = []
-        for k in range(n):
-            words = random.choice(["the", "lazy", "dog", "said"], size=60 if k == 1 else 6).tolist()
-            name, at = str(random.choice(NAMES)), int(random.integers(len(words)))
-            words[at:at] = [name, "jumps"]
-            start = len(" ".join([*words[:at], ""]))
-            answer = {"text": name, "answer_start": start}
-            asked = [("Who jumps ?", [answer, answer])]
-            asked += [("Who rejects lamb ?", [])] if unanswerable else []
-            qas = [
-                {"id": f"{split}{k}{i}", "question": question, "answers": found}
-                for i, (question, found) in enumerate(asked)
-            ]
-            paragraphs.append({"context": " ".join(words), "qas": qas})
-        data = {"data": [{"title": "t", "paragraphs": paragraphs}]}
-        (folder / f"{split}.json").write_text(json.dumps(data), "utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -253,3 +233,84 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20
+
+
+def test_an_interrupted_run_resumes_to_the_same_numbers(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "COST", 1e9)  # a checkpoint after each epoch
+    whole = trained(made, tmp_path / "whole", epochs=4).record
+    scored = iter(range(10))
+    real = Spans.dev_values
+
+    def stopped(self, *rows):
+        if next(scored) == 2:
+            raise KeyboardInterrupt
+        return real(self, *rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spans, "dev_values", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            trained(made, tmp_path / "resumed", epochs=4)
+    assert [*tmp_path.rglob("checkpoint*")]
+    resumed = trained(made, tmp_path / "resumed", epochs=4).record
+    assert resumed.predictions == whole.predictions
+    assert resumed.threshold == whole.threshold
+    assert [e.train_loss for e in resumed.history] == [e.train_loss for e in whole.history]
+
+
+def test_the_browser_shows_question_passage_and_spans(made, tmp_path):
+    runs = [trained(made, tmp_path), tuned(made, tmp_path, epochs=1)]
+    (comparison,) = compare(find_runs(tmp_path))
+    (judged, *_), notes = judged_texts(comparison)
+    assert not notes
+    sentences = made["corpus"][judged.split].sentences
+    kept = {
+        answer.run: run.predictions(judged.split)
+        for run in runs
+        for answer in judged.answers
+        if answer.run == run.name
+    }
+    for shown in judged.sentences:
+        sentence = sentences[shown.number - 1]
+        cut = sentence.pair
+        assert shown.words == (*sentence.words[:cut], "‖", *sentence.words[cut:])
+        for answer, found in zip(judged.answers, shown.found, strict=True):
+            text = kept[answer.run].predicted[shown.number - 1][0].partition(":")[2]
+            if found is not None and text:
+                ((first, stop, kind),) = found
+                assert kind == "answer"
+                assert " ".join(shown.words[first:stop]) == text
+            if found is None:
+                assert text in [tag.partition(":")[2] for tag in sentence.tags]
+    assert judged.with_mistakes == len(judged.sentences) > 0
+
+
+def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_path):
+    run = trained(made, tmp_path / "runs", epochs=8)
+    test = made["folder"] / "test.json"
+    given = ["predict", run.name, "--runs-dir", str(tmp_path / "runs"), "-q"]
+    result = CliRunner().invoke(app, [*given, str(test), "--format", "jsonl"])
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    kept = json.loads((run.folder / "test.squad.json").read_text("utf-8"))
+    assert {row["id"]: row["answer"] for row in rows} == kept
+    for row in rows:
+        assert row["probabilities"].keys() == {"answerable", "unanswerable"}
+        assert sum(row["probabilities"].values()) <= 1 + 1e-5
+        start = row["answer_start"]
+        assert (start is None) == (row["answer"] == "")
+        assert start is None or row["context"].startswith(row["answer"], start)
+    passage = tmp_path / "passage.txt"
+    passage.write_text(rows[0]["context"] + "\n\n", "utf-8")
+    asked = [part for row in rows[:2] for part in ("--question", row["question"])]
+    result = CliRunner().invoke(app, [*given, *asked, "--passage", str(passage)])
+    assert result.exit_code == 0, result.output
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert lines == [[row["question"], row["answer"]] for row in rows[:2]]
+    for words in (
+        asked,
+        ["--passage", str(passage)],
+        [*asked, "--passage", "no.txt"],
+        [str(test), *asked, "--passage", str(passage)],
+    ):
+        result = CliRunner().invoke(app, [*given, *words])
+        assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
