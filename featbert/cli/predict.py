@@ -69,7 +69,8 @@ def predict(
 
     Raw text has a sentence a line and is split into words. Blank lines stay; they separate
     documents for a run that reads whole documents. Tokenised text keeps its words. A run that
-    answers whole texts has a line for each; a tab separates the texts of a pair.
+    answers whole texts has a line for each; a tab separates the texts of a pair. Questions are read
+    from SQuAD's JSON or JSONL, or given with --question and --passage.
     """
     _check_out(out, file)
     from featbert.data.examples import Columns

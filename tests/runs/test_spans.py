@@ -189,6 +189,13 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}
 
 
+def test_texts_that_are_apart_are_refused(made, tmp_path):
+    options = {"task": "spans", "settings": settings_of("full"), "runs_dir": tmp_path, **FP32}
+    with pytest.raises(InputError, match="--packing joint"):
+        finetune(made["corpus"], made["source"], packing="apart", **options)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_rows_are_compared_by_passage(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
