@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,16 +60,11 @@ class Ended:
     light: bool
 
 
-def python(code: str, *words: object, env: Mapping[str, str] | None = None) -> str:
-    """stdout of code that is run with arguments in the repository's root and must succeed."""
-    done = _run([code, *words], ROOT, env)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def loaded(code: str) -> tuple[str, ...]:
     """Those of HEAVY that code, which prints nothing, loads."""
-    printed, _, names = python(f"{code}\n{_TELL}").rpartition(_MARK)
+    done = _run([f"{code}\n{_TELL}"], ROOT)
+    assert done.returncode == 0, done.stderr
+    printed, _, names = done.stdout.rpartition(_MARK)
     assert printed == ""
     return tuple(names.split())
 
@@ -120,14 +115,7 @@ def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare:
     return process.returncode
 
 
-def _run(
-    words: Sequence[object], cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def _run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | (env or {}),
-        check=False,
+        [sys.executable, "-c", *words], capture_output=True, text=True, cwd=cwd, check=False
     )

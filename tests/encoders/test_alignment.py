@@ -17,7 +17,6 @@ from featbert.errors import InputError
 from tests.features.support import sentences_of
 
 TEXT = ["The quick fox jumps .", "Jordan", "unaffordable Hamilton " * 8 + ".", "EU \u200b x"]
-DOCUMENTS = [0, 0, 1, 1]
 
 
 @pytest.fixture(scope="module")
