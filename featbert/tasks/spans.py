@@ -196,6 +196,10 @@ class Spans(ExampleTask):
         names = [bucket_of(len(words) - pair, _PASSAGES) for words, pair in texts]
         return names, [name for _, name in _PASSAGES]
 
+    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """Whether there is an answer, before the first word: what is confused."""
+        return [{(_class_of(row), 0, -1)} for row in rows]
+
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The words of the answer; of a right one those of the first gold answer."""
         marks = []

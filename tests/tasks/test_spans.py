@@ -245,5 +245,10 @@ def test_breakdowns_add_up_to_the_whole() -> None:
     assert [*parts["question"]] == ["which"]
 
 
+def test_what_is_confused_is_whether_there_is_an_answer() -> None:
+    found = TASK.spans([["0:Rome", "9:old"], [""]])
+    assert found == [{("answerable", 0, -1)}, {("unanswerable", 0, -1)}]
+
+
 def test_nothing_is_no_answer() -> None:
     assert TASK.counts([["0:the"]], [NOTHING]).tolist() == [[1, 1, 1]]
