@@ -384,28 +384,23 @@ class RowsTable(Head, Tuning, Training):
         return settings
 
 
-def validated(model: type[S], data: Mapping[str, Any], where: str = "") -> S:
-    """The model with these values; InputError has all mistakes, in one line that `where` begins."""
+def validated(model: type[S], data: Mapping[str, Any]) -> S:
+    """The model with these values; InputError has all mistakes in one line."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        raise InputError(where + "; ".join(mistakes(model, error))) from None
+        raise InputError("; ".join(mistakes(model, error))) from None
 
 
-def mistakes(
-    model: type[BaseModel], error: ValidationError, top: Iterable[str] = (), place: str = ""
-) -> list[str]:
-    """What pydantic found wrong, a short line each.
-
-    `top` are further known keys, for suggestions; `place` is its dotted key in a file.
-    """
+def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] = ()) -> list[str]:
+    """What pydantic found wrong, a short line each; `top` are further known keys."""
     lines: dict[str, list[str]] = {}
     for wrong in error.errors():
         unknown = wrong["type"] == "extra_forbidden"  # then the last part is a key, not a type
         place_of = enumerate(wrong["loc"], 1)
         last = len(wrong["loc"]) if unknown else 0
         keys = [p for n, p in place_of if n == last or not _is_alternative(p)]
-        at = printable(".".join([*([place] if place else []), *map(str, keys)]))[:120]
+        at = printable(".".join(map(str, keys)))[:120]
         if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []

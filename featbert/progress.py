@@ -22,10 +22,8 @@ LOG = logging.getLogger("featbert")
 INTERVAL = 0.1
 
 
-class Advance(Protocol):
-    """Reports that `n` more units are done; a `note`, such as a loss, replaces the last one."""
-
-    def __call__(self, n: int = 1, note: str = "") -> None: ...
+# Reports that so many more units are done.
+Advance = Callable[[int], None]
 
 
 class Listener(Protocol):
@@ -48,7 +46,7 @@ def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> I
     """
     listener = _listener.get()
     if listener is None:
-        yield _ignore
+        yield lambda n: None
         return
     with listener(what, unit, total, done) as advance:
         yield advance
@@ -84,10 +82,6 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(before)
 
 
-def _ignore(n: int = 1, note: str = "") -> None:
-    """Progress that is not shown."""
-
-
 # Messages between processes are plain tuples, so that a pipe or a queue can carry them.
 Message = tuple[Any, ...]
 
@@ -102,18 +96,18 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
         number, waiting, sent = next(numbers), 0, 0.0
         send(("begin", number, what, unit, total, done))
 
-        def advance(n: int = 1, note: str = "") -> None:
+        def advance(n: int) -> None:
             nonlocal waiting, sent
             waiting += n
-            if note or time.monotonic() - sent >= INTERVAL:
-                send(("advance", number, waiting, note))
+            if time.monotonic() - sent >= INTERVAL:
+                send(("advance", number, waiting))
                 waiting, sent = 0, time.monotonic()
 
         try:
             yield advance
         finally:
             if waiting:
-                send(("advance", number, waiting, ""))
+                send(("advance", number, waiting))
             send(("end", number))
 
     with heard_by(listen), logged_by(lambda level, text: send(("log", level, text)), logging.INFO):
@@ -123,8 +117,8 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
 class Relay:
     """Shows each message of `forwarded`, from another process; `name` precedes its log lines."""
 
-    def __init__(self, name: str = "") -> None:
-        self._prefix = f"{name}: " if name else ""
+    def __init__(self, name: str) -> None:
+        self._prefix = f"{name}: "
         self._open: dict[int, tuple[ExitStack, Advance]] = {}
 
     def __call__(self, message: Message) -> None:
@@ -137,7 +131,7 @@ class Relay:
             advance = context.enter_context(stage(what, unit, total, done=done))
             self._open[number] = context, advance
         elif kind == "advance":
-            self._open[values[0]][1](values[1], values[2])
+            self._open[values[0]][1](values[1])
         else:
             self._open.pop(values[0])[0].close()
 

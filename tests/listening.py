@@ -10,13 +10,12 @@ from featbert.progress import Advance
 
 
 class Ear:
-    """Keeps what it heard: by stage (unit, total), what was done in all, the notes."""
+    """Keeps what it heard: by stage (unit, total), and what was done in all."""
 
     def __init__(self) -> None:
         self.stages: dict[str, tuple[str, int | None]] = {}
         self.done: dict[str, int] = defaultdict(int)
         self.calls: dict[str, int] = defaultdict(int)
-        self.notes: list[str] = []
         self.ended: list[str] = []
 
     @contextmanager
@@ -24,10 +23,9 @@ class Ear:
         self.stages[what] = (unit, total)
         self.done[what] = done
 
-        def advance(n: int = 1, note: str = "") -> None:
+        def advance(n: int) -> None:
             self.done[what] += n
             self.calls[what] += 1
-            self.notes += [note] if note else []
 
         try:
             yield advance

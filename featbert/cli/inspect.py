@@ -176,4 +176,4 @@ def probe(
             )
             if report:
                 typer.echo(printable(word_report(gold, predicted), keep="\n"))
-            advance()
+            advance(1)

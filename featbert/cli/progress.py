@@ -65,20 +65,18 @@ class _Stage:
     def __init__(self, what: str, unit: str, total: int | None, done: int) -> None:
         self.what, self.unit, self.total = printable(what), unit, total
         self.first = self.done = done
-        self.note = ""
         self.began = self._published = time.monotonic()
         self.publish: Callable[[], None] = lambda: None
 
-    def advance(self, n: int = 1, note: str = "") -> None:
+    def advance(self, n: int) -> None:
         self.done += n
-        self.note = printable(note) or self.note
         now = time.monotonic()
-        if note or now - self._published >= INTERVAL or self.done == self.total:
+        if now - self._published >= INTERVAL or self.done == self.total:
             self._published = now
             self.publish()
 
     def numbers(self, speed: float | None, *, rate: bool = True) -> str:
-        """Such as "12,000/301,418 words  4,600 words/s  1:02 left  loss 0.31"."""
+        """Such as "12,000/301,418 words  4,600 words/s  1:02 left"."""
         unit, scale, digits = self.unit, 1.0, 0
         if unit == "bytes":
             unit, scale, digits = "MB", 1e6, 1
@@ -94,7 +92,7 @@ class _Stage:
             parts.append(f"{_clock((self.total - self.done) / speed)} left")
         else:
             parts.append(_clock(time.monotonic() - self.began))
-        return "  ".join([*parts, *([self.note] if self.note else [])])
+        return "  ".join(parts)
 
 
 def _clock(seconds: float) -> str:

@@ -76,9 +76,6 @@ class Choice(ExampleTask):
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
         return ()
 
-    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        return list(tags)
-
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The words of the choice, with its number."""
         marks = []

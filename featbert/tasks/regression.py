@@ -64,9 +64,6 @@ class Regression(ExampleTask):
         """The score of each example, with six decimals."""
         return [[f"{number:.6f}"] for number in numbers.tolist()]
 
-    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        return list(tags)
-
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The score with one decimal, before the first word."""
         return [{(f"{float(answer):.1f}", 0, -1) for answer in row} for row in rows]

@@ -132,9 +132,6 @@ class Spans(ExampleTask):
         """Whether there are questions with an answer and without one."""
         return sorted({_class_of(row) for row in gold})
 
-    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        return list(tags)
-
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.
 

@@ -36,7 +36,6 @@ class Inputs(Protocol):
 
     Attributes:
         offsets: (S + 1,) words before each sequence.
-        lengths: (S,) words of each sequence.
         prediction_factor: padded tokens of a batch of prediction over those of training, by device
             kind. A GPU has room, since no gradients are kept. On a processor a BiLSTM's time steps
             want rows, as many as take no more memory than a step of training; an encoder is fastest
@@ -44,7 +43,6 @@ class Inputs(Protocol):
     """
 
     offsets: Ints
-    lengths: Ints
 
     @property
     def prediction_factor(self) -> Mapping[str, float]: ...
@@ -198,12 +196,14 @@ class PooledInputs(FeatureInputs):
     """Frozen vectors of whole texts: one a sequence, or two of a pair that was encoded apart."""
 
     def __init__(self, states: Tensor, offsets: Ints, texts: int) -> None:
-        """`states` are (k, S * texts, H) on the model's device.
+        """`states` are (k, S * texts, H) on the model's device: a sequence costs its vectors.
 
         `offsets` are (S + 1,) words before each sequence: batches are those of other rows.
         """
-        super().__init__(states, offsets)
-        self.per = texts
+        n = len(offsets) - 1
+        ones = np.ones((n, 2), dtype=np.int64) if texts == 2 else None
+        super().__init__(states, np.arange(n + 1) * texts, texts=ones)
+        self.offsets = offsets
 
     @classmethod
     def of(
@@ -233,31 +233,6 @@ class PooledInputs(FeatureInputs):
             states = states.index_select(1, torch.from_numpy(units.ravel()))
             lengths = lengths[sentences]
         return cls(states.to(device), np.concatenate([[0], np.cumsum(lengths)]), m.texts)
-
-    def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """A sequence costs its vectors."""
-        size = max(1, token_budget // self.per)
-        for start in range(0, len(sentences), size):
-            yield sentences[start : start + size]
-
-    def tokens(self, sentences: Ints) -> int:
-        return len(sentences) * self.per
-
-    def batch(self, sentences: Ints, token_budget: int | None = None) -> Tensor:
-        """(k, B * texts, H)"""
-        assert isinstance(self.states, Tensor)
-        units = (sentences[:, None] * self.per + np.arange(self.per)).ravel()
-        return self.states.index_select(1, to_device(torch.from_numpy(units), self.device))
-
-    def layout(self, sentences: Ints) -> Layout:
-        """One vector a text."""
-        shape = (len(sentences),) if self.per == 1 else (len(sentences), self.per)
-        return Layout(np.ones(shape, dtype=np.int64))
-
-    def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
-        """Every matrix of the model meets every vector once."""
-        n = float(len(sentences))
-        return model.head_flops(n * self.per, n) * (3 if training else 1)
 
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:

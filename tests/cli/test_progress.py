@@ -16,21 +16,21 @@ def test_lines_without_a_terminal(
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
-    with shown(), stage("reading", "bytes", 4_000_000, done=1_000_000) as advance:
-        advance(1_000_000, note="odd\x1b")
+    with shown(), stage("reading\x1b", "bytes", 4_000_000, done=1_000_000) as advance:
+        advance(1_000_000)
         advance(1_000_000)
         report("epoch 1\x1b[31m")
         notice("a warning")
     out, err = capsys.readouterr()
     first, second, third = err.splitlines()
     assert out == ""
-    assert re.fullmatch(r"reading  2\.0/4\.0 MB  .* left  odd\\x1b", first)
+    assert re.fullmatch(r"reading\\x1b  2\.0/4\.0 MB  .* left", first)
     assert (second, third) == (r"epoch 1\x1b[31m", "a warning")
 
 
 def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with shown(quiet=True), stage("reading", "bytes", 1) as advance:
-        advance()
+        advance(1)
         report("epoch 1")
         notice("a warning")
     assert capsys.readouterr() == ("", "")

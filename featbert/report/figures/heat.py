@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import matplotlib
 import numpy as np
@@ -36,7 +36,6 @@ def draw_cells(
     framed: Sequence[Sequence[bool]] | None = None,
     bold: np.ndarray | None = None,
     shades: np.ndarray | None = None,
-    show: Callable[[float], str] = "{:.1f}".format,
 ) -> None:
     """Cells with their numbers in percent, row 0 above; `–` on grey for None.
 
@@ -64,7 +63,7 @@ def draw_cells(
             border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
             axes.add_patch(border)
         axes.annotate(
-            "–" if empty else show(score),
+            "–" if empty else f"{score:.1f}",
             (j + 0.5, i + 0.52),
             ha="center",
             va="center",
