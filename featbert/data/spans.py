@@ -69,7 +69,8 @@ def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
         raise InputError(f"no key {key!r} in {where}")
     if not isinstance(holder[key], kind):
         shown = excerpt(json.dumps(holder[key], ensure_ascii=False))
-        raise InputError(f"{key!r} is {shown}, which it cannot be, in {where}")
+        wanted = {list: "a list", str: "a text"}.get(kind, "a text or a number")
+        raise InputError(f"{key!r} is {shown}, not {wanted}, in {where}")
     return holder[key]
 
 

@@ -64,7 +64,7 @@ class Spans(ExampleTask):
     }
     facets: Mapping[str, Facet] = {
         "answer": Facet("whether there is an answer"),
-        "question": Facet("question word"),
+        "question": Facet("first question word"),
         "length": Facet("words of the answer"),
         "passage": Facet("words of the passage"),
     }
@@ -183,8 +183,8 @@ class Spans(ExampleTask):
         if facet == "answer":
             return [_class_of(row) for row in found.gold], [*CLASSES]
         if facet == "question":
-            asked = [{word.lower() for word in words[:pair]} for words, pair in texts]
-            names = [next((q for q in _QUESTIONS if q in words), "other") for words in asked]
+            asked = ([word.lower() for word in words[:pair]] for words, pair in texts)
+            names = [next((word for word in row if word in _QUESTIONS), "other") for row in asked]
             return names, [*_QUESTIONS, "other"]
         if facet == "length":
             sizes = [len(_text(row[0]).split()) for row in found.gold]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import predict
 from featbert.training.step import Compute
 from tests.runs.questions import write_questions
+from tests.tiny_encoders import FAMILIES
 
 FP32 = {"device": "cpu", "precision": "fp32"}
 CPU = torch.device("cpu")
@@ -147,6 +149,33 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made):
                 for m, i in ((stored, vectors), (with_encoder, pieces))
             ]
         torch.testing.assert_close(*answers, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("pooling", ["mean", "last"])
+def test_sequences_of_every_family_are_those_of_the_store(
+    made, encoder_folder, tmp_path, family, pooling
+):
+    """First pieces and words of stores and of tuned encoders, read from several windows too."""
+    source = find_encoder(str(encoder_folder(family)))
+    split = dataclasses.replace(
+        made["corpus"]["dev"], sentences=made["corpus"]["dev"].sentences[:4]
+    )
+    corpus = dataclasses.replace(made["corpus"], splits={"dev": split})
+    options = {"cache_dir": tmp_path, "pooling": pooling, "dtype": "float32", **FP32}
+    store = extract(corpus, source, **options)
+    encoder = load_encoder(source, pooling=pooling)
+    alignment = align(
+        split.sentences, encoder.wordpieces, positions=encoder.positions, packing="joint"
+    )
+    assert alignment.counts["windowed_sentences"] >= 1
+    pieces = PieceInputs(alignment, encoder, CPU, reads="sequence")
+    last = parse_layers("last", encoder.num_layers)
+    vectors = stored_inputs(store, ["dev"], last, "sequence", CPU, texts=split.sentences)
+    ids = np.array([2, 3, 0])
+    with torch.inference_mode():
+        found = encoder(pieces.batch(ids))
+    torch.testing.assert_close(vectors.batch(ids)[0], found, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("chosen", [None, [3, 0, 9]])
