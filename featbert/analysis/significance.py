@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from featbert.analysis.resampling import (
 from featbert.analysis.results import Difference
 from featbert.analysis.rows import Row, baseline_of
 from featbert.errors import FeatbertError
-from featbert.io import replacing
+from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
 from featbert.runs.run import Run
 
@@ -91,8 +90,7 @@ class _Tests:
         """The test of second against first, counts summed over the pairs."""
         one = pairs[0][0]
         hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
-        key = json.dumps([VERSION, self.resamples, one.record.signature.scorer, hashes])
-        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        name = json_hash([VERSION, self.resamples, one.record.signature.scorer, hashes])[:32]
         kept = one.folder.parent / FOLDER / f"{name}.json"
         if (found := _read_kept(kept)) is not None:
             return found
@@ -132,7 +130,7 @@ def unit_counts(run: Run, split: str) -> Counts:
 def _hash(run: Run, split: str) -> str:
     """Of the predictions, which are all that a test depends on."""
     try:
-        return hashlib.sha256(run.predictions_path(split).read_bytes()).hexdigest()
+        return file_hash(run.predictions_path(split))
     except OSError:
         run.predictions(split)  # says what is wrong
         raise

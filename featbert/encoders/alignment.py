@@ -16,15 +16,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.batching import ranges
+from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.encoding import Context, Packing, check_context
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

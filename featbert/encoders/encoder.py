@@ -20,12 +20,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import ranges
+from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
 from featbert.encoders.encoding import Pooling
 from featbert.encoders.products import use_products
@@ -33,8 +32,6 @@ from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError
 from featbert.progress import stage
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from featbert.encoders.batching import ranges
+from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.errors import InputError
 from featbert.progress import stage
 
-Ints = NDArray[np.int64]
 # Distinct words that the tokenizer gets at a time, in texts of so many: what it returns for a text
 # takes many times the memory of its piece ids.
 WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64

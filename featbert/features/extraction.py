@@ -22,7 +22,7 @@ from torch import Tensor
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, align
-from featbert.encoders.batching import TokenBudget
+from featbert.encoders.batching import Ints, TokenBudget
 from featbert.encoders.device import (
     DTYPE_BYTES,
     PRECISION_BYTES,
@@ -47,7 +47,6 @@ from featbert.features.writer import StoreWriter
 from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
 
-Ints = NDArray[np.int64]
 FLOAT16_MAX = 65504
 
 

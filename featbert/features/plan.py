@@ -18,10 +18,10 @@ from featbert.encoders.device import (
 )
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import EncoderSource
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import InputError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
 from featbert.features.writer import partial_path, remove_stale_journal
-from featbert.io import cannot_write
+from featbert.io import explaining
 from featbert.versions import library_versions
 
 # Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
@@ -139,12 +139,10 @@ def check_disk(plan: ExtractionPlan) -> None:
     """Raises FeatbertError where the disk cannot hold the store."""
     folder = plan.path.parent
     partial = partial_path(plan.path)
-    try:
+    with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
         kept = partial.stat().st_blocks * 512 if partial.exists() else 0
         have = shutil.disk_usage(folder).free + kept
-    except OSError as error:
-        raise FeatbertError(cannot_write(folder, error)) from None
     need = plan.manifest.data_bytes + FRAME_BYTES
     if have < need:
         raise InputError(

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.encoders.device import processor_has_bf16, to_device, without_onednn
 from featbert.models.combination import full_precision
 from featbert.models.recurrence import Packing, bilstm

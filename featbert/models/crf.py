@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 
 
 class Linear(nn.Module):

@@ -15,7 +15,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from featbert.config import Settings
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import Encoder, matrix_entries
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.tunings import TUNINGS

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
 from featbert.encoders.pooling import segment_pool
 

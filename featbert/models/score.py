@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
 
 

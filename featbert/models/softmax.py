@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from featbert.encoders.alignment import Ints
+from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
 
 

@@ -12,7 +12,8 @@ import torch
 
 from featbert.config import Settings
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.alignment import Alignment, Ints, align
+from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batching import Ints
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.encoding import Reading

@@ -15,8 +15,7 @@ import torch
 
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.share import drawn_part, drawn_sentences
-from featbert.encoders.alignment import Ints
-from featbert.encoders.batching import TokenBudget
+from featbert.encoders.batching import Ints, TokenBudget
 from featbert.encoders.device import computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource

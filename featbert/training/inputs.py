@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import length_batches, padded_tokens, ranges
+from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
 from featbert.encoders.device import DTYPE_BYTES, to_device
 from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops
 from featbert.encoders.layers import LayerCombination
@@ -26,7 +25,6 @@ from featbert.encoders.pooling import pooled_by_layer
 from featbert.features.store import FeatureStore
 from featbert.models.model import Layout, Model
 
-Ints = NDArray[np.int64]
 # Share of the memory that is left which vectors may take; larger ones are read from disk.
 MEMORY_SHARE = 0.6
 

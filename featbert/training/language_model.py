@@ -32,6 +32,7 @@ from transformers import (
 
 from featbert.config import Adapt
 from featbert.data.corpus import Sentence
+from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces
@@ -41,7 +42,6 @@ from featbert.progress import report, stage
 from featbert.training.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
 from featbert.training.checkpoint import Pace
 
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # Next-sentence labels as pre-trained heads have them, and the label that no loss counts.
 FOLLOWS, RANDOM, NONE = 0, 1, -100

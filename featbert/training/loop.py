@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from featbert.config import Settings
-from featbert.encoders.batching import TokenBudget
+from featbert.encoders.batching import Ints, TokenBudget
 from featbert.encoders.device import Device, autocast, to_device
 from featbert.encoders.memory import freed_memory_kept
 from featbert.errors import InputError
@@ -31,7 +31,6 @@ from featbert.training.optimizer import describe_groups, make_optimizer, make_sc
 from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.step import Compute, Step, Targets
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 

@@ -8,9 +8,8 @@ more sentences than a batch is cut into runs of neighbouring sentences.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from featbert.encoders.batching import Ints
 
 # Sentences are sorted by length within pools of this many batches, after shuffling.
 POOL_BATCHES = 16

@@ -15,8 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from featbert.encoders.alignment import Ints
-from featbert.encoders.batching import ranges
+from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import Device, Precision, autocast, to_device
 from featbert.errors import InputError, memory_lack, out_of_memory
 from featbert.models.model import Model

@@ -22,8 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
-from featbert.errors import FeatbertError
-from featbert.io import cannot_write, replacing
+from featbert.io import explaining, replacing
 from featbert.report.units import visible
 
 # Inches: one column of a two-column page, and both.
@@ -210,12 +209,10 @@ def save_figure(figure: Figure, path: Path) -> Path:
     Folders above it are made. The same figure always gives the same bytes.
     """
     format = path.suffix.lower().removeprefix(".")
-    try:
+    with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path, durable=False) as temporary, temporary.open("wb") as file:
             figure.savefig(file, format=format, dpi=2 * _SCREEN, metadata=_METADATA[format])
-    except OSError as error:
-        raise FeatbertError(f"figure {cannot_write(path, error)}") from error
     return path
 
 

@@ -25,8 +25,8 @@ from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.rows import baseline_of, shared
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import FeatbertError, InputError
-from featbert.io import cannot_write, replacing
+from featbert.errors import InputError
+from featbert.io import explaining, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
@@ -91,12 +91,10 @@ def write_report(path: Path | str, page: str) -> Path:
     """Writes a page, whole or not at all; folders above it are made."""
     path = Path(path)
     check_report_path(path)
-    try:
+    with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path, durable=False) as temporary:
             temporary.write_text(page, "utf-8", newline="\n")
-    except OSError as error:
-        raise FeatbertError(f"report {cannot_write(path, error)}") from error
     return path
 
 
