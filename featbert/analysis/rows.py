@@ -341,13 +341,12 @@ def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
 def _with_body(
     differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
 ) -> dict[str, str]:
-    """The body's name instead of the settings that only it has."""
+    """The body's name instead of the numbers that follow from it."""
     if "body" not in differing:
         return differing
     body = record.settings.get("body")
     alike = differing_names([r.settings for r in namesakes if r.settings.get("body") == body])
-    own = {n for n in differing if any(n not in r.settings for r in namesakes)} - {*alike}
-    rest = {n: value for n, value in differing.items() if n != "body" and n not in own}
+    rest = {n: value for n, value in differing.items() if n in {*alike, *BARE} - {"body"}}
     return {"body": part_of(record.settings, "body"), **rest}
 
 

@@ -78,9 +78,9 @@ def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
         "embeddings",
         "layer:2 (BiLSTM)",
         "layer:2 (linear probe)",
-        "last (BiLSTM, lstm_size=64, epochs=4)",
-        "last (BiLSTM, lstm_size=256, epochs=4)",
-        "last (linear probe, epochs=9)",
+        "last (BiLSTM, lstm_size=64)",
+        "last (BiLSTM, lstm_size=256)",
+        "last (linear probe)",
         "concat_last4",
     ]
     # Where nobody is one, sizes are told as they are.

@@ -71,7 +71,7 @@ _KINDS = ("scores", "weights")
 def _lines(comparison: Comparison) -> Iterator[_Line]:
     """One for each corpus and head of a comparison's rows on features."""
     rows = [row for row in comparison.rows if row.frozen and row.splits]
-    bodies = {row.settings.get("body") for row in rows}
+    bodies = {row.settings.get("body") for row in rows if len(row.layer_indices or ()) == 1}
     for members in grouped((_reading(row), row) for row in rows).values():
         first = members[0]
         parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
