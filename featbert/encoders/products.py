@@ -1,7 +1,7 @@
-"""Matrix products of an encoder in fp32 on a processor, through oneDNN.
+"""Matrix products of an encoder on a processor, through oneDNN.
 
-torch gives bfloat16 products to oneDNN and float32 products to MKL, which on processors of other
-makers than Intel reaches less than half of oneDNN's rate.
+torch gives float32 products to MKL, which on processors of other makers than Intel reaches less
+than half of oneDNN's rate; bfloat16 products go to oneDNN anyway, after a copy of the bias.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ class Linear(nn.Linear):
     """`nn.Linear` with the same weights and, but for the last digits, the same numbers."""
 
     def forward(self, vectors: Tensor) -> Tensor:
-        plain = vectors.device.type == "cpu" and vectors.dtype == torch.float32
-        if not plain or not vectors.numel() or torch.is_autocast_enabled("cpu"):
+        learns = torch.is_grad_enabled()
+        kinds = (torch.float32,) if learns else (torch.float32, torch.bfloat16)
+        plain = vectors.device.type == "cpu" and vectors.dtype in kinds and vectors.numel()
+        if not plain or torch.is_autocast_enabled("cpu"):
             return super().forward(vectors)
-        if torch.is_grad_enabled():
+        if learns:
             found: Tensor = _Product.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return found
         return _product(vectors, self.weight, self.bias)
