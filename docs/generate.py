@@ -119,20 +119,21 @@ def search_for_defaults() -> str:
     return markdown(rows)
 
 
-def search_for_sentences() -> str:
-    """Mean dev scores in percent by way, rate and corpus, of the search behind the defaults."""
+def search_for_rates(folder: str) -> str:
+    """Mean dev scores in percent by way, rate and corpus, of a search behind the defaults."""
     found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
-    for run in find_runs(ROOT / "benchmarks" / "defaults-sentences"):
+    for run in find_runs(ROOT / "benchmarks" / folder):
         record, settings = run.record, run.record.settings
         key = (record.tuning, settings.get("body", "linear"), settings["learning_rate"])
         scores = found.setdefault(key, {}).setdefault(record.signature.corpus, [])
         scores.append(100 * (record.score("dev") or 0))
     corpora = sorted({corpus for each in found.values() for corpus in each})
-    rows = [["tuning", "body", "learning rate", *corpora, "mean"], ["---"] * 2 + ["---:"] * 4]
+    head = [*corpora, *(["mean"] if len(corpora) > 1 else [])]
+    rows = [["tuning", "body", "learning rate", *head], ["---"] * 2 + ["---:"] * (1 + len(head))]
     for (tuning, body, rate), each in sorted(found.items()):
         means = [statistics.mean(each[corpus]) for corpus in corpora]
         shown = [f"{mean:.2f}" for mean in (*means, statistics.mean(means))]
-        rows.append([tuning, body, f"{rate:g}", *shown])
+        rows.append([tuning, body, f"{rate:g}", *shown[: len(head)]])
     return markdown(rows)
 
 
@@ -149,7 +150,8 @@ def tolerances() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
     "the search for defaults": search_for_defaults,
-    "the search for defaults of sentences": search_for_sentences,
+    "the search for defaults of sentences": lambda: search_for_rates("defaults-sentences"),
+    "the search for defaults of labels": lambda: search_for_rates("defaults-labels"),
     "tolerances": tolerances,
 }
 

@@ -130,3 +130,21 @@ def test_rates_of_sentences_are_those_that_the_search_found(tuning, body):
         settings = defaults(tuning, task, asked)
         assert settings.body == body
         assert means[settings.learning_rate] >= max(means.values()) - 0.005
+
+
+@pytest.mark.parametrize(
+    ("tuning", "body"), [("none", "linear"), ("none", "bilstm"), ("full", "linear")]
+)
+def test_rates_of_labels_are_near_the_best_that_the_search_found(tuning, body):
+    """They are those of entities: at least as good as the lower of the rates on both sides."""
+    found = defaultdict(list)
+    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults-labels"):
+        record = run.record
+        if (record.tuning, record.settings["body"]) == (tuning, body):
+            found[record.settings["learning_rate"]].append(record.score("dev"))
+    assert [len(dev) for dev in found.values()] == [2] * 5
+    means = {rate: statistics.mean(dev) for rate, dev in found.items()}
+    default = defaults(tuning, "labels", None if tuning == "full" else body).learning_rate
+    below = max(rate for rate in means if rate <= default)
+    above = min(rate for rate in means if rate >= default)
+    assert min(means[below], means[above]) >= max(means.values()) - 0.005
