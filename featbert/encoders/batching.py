@@ -7,6 +7,7 @@ sequence longer than the budget is a batch of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +53,16 @@ class TokenBudget:
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self._halved = False
+        self._lock = Lock()
 
-    def compute_buckets(self, lengths: Ints, compute: Callable[[Ints], None]) -> None:
-        """Computes sequences in length buckets; `compute` gets the numbers of those of a bucket."""
-        for bucket in length_batches(lengths, self.tokens):
-            self.compute_parts(
-                bucket,
-                compute,
-                size=lambda rows: padded_tokens(lengths[rows]),
-                cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
-            )
+    def compute_bucket(self, bucket: Ints, lengths: Ints, compute: Callable[[Ints], None]) -> None:
+        """Computes the sequences `bucket` of these lengths; several threads may call it."""
+        self.compute_parts(
+            bucket,
+            compute,
+            size=lambda rows: padded_tokens(lengths[rows]),
+            cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
+        )
 
     def compute_parts(
         self,
@@ -76,12 +77,13 @@ class TokenBudget:
         `compute` gets the rows of a part, and may get one twice. `size` gives the padded tokens of
         a batch; `cut` gives its parts of at most as many padded tokens as asked.
         """
-        parts = cut(batch, self.tokens) if self._halved else (batch,)
+        halved = self._halved
+        parts = cut(batch, self.tokens) if halved else (batch,)
         try:
             for part in parts:
                 compute(part)
         except (RuntimeError, MemoryError) as error:
-            if self._halved or not out_of_memory(error):
+            if halved or not out_of_memory(error):
                 raise
             reason = memory_lack(error)
         else:
@@ -90,11 +92,13 @@ class TokenBudget:
         from featbert.encoders.memory import give_back
 
         give_back()
-        tokens = size(batch)
-        self.tokens, self._halved = max(1, min(tokens, self.tokens) // 2), True
-        notice(
-            f"a batch of {tokens:,} padded tokens does not fit ({reason}); later ones have at most "
-            f"{self.tokens:,}"
-        )
+        with self._lock:
+            if not self._halved:
+                tokens = size(batch)
+                self.tokens, self._halved = max(1, min(tokens, self.tokens) // 2), True
+                notice(
+                    f"a batch of {tokens:,} padded tokens does not fit ({reason}); later ones "
+                    f"have at most {self.tokens:,}"
+                )
         for part in cut(batch, self.tokens):
             compute(part)

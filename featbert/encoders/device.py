@@ -142,6 +142,14 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     return tensor.to(device, non_blocking=True)
 
 
+def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Row `rows[i]` of the table becomes `values[i]`; each is named once."""
+    if table.device.type == "cpu":  # numpy copies whole rows, torch number by number
+        table.numpy()[rows.numpy()] = values.numpy()
+    else:
+        table.index_copy_(0, rows, values)
+
+
 class HostCopy:
     """A tensor that was just computed, to be copied to the host by another thread."""
 

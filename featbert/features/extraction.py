@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from torch import Tensor
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, align
-from featbert.encoders.batching import Ints, TokenBudget
+from featbert.encoders.batching import Ints, TokenBudget, length_batches
 from featbert.encoders.device import (
     DTYPE_BYTES,
     PRECISION_BYTES,
     HostCopy,
+    put_rows,
     to_device,
     torch_dtype,
 )
@@ -38,6 +40,7 @@ from featbert.encoders.memory import (
     peak_memory,
     reset_peak_memory,
 )
+from featbert.encoders.parallel import map_batches
 from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
@@ -213,7 +216,7 @@ def block_states(
     words = by_kind["words"] if "words" in by_kind else room(int(edges[-1] - edges[0]))
     firsts = room(len(windows), torch.float32) if "cls" in by_kind else None
 
-    def compute(rows: Ints) -> None:
+    def compute(encoder: Encoder, rows: Ints) -> None:
         batch = encoder.batch(alignment, windows[rows])
         if firsts is not None:
             batch = batch.with_firsts()
@@ -221,13 +224,20 @@ def block_states(
         there, n_words = to_device(places, device), len(places)
         windows_there = to_device(torch.from_numpy(rows), device)
         for k, layer in enumerate(encoder.hidden_states(batch.to(device), layers)):
-            words[k].index_copy_(0, there, layer[:n_words].to(dtype))
+            # Through float32, which bfloat16 is converted from at less than half of the time
+            put_rows(words[k], there, layer[:n_words].float().to(dtype))
             if firsts is not None:
-                firsts[k].index_copy_(0, windows_there, layer[n_words:].float())
-        if advance is not None:
-            advance(n_words)
+                put_rows(firsts[k], windows_there, layer[n_words:].float())
 
-    budget.compute_buckets(alignment.window_lengths[windows], compute)
+    lengths = alignment.window_lengths[windows]
+
+    def compute_bucket(encoder: Encoder, bucket: Ints) -> int:
+        budget.compute_bucket(bucket, lengths, partial(compute, encoder))
+        return len(alignment.owned_words(windows[bucket]))
+
+    for n in map_batches(compute_bucket, encoder, length_batches(lengths, budget.tokens)):
+        if advance is not None:
+            advance(n)
     for kind, held in by_kind.items():
         if kind == "cls" and firsts is not None:
             # The mean of a unit's windows, which is exact for one window.

@@ -38,6 +38,11 @@ def test_no_batch_could_take_the_next_sequence(lengths, budget):
         assert (len(batch) + 1) * lengths[batch].max() > budget
 
 
+def compute_buckets(budget, lengths, compute):
+    for bucket in length_batches(lengths, budget.tokens):
+        budget.compute_bucket(bucket, lengths, compute)
+
+
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError, RuntimeError])
 def test_batches_that_do_not_fit_are_halved_once(error):
     lengths, done, tried, notices = np.array([10] * 20), [], [], []
@@ -50,7 +55,7 @@ def test_batches_that_do_not_fit_are_halved_once(error):
 
     budget = TokenBudget(95)
     with logged_by(lambda _, text: notices.append(text), logging.WARNING):
-        budget.compute_buckets(lengths, compute)
+        compute_buckets(budget, lengths, compute)
     assert sorted(set(done)) == list(range(20))
     assert tried[0] == 90
     assert max(tried[1:]) <= budget.tokens == 45  # half of what did not fit
@@ -64,7 +69,7 @@ def test_what_does_not_fit_in_half_is_an_error():
     budget = TokenBudget(100)
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
-            budget.compute_buckets(np.array([300, 10]), compute)
+            compute_buckets(budget, np.array([300, 10]), compute)
         assert budget.tokens == 50  # a sequence longer than the budget does not raise it
 
 
@@ -74,7 +79,7 @@ def test_another_error_is_raised_as_it_is():
 
     budget = TokenBudget(100)
     with pytest.raises(RuntimeError, match="shapes differ"):
-        budget.compute_buckets(np.array([10]), compute)
+        compute_buckets(budget, np.array([10]), compute)
     assert budget.tokens == 100
 
 
