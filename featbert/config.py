@@ -22,7 +22,7 @@ from pydantic import (
 
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known, nearest
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
 from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable
@@ -46,60 +46,59 @@ CHOICES: dict[str, Mapping[str, Any]] = {
 class Section(BaseModel):
     """Settings that belong together: typed, frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        for field in cls.model_fields.values():
+            field.description = " ".join((field.description or "").split()) or None
 
     @field_validator("*")
     @classmethod
     def _names_are_known(cls, value: Any, info: ValidationInfo) -> Any:
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
-        known = CHOICES.get(field, {})
-        # The measure of a task follows its name.
-        name = value.partition(":")[0] if field == "task" else value
-        if known and name is not None and name not in known:
-            raise ValueError(
-                f"unknown {field} {name!r}{nearest(name, known)}; choose from {', '.join(known)}"
-            )
+        if field in CHOICES and value is not None:
+            # The measure of a task follows its name.
+            name = value.partition(":")[0] if field == "task" else value
+            check_known(field, [name], CHOICES[field])
         return value
 
 
 class Data(Section):
     """Which text, and how its files are read."""
 
-    data: str = Field(
-        "sample",
-        description="Corpus: a folder with train, dev and test files, sample, sample:choice or "
-        "sample:spans, or hf:NAME.",
-    )
-    task: str = Field("entities", description="What is asked of the text.")
-    language: str | None = Field(
-        None, description="Language of the corpus, such as de; by default a folder's name says it."
-    )
-    encoding: str = Field("utf-8", description="Text encoding of the corpus files.")
-    scheme: str = Field(
-        "auto", description="Tag scheme of the files: auto, bio, iob1, io or bioes."
-    )
-    token_column: int | str | None = Field(
-        None, description="Column of the words: a number from 1, or a name."
-    )
-    tag_column: int | str | None = Field(
-        None, description="Column of the tags: a number from 1, or a name."
-    )
-    text: int | str | None = Field(
-        None, description="Column of the texts of examples: a name, or a number from 1."
-    )
-    pair: int | str | None = Field(
-        None, description="Column of the second texts of pairs: a name, or a number from 1."
-    )
-    target: int | str | None = Field(
-        None, description="Column of the answers of examples: a name, or a number from 1."
-    )
-    dev_share: float | None = Field(
-        None, gt=0, lt=1, description="Part of train that becomes dev, where there is no dev."
-    )
-    tag_scheme: Literal["bio", "iob1"] = Field(
-        "bio", description="Scheme of the labels that are learned; scores are of the entities."
-    )
+    data: str = "sample"
+    """Corpus: a folder with train, dev and test files, sample, sample:choice or sample:spans, or
+    hf:NAME."""
+    task: str = "entities"
+    """What is asked of the text."""
+    language: str | None = None
+    """Language of the corpus, such as de; by default a folder's name says it."""
+    encoding: str = "utf-8"
+    """Text encoding of the corpus files."""
+    scheme: str = "auto"
+    """Tag scheme of the files: auto, bio, iob1, io or bioes."""
+    token_column: int | str | None = None
+    """Column of the words: a number from 1, or a name."""
+    tag_column: int | str | None = None
+    """Column of the tags: a number from 1, or a name."""
+    text: int | str | None = None
+    """Column of the texts of examples: a name, or a number from 1."""
+    pair: int | str | None = None
+    """Column of the second texts of pairs: a name, or a number from 1."""
+    target: int | str | None = None
+    """Column of the answers of examples: a name, or a number from 1."""
+    dev_share: float | None = Field(None, gt=0, lt=1)
+    """Part of train that becomes dev, where there is no dev."""
+    tag_scheme: Literal["bio", "iob1"] = "bio"
+    """Scheme of the labels that are learned; scores are of the entities."""
 
     @field_validator("task")
     @classmethod
@@ -116,29 +115,21 @@ class Data(Section):
 class Encoding(Section):
     """How words become vectors."""
 
-    model: str = Field(DEFAULT_MODEL, description="Encoder: folder, Hub id or installed package.")
-    context: Literal["sentence", "document"] = Field(
-        "sentence", description="What a word sees: its sentence or its whole document."
-    )
-    casing: Literal["original", "truecased"] = Field(
-        "original",
-        description="Casing of the words: truecased gives sentences in capitals the casing of the "
-        "training split (cased encoders).",
-    )
-    pooling: Literal["first", "last", "mean"] = Field(
-        "first", description="Subword that represents a word, or the mean of all."
-    )
-    packing: Literal["joint", "apart"] = Field(
-        "joint", description="Texts of a pair: joint in one sequence, or each apart."
-    )
-    keep: Literal["words", "pooled"] = Field(
-        "words",
-        description="Vectors to store: of words, or pooled ones of each text alone, which linear "
-        "heads read.",
-    )
-    store_dtype: Literal["float16", "float32"] = Field(
-        "float16", description="Number format of the feature store."
-    )
+    model: str = DEFAULT_MODEL
+    """Encoder: folder, Hub id or installed package."""
+    context: Literal["sentence", "document"] = "sentence"
+    """What a word sees: its sentence or its whole document."""
+    casing: Literal["original", "truecased"] = "original"
+    """Casing of the words: truecased gives sentences in capitals the casing of the training split
+    (cased encoders)."""
+    pooling: Literal["first", "last", "mean"] = "first"
+    """Subword that represents a word, or the mean of all."""
+    packing: Literal["joint", "apart"] = "joint"
+    """Texts of a pair: joint in one sequence, or each apart."""
+    keep: Literal["words", "pooled"] = "words"
+    """Vectors to store: of words, or pooled ones of each text alone, which linear heads read."""
+    store_dtype: Literal["float16", "float32"] = "float16"
+    """Number format of the feature store."""
 
     def for_encoder(self, **more: Any) -> EncodingOfText:
         """How a text is encoded; `more` are attributes that are no fields of this section."""
@@ -151,94 +142,76 @@ class Encoding(Section):
 class Compute(Section):
     """Where and how precisely a run computes."""
 
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Where to compute; auto uses a GPU when there is one."
-    )
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        "auto", description="Precision to compute in; auto is bf16 where it is native."
-    )
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute; auto uses a GPU when there is one."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    """Precision to compute in; auto is bf16 where it is native."""
 
 
 class Head(Section):
     """What stands between hidden states and answers."""
 
-    body: str = Field("bilstm", description="Body between the word vectors and the output.")
-    output: str = Field("softmax", description="Output: how vectors become answers.")
-    sentence_pooling: str = Field(
-        "none", description="One vector for each text, where a task has one answer for each."
-    )
-    lstm_size: int = Field(768, ge=1, description="Units of the BiLSTM per direction.")
-    lstm_layers: int = Field(2, ge=1, description="Layers of the BiLSTM.")
-    dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of the head.")
-    longest_answer: int = Field(
-        30, ge=1, description="Longest span that can be an answer, in words."
-    )
+    body: str = "bilstm"
+    """Body between the word vectors and the output."""
+    output: str = "softmax"
+    """Output: how vectors become answers."""
+    sentence_pooling: str = "none"
+    """One vector for each text, where a task has one answer for each."""
+    lstm_size: int = Field(768, ge=1)
+    """Units of the BiLSTM per direction."""
+    lstm_layers: int = Field(2, ge=1)
+    """Layers of the BiLSTM."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout of the head."""
+    longest_answer: int = Field(30, ge=1)
+    """Longest span that can be an answer, in words."""
 
 
 class Tuning(Section):
     """How much of the encoder is trained, and how fast."""
 
-    tuning: str = Field("full", description="What of the encoder is trained.")
-    discriminative: float = Field(
-        1.0,
-        ge=1,
-        lt=100,
-        description="Each layer learns by this factor slower than the one above it, such as 2.6 "
-        "(Howard and Ruder 2018).",
-    )
-    unfreeze: int | None = Field(
-        None,
-        ge=1,
-        description="Unfreeze this many layers per epoch, from the top, after a first epoch that "
-        "trains only the head.",
-    )
-    freeze_to: int | None = Field(
-        None, ge=0, description="Never train the embeddings (0) and the layers up to this one."
-    )
+    tuning: str = "full"
+    """What of the encoder is trained."""
+    discriminative: float = Field(1.0, ge=1, lt=100)
+    """Each layer learns by this factor slower than the one above it, such as 2.6 (Howard and Ruder
+    2018)."""
+    unfreeze: int | None = Field(None, ge=1)
+    """Unfreeze this many layers per epoch, from the top, after a first epoch that trains only the
+    head."""
+    freeze_to: int | None = Field(None, ge=0)
+    """Never train the embeddings (0) and the layers up to this one."""
 
 
 class Training(Section):
     """What the training loop does."""
 
-    epochs: int = Field(12, ge=1, le=MOST_EPOCHS, description="Passes over the training split.")
-    batch_size: int = Field(16, ge=1, description="Sentences of a training step.")
-    learning_rate: float = Field(2e-4, gt=0, lt=10, description="Highest learning rate of AdamW.")
-    mix_learning_rate: float = Field(
-        1e-2, gt=0, lt=10, description="Highest learning rate of scalar-mix weights."
-    )
-    warmup: float = Field(
-        0.1, ge=0, le=1, description="Share of the steps in which the rate rises from 0."
-    )
-    schedule: Literal["linear", "constant"] = Field(
-        "linear", description="The rate after the warmup: linear, down to 0, or constant."
-    )
-    bias_correction: bool = Field(
-        True, description="Adam's bias correction; the optimiser published with BERT has none."
-    )
-    weight_decay: float = Field(
-        0.01, ge=0, lt=10, description="Decoupled weight decay of matrices; vectors get none."
-    )
-    clip_norm: float = Field(1.0, gt=0, description="Largest norm of a step's gradients.")
-    patience: int | None = Field(
-        None, ge=1, description="Stop after this many epochs without a better dev score."
-    )
-    token_budget: int = Field(
-        4096,
-        ge=1,
-        description="Padded tokens computed at once: changes memory and time, not the batch.",
-    )
-    train_on: Literal["train", "train+dev"] = Field(
-        "train",
-        description="With train+dev: as many epochs as were best with train alone, which is "
-        "trained first.",
-    )
-    train_share: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="Part of the training sentences to learn from, such as 0.25: whole documents, "
-        "drawn with the seed.",
-    )
+    epochs: int = Field(12, ge=1, le=MOST_EPOCHS)
+    """Passes over the training split."""
+    batch_size: int = Field(16, ge=1)
+    """Sentences of a training step."""
+    learning_rate: float = Field(2e-4, gt=0, lt=10)
+    """Highest learning rate of AdamW."""
+    mix_learning_rate: float = Field(1e-2, gt=0, lt=10)
+    """Highest learning rate of scalar-mix weights."""
+    warmup: float = Field(0.1, ge=0, le=1)
+    """Share of the steps in which the rate rises from 0."""
+    schedule: Literal["linear", "constant"] = "linear"
+    """The rate after the warmup: linear, down to 0, or constant."""
+    bias_correction: bool = True
+    """Adam's bias correction; the optimiser published with BERT has none."""
+    weight_decay: float = Field(0.01, ge=0, lt=10)
+    """Decoupled weight decay of matrices; vectors get none."""
+    clip_norm: float = Field(1.0, gt=0)
+    """Largest norm of a step's gradients."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after this many epochs without a better dev score."""
+    token_budget: int = Field(4096, ge=1)
+    """Padded tokens computed at once: changes memory and time, not the batch."""
+    train_on: Literal["train", "train+dev"] = "train"
+    """With train+dev: as many epochs as were best with train alone, which is trained first."""
+    train_share: float = Field(1.0, gt=0, le=1)
+    """Part of the training sentences to learn from, such as 0.25: whole documents, drawn with the
+    seed."""
 
 
 class Settings(Training, Tuning, Head):
@@ -306,34 +279,33 @@ _OPTIONAL = {"mix_learning_rate"} | {
 class Adapt(Section):
     """Language-model training of an encoder on the task's text."""
 
-    epochs: int = Field(10, ge=1, description="Passes over the training split.")
-    batch_size: int = Field(16, ge=1, description="Sequences of a training step.")
-    learning_rate: float = Field(5e-5, gt=0, lt=10, description="Highest learning rate of AdamW.")
-    max_length: int | None = Field(
-        None,
-        ge=8,
-        description="Subwords of a sequence, special tokens included; by default 128, or what the "
-        "encoder reads where that is less.",
-    )
-    share: float = Field(0.15, gt=0, lt=1, description="Share of the subwords to predict.")
-    mask_share: float = Field(
-        0.8, ge=0, le=1, description="Share of these that become the mask token."
-    )
-    random_share: float = Field(
-        0.1, ge=0, le=1, description="Share of these that become a random subword."
-    )
-    whole_word: bool = Field(False, description="Mask whole words.")
-    nsp: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="Next-sentence prediction; auto: where the corpus has documents and the model "
-        "is a BERT.",
-    )
-    warmup: float = Field(
-        0.1, ge=0, le=1, description="Share of the steps in which the rate rises from 0."
-    )
-    weight_decay: float = Field(0.01, ge=0, lt=10, description="Decoupled weight decay.")
-    clip_norm: float = Field(1.0, gt=0, description="Largest norm of a step's gradients.")
-    token_budget: int = Field(4096, ge=1, description="Padded tokens computed at once.")
+    epochs: int = Field(10, ge=1)
+    """Passes over the training split."""
+    batch_size: int = Field(16, ge=1)
+    """Sequences of a training step."""
+    learning_rate: float = Field(5e-5, gt=0, lt=10)
+    """Highest learning rate of AdamW."""
+    max_length: int | None = Field(None, ge=8)
+    """Subwords of a sequence, special tokens included; by default 128, or what the encoder reads
+    where that is less."""
+    share: float = Field(0.15, gt=0, lt=1)
+    """Share of the subwords to predict."""
+    mask_share: float = Field(0.8, ge=0, le=1)
+    """Share of these that become the mask token."""
+    random_share: float = Field(0.1, ge=0, le=1)
+    """Share of these that become a random subword."""
+    whole_word: bool = False
+    """Mask whole words."""
+    nsp: Literal["auto", "on", "off"] = "auto"
+    """Next-sentence prediction; auto: where the corpus has documents and the model is a BERT."""
+    warmup: float = Field(0.1, ge=0, le=1)
+    """Share of the steps in which the rate rises from 0."""
+    weight_decay: float = Field(0.01, ge=0, lt=10)
+    """Decoupled weight decay."""
+    clip_norm: float = Field(1.0, gt=0)
+    """Largest norm of a step's gradients."""
+    token_budget: int = Field(4096, ge=1)
+    """Padded tokens computed at once."""
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
