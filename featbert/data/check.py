@@ -103,19 +103,14 @@ class CorpusReport:
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
     examples = whole_examples(corpus)
-    contents = {name: _Contents.of(corpus, split) for name, split in examples.splits.items()}
-    reports = {
-        name: _split(corpus[name], examples[name], found, corpus.targets)
-        for name, found in contents.items()
-    }
+    contents = {name: _Contents(split, corpus.targets) for name, split in examples.splits.items()}
+    reports = {name: found.report(corpus[name]) for name, found in contents.items()}
     against = {
-        name: _held_out(examples[name], found, contents["train"])
+        name: found.against(contents["train"])
         for name, found in contents.items()
         if name != "train" and "train" in contents
     }
-    dev_in_test = None
-    if "dev" in corpus and "test" in corpus:
-        dev_in_test = sum(s.words in contents["test"].sentences for s in examples["dev"])
+    both = "dev" in contents and "test" in contents
     return CorpusReport(
         corpus.name,
         corpus.language,
@@ -123,98 +118,80 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         corpus.targets,
         reports,
         against,
-        dev_in_test,
+        contents["dev"].repeated_in(contents["test"]) if both else None,
         *_recognise(reports),
     )
 
 
-@dataclass(frozen=True)
 class _Contents:
-    """What a split has; `entities` are counted by type and words."""
+    """What a split of whole examples has: words, labels or entity types, and entity forms."""
 
-    sentences: set[Words]
-    words: Counter[str]
-    entities: Counter[tuple[str, Words]]
-    labels: Counter[str]
+    def __init__(self, split: Split, targets: str | None) -> None:
+        self.split, self.targets = split, targets
+        self.words: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.forms: set[Words] = set()
+        for s in track(split.sentences, f"counting {targets} of {split.name}", "sentences"):
+            self.words.update(s.words)
+            tags = s.tags or ()
+            if targets == "entities":
+                found = spans(tags)
+                self.kinds.update(entity.type for entity in found)
+                self.forms.update(s.words[entity.start : entity.end] for entity in found)
+            elif targets == "spans":
+                self.kinds.update("answerable" if tag else "unanswerable" for tag in tags[:1])
+            elif targets != "scores":
+                self.kinds.update(tags)
+        self.sentences = {s.words for s in split}
 
-    @classmethod
-    def of(cls, corpus: Corpus, split: Split) -> _Contents:
-        found = cls(set(), Counter(), Counter(), Counter())
-        for s in track(split.sentences, f"counting {corpus.targets} of {split.name}", "sentences"):
-            found.sentences.add(s.words)
-            found.words.update(s.words)
-            if corpus.targets in ("labels", "classes", "choices"):
-                found.labels.update(s.tags or ())
-            elif corpus.targets == "spans":
-                found.labels.update(
-                    "answerable" if tag else "unanswerable" for tag in (s.tags or ())[:1]
-                )
-            elif corpus.targets == "entities":
-                entities = ((e.type, s.words[e.start : e.end]) for e in spans(s.tags or ()))
-                found.entities.update(entities)
-        return found
+    def report(self, split: Split) -> SplitReport:
+        """Of the split as it was read, with a sequence for each choice."""
+        entities, examples = self.targets == "entities", self.split
+        scores = [float(s.tags[0]) for s in split if s.tags] if self.targets == "scores" else []
+        kinds = dict(sorted(self.kinds.items()))
+        answers = {(s.words, s.pair, s.tags) for s in examples}
+        answers_of = Counter((words, pair) for words, pair, _ in answers)
+        contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
+        return SplitReport(
+            sentences=len(examples),
+            documents=len({s.document for s in split}) if split.has_documents else None,
+            words=split.n_words,
+            entities=self.kinds.total() if entities else 0,
+            entities_by_type=kinds if entities else {},
+            labels={} if entities else kinds,
+            scores=(min(scores), max(scores)) if scores else None,
+            choices=len(split) if self.targets == "choices" else 0,
+            contradictions=contradictions if self.targets in _OF_TEXTS else 0,
+            answers=sum(s.tags is not None for s in examples),
+            longest_sentence=max(map(len, split), default=0),
+            **asdict(split.notes),
+            path=None if split.path is None else str(split.path),
+            text_fingerprint=split.text_fingerprint,
+            tag_fingerprint=split.tag_fingerprint,
+        )
 
-    @property
-    def forms(self) -> set[Words]:
-        return {words for _, words in self.entities}
+    def against(self, train: _Contents) -> HeldOutReport:
+        repeated = self.repeated_in(train)
+        unseen_forms = len(self.forms - train.forms)
+        unseen_words = sum(n for word, n in self.words.items() if word not in train.words)
+        return HeldOutReport(
+            repeated_sentences=repeated,
+            repeated_share=repeated / max(len(self.split), 1),
+            entity_forms=len(self.forms),
+            unseen_forms=unseen_forms,
+            unseen_share=unseen_forms / max(len(self.forms), 1),
+            unseen_words=unseen_words,
+            unseen_word_share=unseen_words / max(self.words.total(), 1),
+            new_types=sorted(self.kinds.keys() - train.kinds.keys()),
+        )
 
-    @property
-    def types(self) -> set[str]:
-        return {*self.labels, *(type_ for type_, _ in self.entities)}
-
-
-def _contradictions(split: Split) -> int:
-    answers: dict[tuple[Words, int | None], set[str]] = {}
-    for s in split:
-        answers.setdefault((s.words, s.pair), set()).update(s.tags or ())
-    return sum(len(answers[s.words, s.pair]) > 1 for s in split)
-
-
-def _split(split: Split, examples: Split, found: _Contents, targets: str | None) -> SplitReport:
-    scores = [float(s.tags[0]) for s in split if s.tags] if targets == "scores" else []
-    by_type: Counter[str] = Counter()
-    for (type_, _), count in found.entities.items():
-        by_type[type_] += count
-    return SplitReport(
-        sentences=len(examples),
-        documents=len({s.document for s in split}) if split.has_documents else None,
-        words=split.n_words,
-        entities=by_type.total(),
-        entities_by_type=dict(sorted(by_type.items())),
-        labels=dict(sorted(found.labels.items())),
-        scores=(min(scores), max(scores)) if scores else None,
-        choices=len(split) if targets == "choices" else 0,
-        contradictions=_contradictions(examples) if targets in _OF_TEXTS else 0,
-        answers=sum(s.tags is not None for s in examples),
-        longest_sentence=max(map(len, split), default=0),
-        **asdict(split.notes),
-        path=None if split.path is None else str(split.path),
-        text_fingerprint=split.text_fingerprint,
-        tag_fingerprint=split.tag_fingerprint,
-    )
-
-
-def _held_out(split: Split, found: _Contents, train: _Contents) -> HeldOutReport:
-    repeated = sum(s.words in train.sentences for s in split)
-    unseen_forms = len(found.forms - train.forms)
-    unseen_words = sum(n for word, n in found.words.items() if word not in train.words)
-    return HeldOutReport(
-        repeated_sentences=repeated,
-        repeated_share=repeated / max(len(split), 1),
-        entity_forms=len(found.forms),
-        unseen_forms=unseen_forms,
-        unseen_share=unseen_forms / max(len(found.forms), 1),
-        unseen_words=unseen_words,
-        unseen_word_share=unseen_words / max(split.n_words, 1),
-        new_types=sorted(found.types - train.types),
-    )
+    def repeated_in(self, other: _Contents) -> int:
+        return sum(s.words in other.sentences for s in self.split)
 
 
 def _recognise(reports: Mapping[str, SplitReport]) -> tuple[str | None, str | None]:
     """Name of a known corpus, or a note on the counts that differ from it."""
     counts = {k: (r.sentences, r.words, r.entities) for k, r in reports.items()}
-    if counts == _CONLL_2003_ENGLISH:
-        return CONLL_2003_ENGLISH, None
     if {k: c[0] for k, c in counts.items()} != {k: c[0] for k, c in _CONLL_2003_ENGLISH.items()}:
         return None, None
     differing = [
@@ -223,4 +200,6 @@ def _recognise(reports: Mapping[str, SplitReport]) -> tuple[str | None, str | No
         for i, what in ((1, "words"), (2, "entities"))
         if counts[split][i] != expected[i]
     ]
+    if not differing:
+        return CONLL_2003_ENGLISH, None
     return None, f"as many sentences as {CONLL_2003_ENGLISH}, but {'; '.join(differing)}"
