@@ -240,7 +240,7 @@ class Task(Protocol):
         return sorted({name for row in gold for name in row})
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        """An answer with classes under other names; "O" stands for no class."""
+        """An answer with classes under other names; "O" is no class."""
         return [mapping.get(tag, tag) for tag in tags]
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]] | None:

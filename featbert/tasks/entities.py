@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Bucket, Counts, Facet, Measure, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.measures import f1_of, prf
-from featbert.tasks.words import WordTask
+from featbert.tasks.words import WordTask, check_lengths
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Sentence, Split
@@ -35,7 +35,12 @@ Surface = tuple[str, ...]
 
 _LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
 _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
-_SEEN = ("seen", "unseen")
+# Buckets in order; else by name.
+_ORDERS = {
+    "length": [name for _, name in _LENGTHS],
+    "seen": ["seen", "unseen"],
+    "sentence": [name for _, name in _SENTENCES],
+}
 
 
 class Entities(WordTask):
@@ -109,15 +114,16 @@ class Entities(WordTask):
         triples = list(zip(found.words, *spans_of, strict=True))
         parts: dict[str, dict[str, Bucket]] = {}
         for facet in facets:
-            name_of = _namer(facet, known)
             counts: dict[str, list[int]] = {}
             for row, gold_set, predicted_set in triples:
                 for column, part in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
                     for entity in part:
-                        counts.setdefault(name_of(row, entity), [0, 0, 0])[column] += 1
+                        bucket = _bucket(facet, row, entity, known)
+                        counts.setdefault(bucket, [0, 0, 0])[column] += 1
             parts[facet] = {
                 name: Bucket(tuple(counts[name]), counts[name][2])
-                for name in _ordered(facet, counts)
+                for name in _ORDERS.get(facet) or sorted(counts)
+                if name in counts
             }
         return parts
 
@@ -191,29 +197,17 @@ def _in_scheme(tags: Sequence[str], scheme: str) -> Sequence[str]:
 
 def check_tags(gold: Rows, predicted: Rows) -> None:
     """Raises InputError for predictions that do not fit the gold tags, or tags that are not BIO."""
-    if len(gold) != len(predicted):
-        first = min(len(gold), len(predicted)) + 1
-        side = "predictions" if len(predicted) < len(gold) else "gold tags"
-        raise InputError(
-            f"{len(predicted)} predicted sentences for {len(gold)} gold ones; "
-            f"the first without {side} is sentence {first}"
-        )
-    known: set[str] = {"O"}
-    for number, (gold_row, predicted_row) in enumerate(zip(gold, predicted, strict=True), 1):
-        if len(gold_row) != len(predicted_row):
-            raise InputError(
-                f"{len(predicted_row)} predicted tags for the {len(gold_row)} words of "
-                f"sentence {number}"
-            )
-        for side, row in (("gold", gold_row), ("predicted", predicted_row)):
-            for position, tag in enumerate(row, 1):
-                if tag not in known:
-                    if tag[:2] not in ("B-", "I-") or len(tag) == 2:
-                        raise InputError(
-                            f"{tag!r}, the {side} tag of word {position} in sentence {number}, is "
-                            "no BIO tag (O, B-type, I-type)"
-                        )
-                    known.add(tag)
+    check_lengths(gold, predicted)
+    known = {"O"}
+    for side, rows in (("gold", gold), ("predicted", predicted)):
+        for number, row in enumerate(rows, 1):
+            for tag in {*row} - known:
+                if tag[:2] not in ("B-", "I-") or len(tag) == 2:
+                    raise InputError(
+                        f"{tag!r}, a {side} tag of sentence {number}, is no BIO tag (O, B-type, "
+                        "I-type)"
+                    )
+                known.add(tag)
 
 
 def word_report(gold: Rows, predicted: Rows) -> str:
@@ -274,20 +268,12 @@ def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int
     return (counts[0], counts[1], counts[2]), right
 
 
-def _namer(facet: str, known: Collection[Any]) -> Callable[[Sequence[str], Entity], str]:
+def _bucket(facet: str, words: Sequence[str], entity: Entity, known: Collection[Any]) -> str:
+    type_, first, last = entity
     if facet == "type":
-        return lambda row, entity: entity[0]
+        return type_
     if facet == "length":
-        return lambda row, entity: bucket_of(entity[2] - entity[1] + 1, _LENGTHS)
+        return bucket_of(last - first + 1, _LENGTHS)
     if facet == "sentence":
-        return lambda row, entity: bucket_of(len(row), _SENTENCES)
-    surfaces = frozenset(known)
-    return lambda row, entity: _SEEN[tuple(row[entity[1] : entity[2] + 1]) not in surfaces]
-
-
-def _ordered(facet: str, names: Collection[str]) -> Iterator[str]:
-    if facet == "type":
-        return iter(sorted(names))
-    buckets = {"length": _LENGTHS, "sentence": _SENTENCES}
-    order = _SEEN if facet == "seen" else [name for _, name in buckets[facet]]
-    return (name for name in order if name in names)
+        return bucket_of(len(words), _SENTENCES)
+    return "seen" if tuple(words[first : last + 1]) in known else "unseen"

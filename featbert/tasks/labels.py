@@ -13,20 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from featbert.errors import InputError
-from featbert.tasks.base import (
-    Bucket,
-    Counts,
-    Facet,
-    Measure,
-    Predictions,
-    Rows,
-    Scores,
-    bucket_of,
-    by_bucket,
-)
-from featbert.tasks.measures import accuracy_of, scores_by_class
-from featbert.tasks.words import WordTask
+from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Scores, bucket_of, by_bucket
+from featbert.tasks.measures import OF_CLASSES, Counts, scores_by_class
+from featbert.tasks.words import WordTask, check_lengths
 
 
 class Labels(WordTask):
@@ -36,7 +25,7 @@ class Labels(WordTask):
     title = "labels of words"
     targets = "labels"
     scorer = "accuracy of words"
-    measure = Measure("accuracy", "accuracy", accuracy_of)
+    measure = OF_CLASSES["accuracy"]
     columns: Mapping[str, str] = {"accuracy": "accuracy", "macro_f1": "macro F1"}
     facets: Mapping[str, Facet] = {
         "label": Facet("label"),
@@ -52,8 +41,7 @@ class Labels(WordTask):
         return Scores(values, by_class, len(gold), words)
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
-        if list(map(len, gold)) != list(map(len, predicted)):
-            raise InputError("the predictions are not of these sentences: their lengths differ")
+        check_lengths(gold, predicted)
         counts = [
             (sum(g == p for g, p in zip(row, other, strict=True)), len(row))
             for row, other in zip(gold, predicted, strict=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from featbert.errors import InputError
+from featbert.errors import InputError, check_known
 from featbert.tasks.base import Counts, Predictions, Rows, Task
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ class WordTask(Task, Protocol):
     unit: str = "sentence"
 
     def measured_by(self, key: str) -> Self:
-        if key != self.measure.key:
-            raise InputError(f"unknown measure {key!r}; use {self.measure.key}")
+        check_known("measure", [key], [self.measure.key])
         return self
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
@@ -45,13 +44,19 @@ class WordTask(Task, Protocol):
         write_conll(path, sentences, predicted)
 
     def read_predictions(self, path: Path) -> Predictions:
-        return read_columns(path.read_bytes(), path)
+        return read_columns(path)
 
 
-def read_columns(data: bytes, path: Path) -> Predictions:
+def check_lengths(gold: Rows, predicted: Rows) -> None:
+    """Raises InputError where there is not one predicted label for each gold one."""
+    if [*map(len, gold)] != [*map(len, predicted)]:
+        raise InputError("the predictions are not of these sentences: their lengths differ")
+
+
+def read_columns(path: Path) -> Predictions:
     """Sentences of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
     try:
-        text = data.decode("utf-8")
+        text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error}") from None
     # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.

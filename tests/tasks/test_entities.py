@@ -108,9 +108,8 @@ def test_a_worked_example():
 @pytest.mark.parametrize(
     ("gold", "predicted", "named"),
     [
-        ([["O"], ["O"]], [["O"]], "sentence 2"),
-        ([["O"]], [["O"], ["O"], ["O"]], "sentence 2"),
-        ([["O"], ["O", "O"]], [["O"], ["O"]], "sentence 2"),
+        ([["O"], ["O"]], [["O"]], None),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], None),
         ([["O"]], [["S-PER"]], "'S-PER'.* sentence 1"),
         ([["O", "B-"]], [["O", "O"]], "'B-'.* sentence 1"),
         ([["O"]], [["PER"]], "'PER'"),
