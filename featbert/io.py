@@ -198,15 +198,10 @@ def _remove_stale(path: Path) -> None:
     """Removes temporary files of `path` whose process no longer runs."""
     prefix = _temporary(path)
     with contextlib.suppress(OSError):
-        stale = [n for n in os.listdir(path.parent) if n.startswith(prefix) and n.endswith(".tmp")]
-        for name in stale:
-            number = name[len(prefix) : -len(".tmp")]
-            if number.isdecimal() and not _is_running(int(number)):
-                path.with_name(name).unlink(missing_ok=True)
+        for name in os.listdir(path.parent):
+            number = name.removeprefix(prefix).removesuffix(".tmp")
+            if name == f"{prefix}{number}.tmp" and number.isdecimal():
+                import psutil  # 20 ms, which are rarely needed
 
-
-def _is_running(process: int) -> bool:
-    """Whether this machine has such a process."""
-    import psutil  # 20 ms, which commands that write nothing save
-
-    return bool(psutil.pid_exists(process))
+                if not psutil.pid_exists(int(number)):
+                    path.with_name(name).unlink(missing_ok=True)

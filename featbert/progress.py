@@ -22,7 +22,7 @@ LOG = logging.getLogger("featbert")
 INTERVAL = 0.1
 
 
-# Reports that so many more units are done.
+# Gets the number of units done since the last call.
 Advance = Callable[[int], None]
 
 

@@ -43,9 +43,8 @@ def json_text(data: Any) -> str:
 
 def natural(text: str) -> list[tuple[int, str]]:
     """Sort key by which `layer:7` comes before `layer:10`: shorter numbers before longer ones."""
-    pieces = [piece for piece in re.split("([0-9]+)", text) if piece]
-    digits = [piece.lstrip("0") if piece[0] in "0123456789" else None for piece in pieces]
+    pieces = filter(None, re.split("([0-9]+)", text))
     return [
-        (-1, piece) if number is None else (len(number), number)
-        for piece, number in zip(pieces, digits, strict=True)
+        (len(number := piece.lstrip("0")), number) if piece[0] in "0123456789" else (-1, piece)
+        for piece in pieces
     ]

@@ -7,6 +7,8 @@ import functools
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+# Once a process: each look parses a package's metadata.
+_version = functools.cache(version)
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "h5py", "seqeval", "scikit-learn")
 
 
@@ -14,14 +16,8 @@ def library_versions() -> dict[str, str]:
     """Version by library name, with Python's and featbert's own."""
     from featbert import __version__
 
-    return {"featbert": __version__, "python": platform.python_version(), **dict(_installed())}
-
-
-@functools.cache
-def _installed() -> tuple[tuple[str, str], ...]:
-    """Looked up once a process: each look parses a package's metadata."""
-    found = []
+    found = {"featbert": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
-            found.append((name, version(name)))
-    return tuple(found)
+            found[name] = _version(name)
+    return found

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.corpus import SPLITS, Sentence, Split
+from featbert.data.corpus import SPLITS, Split
 from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -37,8 +37,7 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
     """The split with the sentences of `drawn_sentences`; the split itself for a share of 1."""
     if share == 1:
         return split
-    numbers = drawn_sentences(split, share, seed=seed)
-    return dataclasses.replace(split, sentences=tuple(split.sentences[i] for i in numbers))
+    return _part(split, drawn_sentences(split, share, seed=seed))
 
 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
@@ -47,26 +46,21 @@ def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
         reason = "there is a dev split" if "dev" in splits else "there is no train split"
         raise InputError(f"dev_share is {share:g}, but {reason}; leave it out")
     train = splits["train"]
-    drawn = {*drawn_sentences(train, share, seed=0).tolist()}
-    parts: dict[str, list[Sentence]] = {"train": [], "dev": []}
-    for i, sentence in enumerate(train):
-        parts["dev" if i in drawn else "train"].append(sentence)
-    if not parts["train"]:
+    drawn = drawn_sentences(train, share, seed=0)
+    rest = np.setdiff1d(np.arange(len(train)), drawn)
+    if not len(rest):
         raise InputError(f"dev_share {share:g} leaves nothing to train on; give dev a file")
-    made = {
-        name: dataclasses.replace(train, name=name, sentences=tuple(rows))
-        for name, rows in parts.items()
-    }
-    found = {**splits, **made}
+    dev = dataclasses.replace(_part(train, drawn), name="dev")
+    found = {**splits, "train": _part(train, rest), "dev": dev}
     return {name: found[name] for name in SPLITS if name in found}
+
+
+def _part(split: Split, numbers: Ints) -> Split:
+    return dataclasses.replace(split, sentences=tuple(split.sentences[i] for i in numbers))
 
 
 def unit_numbers(split: Split) -> Ints:
     """(S,) the unit of each sentence, from 0: its document, or itself without documents."""
-    known: dict[tuple[int, bool], int] = {}
-    documents = [sentence.document for sentence in split]
-    units = [
-        known.setdefault((i, False) if document is None else (document, True), len(known))
-        for i, document in enumerate(documents)
-    ]
-    return np.array(units, dtype=np.int64)
+    units = [(s.document, i if s.document is None else 0) for i, s in enumerate(split)]
+    known = {unit: number for number, unit in enumerate(dict.fromkeys(units))}
+    return np.array([known[unit] for unit in units], dtype=np.int64)
