@@ -73,10 +73,10 @@ def predict(
     from SQuAD's JSON or JSONL, or given with --question and --passage.
     """
     _check_out(out, file)
-    from featbert.data.examples import Columns
+    from featbert.data.examples import Columns, Examples
     from featbert.data.files import codec_name
-    from featbert.data.load import targets_of
     from featbert.data.streaming import kind_of, read_pieces, read_texts
+    from featbert.data.tags import targets_of
     from featbert.runs.load import check_usable, find_run
 
     text = o.chosen(Data, given)
@@ -90,11 +90,10 @@ def predict(
     kind: str = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
         kind = suffix[1:]
-    texts = targets_of(usable.task.targets).texts
-    kinds = ("tsv", "csv", "jsonl") if of_texts else ("conll", "jsonl")
-    if kind not in (kinds if texts else ("text", *kinds)):
+    form = targets_of(usable.task.targets).form or Examples
+    kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
+    if kind not in kinds:
         wanted = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-        wanted = wanted if texts else f"text, {wanted}"
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
     if text.token_column is not None and kind != "conll":
         raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
@@ -125,7 +124,7 @@ def predict(
                 kind=kind,
                 encoding=text.encoding if asked is None else "utf-8",
                 columns=Columns(text.text, text.pair),
-                texts=texts,
+                form=form,
                 on_bytes=on_bytes,
             )
             n_texts = _write(answer_rows(predict_texts(loaded, sentences), format), out)

@@ -12,25 +12,25 @@ sequence is the number of its example.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from pathlib import Path
 
-from featbert.data.corpus import Corpus, ReadingNotes, Sentence, Split
+from featbert.data.corpus import Corpus, Sentence
 from featbert.data.examples import (
     HIDDEN,
     NO_ANSWER,
     Columns,
+    Examples,
     example_of,
-    hidden,
+    looks_like_choices,
+    looks_like_examples,
     lower_names,
+    number_of,
     text_of,
     usual_choices,
 )
-from featbert.data.files import RawFile, RawSentence, Row, excerpt, named_column
+from featbert.data.files import RawSentence, Row, excerpt
 from featbert.errors import InputError
 from featbert.text import counted
 
@@ -40,112 +40,61 @@ IDS = ("id", "idx", "ind")
 _QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
 
 
-@dataclass(frozen=True)
-class ChoiceColumns:
-    """Columns of a file of choices.
+@dataclass
+class Choices(Examples):
+    """Reads the rows of a file as examples with choices: a sequence for each choice."""
 
-    Attributes:
-        question: what is asked of the context, in a column of its own.
-        start: what all choices begin with, as SWAG's `sent2`.
-        choices: one column with a list, or several with a choice each.
-        target: of the label; None reads texts alone.
-        id: of the example's name.
-    """
+    ids: set[str] = field(default_factory=set)
+    examples: int = 0
+    of_lines = False
 
-    context: str
-    question: str | None
-    start: str | None
-    choices: tuple[str, ...]
-    target: str | None
-    id: str | None
-
-
-def choose_choice_columns(
-    names: Sequence[str], wanted: Columns, keys: Sequence[str] | None, where: str, *, must: bool
-) -> ChoiceColumns:
-    """The columns by their usual names, that of labels as it is wanted; see `choose_columns`."""
-    if (wanted.text, wanted.pair) != (None, None):
-        raise InputError("--text and --pair are not of choices, whose columns have usual names")
-    context, choices = usual_choices(names)
-    if not choices or context is None:
-        what = "context" if choices else "choices, such as endings or choice1, choice2"
-        raise InputError(f"no column of {what} in {where}; it has {', '.join(names)}")
-    by_lower, target = lower_names(names), wanted.target
-    label = None
-    if target is not None and keys is not None and (must or target in names):
-        label = named_column(target, names, "target", where)
-    elif keys is not None and target is None:
-        label = next((by_lower[key] for key in keys if key in by_lower), None)
-        if must and label is None:
+    def __call__(self, row: Row) -> list[RawSentence]:
+        names = lower_names(row.values)
+        target = self.target_of([*row.values], row.where)
+        context, choices = self._texts(row, names, target)
+        if len(choices) < 2:
             raise InputError(
-                f"no column of labels in {where}; it has {', '.join(names)}; name it with --target"
+                f"{counted(len(choices), 'choice')}, {row.where}; at least two are needed"
             )
-    question = by_lower.get("question")
-    return ChoiceColumns(
-        context,
-        question if question not in (context, label) else None,
-        by_lower.get("sent2"),
-        tuple(choices),
-        label,
-        next((by_lower[name] for name in IDS if name in by_lower), None),
-    )
+        right = None if target is None else _label(row, target, len(choices))
+        id_ = next((row.values[names[key]] for key in IDS if key in names), None)
+        if self.keys is not None and id_ not in (None, ""):
+            self.notes["repeated_ids"] += str(id_) in self.ids
+            self.ids.add(str(id_))
+        sentences = []
+        for i, choice in enumerate(choices):
+            pair = Row({"text": context, "pair": choice}, row.where, row.number)
+            tags = None if right is None else (str(int(i == right)),)
+            sentence = example_of(pair, Columns("text", "pair"))
+            sentences.append(replace(sentence, tags=tags, document=self.examples))
+        self.examples += 1
+        return sentences
+
+    def _texts(
+        self, row: Row, names: Mapping[str, str], target: str | None
+    ) -> tuple[str, list[str]]:
+        """The context and the choices of an example, in columns with their usual names."""
+        if self.wanted.text or self.wanted.pair:
+            raise InputError("--text and --pair are not of choices, whose columns have usual names")
+        context, columns = usual_choices(tuple(row.values))
+        if not columns or context is None:
+            what = "context" if columns else "choices, such as endings or choice1, choice2"
+            raise InputError(f"no column of {what} in {row.where}; it has {', '.join(row.values)}")
+        parts = [text_of(row, context)]
+        # What is asked of the context may be in a column of its own.
+        if "question" in names and names["question"] not in (context, target):
+            asked = text_of(row, names["question"])
+            parts.append(_QUESTIONS.get(asked, asked))
+        # What all choices begin with, as in SWAG.
+        start = f"{text_of(row, names['sent2'])} " if "sent2" in names else ""
+        return " ".join(parts), [start + choice for choice in _choices(row, columns)]
 
 
-def read_choices(
-    rows: Iterable[Row],
-    path: Path,
-    wanted: Columns,
-    keys: Sequence[str] | None,
-    *,
-    must: bool,
-    encoding: str = "utf-8",
-    unit: str = "line",
-) -> RawFile:
-    """The examples of one file, a sequence for each choice; arguments as of `read_examples`."""
-    sentences: list[RawSentence] = []
-    ids: Counter[str] = Counter()
-    found: dict[tuple[str, ...], ChoiceColumns] = {}  # rows of JSONL may have others
-    empty = 0
-    for number, row in enumerate(rows):
-        names = tuple(row.values)
-        if names not in found:
-            found[names] = choose_choice_columns(names, wanted, keys, row.where, must=must)
-        columns = found[names]
-        example = choices_of(row, columns, number)
-        empty += any("" in s.words for s in example)
-        if columns.id is not None and (name := row.values[columns.id]) not in ("", None):
-            ids[str(name)] += 1
-        sentences += example
-    notes = ReadingNotes(encoding=encoding, empty_texts=empty, repeated_ids=ids.total() - len(ids))
-    return hidden(RawFile(path, tuple(sentences), notes, unit))
-
-
-def choice_texts(rows: Iterable[Row]) -> Iterator[Sentence]:
-    """The sequences of examples, row by row, whatever their labels."""
-    for number, row in enumerate(rows):
-        columns = choose_choice_columns([*row.values], Columns(), None, row.where, must=False)
-        yield from choices_of(row, columns, number)
-
-
-def choices_of(row: Row, columns: ChoiceColumns, number: int) -> list[RawSentence]:
-    """The sequences of one example; InputError for fewer than two choices, or no such label."""
-    parts = [text_of(row, columns.context)]
-    if columns.question is not None:
-        asked = text_of(row, columns.question)
-        parts.append(_QUESTIONS.get(asked, asked))
-    context = " ".join(parts)
-    start = "" if columns.start is None else f"{text_of(row, columns.start)} "
-    choices = [start + one for one in _choices(row, columns.choices)]
-    if len(choices) < 2:
-        raise InputError(f"{counted(len(choices), 'choice')}, {row.where}; at least two are needed")
-    right = None if columns.target is None else _label(row, columns.target, len(choices))
-    found = []
-    for i, choice in enumerate(choices):
-        pair = Row({"text": context, "pair": choice}, row.where, row.number)
-        sentence = example_of(pair, Columns("text", "pair"))
-        tags = None if right is None else (str(int(i == right)),)
-        found.append(replace(sentence, tags=tags, document=number))
-    return found
+def usual_form(names: Collection[str]) -> type[Examples] | None:
+    """What reads rows with such columns as examples; None where none has its usual name."""
+    if looks_like_choices(names):
+        return Choices
+    return Examples if looks_like_examples(names) else None
 
 
 def _choices(row: Row, columns: Sequence[str]) -> list[str]:
@@ -165,10 +114,7 @@ def _label(row: Row, column: str, n: int) -> int | None:
     value = row.values.get(column)
     if value is None or str(value).strip() in (*NO_ANSWER, *HIDDEN):
         return None
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = number_of(value)
     if number not in range(n):
         raise InputError(
             f"label {excerpt(str(value))} in column {column}, {row.where}; "
@@ -184,20 +130,15 @@ def whole_examples(corpus: Corpus) -> Corpus:
     """
     if corpus.targets != "choices":
         return corpus
-    splits = {
-        name: replace(split, sentences=tuple(map(_whole, _by_example(split))))
-        for name, split in corpus.splits.items()
-    }
+    splits = {}
+    for name, split in corpus.splits.items():
+        examples = groupby(split, key=lambda choice: choice.document)
+        splits[name] = replace(split, sentences=tuple(_whole(*choices) for _, choices in examples))
     return replace(corpus, splits=splits)
 
 
-def _by_example(split: Split) -> Iterator[list[Sentence]]:
-    return ([*example] for _, example in groupby(split, key=lambda choice: choice.document))
-
-
-def _whole(choices: list[Sentence]) -> Sentence:
-    first, *others = choices
+def _whole(first: Sentence, *others: Sentence) -> Sentence:
     words = [*first.words, *(word for one in others for word in one.words[one.pair :])]
-    right = tuple(str(i) for i, choice in enumerate(choices) if choice.tags == ("1",))
-    texts = (first.texts[0], *(choice.texts[1] for choice in choices))
+    right = tuple(str(i) for i, choice in enumerate((first, *others)) if choice.tags == ("1",))
+    texts = (*first.texts, *(choice.texts[1] for choice in others))
     return Sentence(tuple(words), right or None, first.document, first.pair, texts)

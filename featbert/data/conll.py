@@ -18,9 +18,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.data.files import (
@@ -29,7 +28,6 @@ from featbert.data.files import (
     Documents,
     RawFile,
     RawSentence,
-    codec_name,
     excerpt,
     read_file,
     word_fault,
@@ -65,47 +63,40 @@ def read_conll(
     """
     path = Path(path)
     lines = read_file(path, encoding)
-    layout = Layout.of(lines, path, token_column, tag_column, tagged, conllu_tags)
-    skipped: Counter[str] = Counter()
+    layout = Layout(lines, path, token_column, tag_column, tagged=tagged, conllu_tags=conllu_tags)
+    skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(column_sentences(tracked, layout, skipped))
-    notes = ReadingNotes(
-        encoding=codec_name(encoding),
-        comment_lines=skipped["comment_lines"],
-        non_words=skipped["non_words"],
-    )
-    return RawFile(path, sentences, notes)
+    return RawFile(path, sentences, ReadingNotes(**skipped))
 
 
 def column_sentences(
-    lines: Iterable[str], layout: Layout, skipped: Counter[str]
+    lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
 ) -> Iterator[RawSentence]:
-    """The sentences of column lines; `skipped` counts "comment_lines" and "non_words"."""
+    """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
     documents = Documents()
-    words: list[str] = []
-    tags: list[str] = []
-    numbers: list[int] = []
+    rows: list[tuple[int, str, str]] = []
 
     def sentence() -> RawSentence:
-        found = range(numbers[0], numbers[-1] + 1)
+        numbers, words, tags = zip(*rows, strict=True)
+        run = range(numbers[0], numbers[-1] + 1)
         return RawSentence(
-            tuple(words),
-            tuple(tags) if layout.tag >= 0 else None,
+            words,
+            tags if layout.tag >= 0 else None,
             documents.of_next(),
-            lines=found if len(found) == len(numbers) else tuple(numbers),
+            lines=run if len(run) == len(numbers) else numbers,
         )
 
     for number, line in enumerate(lines, start=1):
         cells = layout.split(line)
         blank = not line.strip(" \t")
         mark = not blank and layout.is_docstart(line, cells)
-        if (blank or mark) and words:
+        if (blank or mark) and rows:
             yield sentence()
-            for column in (words, tags, numbers):
-                column.clear()
+            rows.clear()
         if mark:
             documents.begin()
-        elif not blank and not words and layout.is_comment(line, cells):
+        elif not blank and not rows and layout.is_comment(line, cells):
             skipped["comment_lines"] += 1
             if _NEW_DOCUMENT.match(line):
                 documents.begin()
@@ -113,70 +104,57 @@ def column_sentences(
             skipped["non_words"] += 1
         elif not blank:
             layout.check(line, cells, number)
-            words.append(cells[layout.token])
-            numbers.append(number)
-            if layout.tag >= 0:
-                tags.append(cells[layout.tag].strip(" "))
-    if words:
+            rows.append((number, cells[layout.token], cells[layout.tag].strip(" ")))
+    if rows:
         yield sentence()
 
 
-@dataclass(frozen=True)
 class Layout:
-    """How the lines of one file are split, and which columns are read.
+    """How the lines of one file are split, and which columns are read, from 0.
 
-    Attributes:
-        separator: a tab, or a space for runs of spaces.
-        first: number of the line that `columns` was counted in.
-        token, tag: columns from 0; tag is -1 where tags are not read.
+    `tag` is -1 where tags are not read.
     """
 
-    path: Path
-    separator: str
-    columns: int
-    first: int
-    conllu: bool
-    token: int = 0
-    tag: int = -1
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         lines: Sequence[str],
         path: Path,
         token_column: Column,
         tag_column: Column,
+        *,
         tagged: bool,
         conllu_tags: str | None = None,
-    ) -> Layout:
-        """Layout of a file by its lines (or its first lines); InputError for other columns."""
-        data = _word_lines(lines)
-        if not data:
-            return cls(path, " ", 0, 1, conllu=False)
-        separator = "\t" if any("\t" in lines[i] for i in data) else " "
-        line = lines[data[0]]
-        cells = _split(line, separator)
-        conllu = separator == "\t" and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
-        self = cls(path, separator, len(cells), data[0] + 1, conllu)
+    ) -> None:
+        """By the lines of a file, or its first ones; InputError for other columns."""
+        words = _word_lines(lines)
+        line = lines[words[0]] if words else ""
+        self.path, self.token, self.tag = path, 0, -1
+        self.separator = "\t" if any("\t" in lines[i] for i in words) else " "
+        cells = self.split(line)
+        self.columns, self.first = len(cells), words[0] + 1 if words else 1
+        self.conllu = self.separator == "\t" and len(cells) == len(CONLLU)
+        self.conllu = self.conllu and bool(_FIRST_ID.match(cells[0]))
+        if not words:
+            return
         if tagged and tag_column is None:
-            tag_column = conllu_tags if conllu else len(cells)
+            tag_column = conllu_tags if self.conllu else len(cells)
             if tag_column is None:
                 raise InputError(
                     f"no column of entities in {path}: it is CoNLL-U; name a column with "
                     "--tag-column, or read parts of speech (task labels)"
                 )
         if token_column is None:
-            token_column = "form" if conllu else 1
-        token = self._place("token", token_column, line)
-        tag = self._place("tag", tag_column, line) if tagged and tag_column is not None else -1
-        if token == tag:
+            token_column = "form" if self.conllu else 1
+        self.token = self._place("token", token_column, line)
+        if tagged and tag_column is not None:
+            self.tag = self._place("tag", tag_column, line)
+        if self.token == self.tag:
             if len(cells) > 1:
-                self._fail(f"token and tag column are both {token + 1}", line, self.first)
+                self._fail(f"token and tag column are both {self.token + 1}", line, self.first)
             advice = "is the file untagged, or are its columns separated by something else?"
             if " " in line:
                 advice = "other lines hold tabs; use one separator in all lines"
             self._fail("1 column, no tag", line, self.first, advice)
-        return replace(self, token=token, tag=tag)
 
     def _place(self, what: str, column: int | str, line: str) -> int:
         """A column from 0; `line` is the first line of words."""
@@ -194,14 +172,15 @@ class Layout:
         return column - 1
 
     def split(self, line: str) -> list[str]:
-        return _split(line, self.separator)
+        cells = line.split(self.separator)
+        return cells if self.separator == "\t" else [cell for cell in cells if cell]
 
     def is_docstart(self, line: str, cells: list[str]) -> bool:
         return bool(_DOCSTART.match(line)) or cells[self.token : self.token + 1] == [DOCSTART]
 
     def is_comment(self, line: str, cells: list[str]) -> bool:
         """Whether a line before the first word of a sentence is a comment."""
-        if not (line.startswith("# ") or line.rstrip(" ") == "#"):
+        if not _is_hash(line):
             return False
         if len(cells) != self.columns:
             return True
@@ -231,22 +210,15 @@ class Layout:
         raise InputError(f"{fault}, line {number} of {self.path}: {excerpt(line)}{more}")
 
 
-def _split(line: str, separator: str) -> list[str]:
-    if separator == "\t":
-        return line.split("\t")
-    return [cell for cell in line.split(" ") if cell]
-
-
 def _word_lines(lines: Iterable[str]) -> list[int]:
     """Indices of the lines that are surely words, or, if there are none, of those that may be."""
-    maybe: list[int] = []
-    sure: list[int] = []
-    for i, line in enumerate(lines):
-        if line.strip(" \t") and not _DOCSTART.match(line):
-            maybe.append(i)
-            if not (line.startswith("# ") or line.rstrip(" ") == "#"):
-                sure.append(i)
-    return sure or maybe
+    found = [(i, s) for i, s in enumerate(lines) if s.strip(" \t") and not _DOCSTART.match(s)]
+    return [i for i, line in found if not _is_hash(line)] or [i for i, _ in found]
+
+
+def _is_hash(line: str) -> bool:
+    """Whether a line may be a comment."""
+    return line.startswith("# ") or line.rstrip(" ") == "#"
 
 
 def write_conll(

@@ -18,10 +18,11 @@ import csv
 import functools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from featbert.data.corpus import ReadingNotes
 from featbert.data.files import SURROGATE, RawFile, RawSentence, Row, excerpt, named_column
@@ -61,8 +62,6 @@ NO_ANSWER = ("", "-")
 HIDDEN = ("-1", "-1.0")
 
 Column = str | int
-# The answer that a value is; None for none.
-Answer = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,8 @@ def usual_texts(names: Collection[str]) -> tuple[str, ...]:
     return tuple(by_lower[name] for name in found)
 
 
-def usual_choices(names: Collection[str]) -> tuple[str | None, list[str]]:
+@functools.lru_cache(16)
+def usual_choices(names: tuple[str, ...]) -> tuple[str | None, list[str]]:
     """The column of a context and those of choices among these, by their usual names.
 
     Choices are one column with a list, or two and more of one name with numbers.
@@ -107,12 +107,12 @@ def lower_names(names: Collection[str]) -> dict[str, str]:
 
 def looks_like_choices(names: Collection[str]) -> bool:
     """Whether these are columns of a context and of choices."""
-    return all(usual_choices(names))
+    return all(usual_choices(tuple(names)))
 
 
 def looks_like_examples(names: Collection[str]) -> bool:
     """Whether these are columns of examples, not a word (which may be "text") and its tag."""
-    texts, lower = len(usual_texts(names)), {name.strip().lower() for name in names}
+    texts, lower = len(usual_texts(names)), lower_names(names).keys()
     has_answer = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
     return texts == 2 or (texts == 1 and (has_answer or len(lower) == 1))
 
@@ -161,99 +161,140 @@ def _cells(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def choose_columns(
-    names: Sequence[str], wanted: Columns, usual: Sequence[str] | None, where: str, *, must: bool
-) -> Columns:
-    """The names of the columns of text, second text and answer; None for those there are not.
+@dataclass
+class Examples:
+    """Reads the rows of a file as examples: a text or a pair each, here without answers.
 
-    `usual` are names of the answer; None reads texts alone.
+    Attributes:
+        wanted: columns that the caller names.
+        keys: usual names of the column of answers; None reads texts alone.
+        must: whether there must be such a column.
+        notes: counts of `ReadingNotes`.
     """
-    pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", where)
-    if wanted.text is not None:
-        text = named_column(wanted.text, names, "text", where)
-    elif found := usual_texts(names):
-        text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
-    else:
-        raise InputError(
-            f"no column of texts in {where}; it has {', '.join(names)}; name it with --text"
-        )
-    if usual is None:
-        return Columns(text, pair)
-    if wanted.target is not None:
-        lacks = not must and isinstance(wanted.target, str) and wanted.target not in names
-        target = None if lacks else named_column(wanted.target, names, "target", where)
-        return Columns(text, pair, target)
-    by_lower = {name.strip().lower(): name for name in reversed(names)}
-    free = [by_lower[key] for key in usual if key in by_lower]
-    target = next((name for name in free if name not in (text, pair)), None)
-    if must and target is None:
-        raise InputError(
-            f"no column of answers in {where}; it has {', '.join(names)}; name it with --target"
-        )
-    return Columns(text, pair, target)
 
+    wanted: Columns
+    keys: Sequence[str] | None
+    path: Path
+    must: bool = False
+    notes: dict[str, Any] = field(default_factory=Counter)
+    columns: Columns | None = None  # of the first row
+    # Whether a line of raw text can be an example.
+    of_lines: ClassVar[bool] = True
 
-def read_examples(
-    rows: Iterable[Row],
-    path: Path,
-    columns: Columns,
-    keys: Sequence[str] | None,
-    answer: Answer | None,
-    *,
-    must: bool,
-    encoding: str = "utf-8",
-    unit: str = "line",
-) -> RawFile:
-    """The examples of one file; `tags` are their answers.
-
-    Args:
-        keys: usual names of the answer; None reads texts alone.
-        answer: of a value; may raise ValueError.
-        must: whether every example must have an answer; else none may.
-    """
-    sentences: list[RawSentence] = []
-    chosen: Columns | None = None
-    for row in rows:
-        if chosen is None:
-            chosen = choose_columns([*row.values], columns, keys, str(path), must=must)
-        sentences.append(example_of(row, chosen, answer))
-    empty = sum("" in s.words for s in sentences)
-    file = RawFile(path, tuple(sentences), ReadingNotes(encoding=encoding, empty_texts=empty), unit)
-    return hidden(file) if chosen is not None and chosen.target is not None else file
-
-
-def example_of(row: Row, chosen: Columns, answer: Answer | None = None) -> RawSentence:
-    """One example with its words, and its answer if one is read; see `read_examples`."""
-    texts = tuple(text_of(row, name) for name in (chosen.text, chosen.pair) if name is not None)
-    cut = [_cut(one) for one in texts]
-    tags = None
-    if chosen.target is not None and answer is not None:
+    def __call__(self, row: Row) -> list[RawSentence]:
+        """The sequences of an example; InputError names the row."""
+        columns = self.columns_of(row)
+        sentence = example_of(row, columns)
+        if columns.target is None:
+            return [sentence]
         try:
-            found = answer(row.values.get(chosen.target))
+            answer = self.answer(row.values.get(columns.target))
         except ValueError as error:
-            raise InputError(f"{error} in column {chosen.target}, {row.where}") from None
-        tags = None if found is None else (found,)
+            raise InputError(f"{error} in column {columns.target}, {row.where}") from None
+        return [sentence if answer is None else replace(sentence, tags=(answer,))]
+
+    def answer(self, value: Any) -> str | None:
+        """The answer that a value is; None where it is hidden. ValueError for another value."""
+        return None
+
+    def columns_of(self, row: Row) -> Columns:
+        """The columns of text, second text and answer, with None for those there are not."""
+        if self.columns is not None:
+            return self.columns
+        names, wanted = [*row.values], self.wanted
+        pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", self.path)
+        if wanted.text is not None:
+            text = named_column(wanted.text, names, "text", self.path)
+        elif found := usual_texts(names):
+            text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
+        else:
+            raise InputError(
+                f"no column of texts in {self.path}; it has {', '.join(names)}; name it with --text"
+            )
+        self.columns = Columns(text, pair, self.target_of(names, self.path, text, pair))
+        return self.columns
+
+    def target_of(self, names: Sequence[str], where: object, *taken: str | None) -> str | None:
+        """The column of answers, if there is one; by its usual names none that is `taken`."""
+        target = self.wanted.target
+        if self.keys is None:
+            return None
+        if target is not None:
+            lacks = not self.must and isinstance(target, str) and target not in names
+            return None if lacks else named_column(target, names, "target", where)
+        by_lower = lower_names([name for name in names if name not in taken])
+        usual = next((by_lower[key] for key in self.keys if key in by_lower), None)
+        if self.must and usual is None:
+            raise InputError(
+                f"no column of answers in {where}; it has {', '.join(names)}; name it with --target"
+            )
+        return usual
+
+
+class Classes(Examples):
+    """Reads examples with a class each."""
+
+    def answer(self, value: Any) -> str | None:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if value is None or str(value).strip() in NO_ANSWER:
+            return None
+        if not isinstance(value, str | int):
+            raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
+        return str(value).strip()
+
+
+class Scores(Examples):
+    """Reads examples with a score each."""
+
+    def answer(self, value: Any) -> str | None:
+        if value is None or (isinstance(value, str) and value.strip() in NO_ANSWER):
+            return None
+        number = number_of(value)
+        if not math.isfinite(number):
+            raise ValueError(f"{excerpt(str(value))} is no finite number")
+        return repr(number)
+
+
+def number_of(value: Any) -> float:
+    """The number that a value is or writes; NaN for none."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def read_examples(rows: Iterable[Row], read: Examples, *, unit: str = "line") -> RawFile:
+    """The examples of one file, without answers where all are hidden.
+
+    InputError where only some have one.
+    """
+    sentences = tuple(sentence for row in rows for sentence in read(row))
+    missing = {s.lines[0] for s in sentences if s.tags is None}
+    if all(s.tags is None or s.tags[0] in HIDDEN for s in sentences):
+        sentences = tuple(replace(s, tags=None) for s in sentences)
+    elif missing:
+        raise InputError(
+            f"{counted(len(missing), 'example')} of {read.path} without an answer, the first in "
+            f"{unit} {min(missing)}; remove them, or hide the answers of all"
+        )
+    empty = len({s.lines for s in sentences if "" in s.words})
+    return RawFile(read.path, sentences, ReadingNotes(empty_texts=empty, **read.notes), unit)
+
+
+def example_of(row: Row, columns: Columns) -> RawSentence:
+    """One example with its words, without its answer."""
+    texts = tuple(text_of(row, name) for name in (columns.text, columns.pair) if name is not None)
+    cut = [_cut(one) for one in texts]
     return RawSentence(
         tuple(word for words, _ in cut for word in words),
-        tags,
         lines=(row.number,),
         pair=len(cut[0][0]) if len(cut) > 1 else None,
         texts=texts,
         places=tuple(place for _, places in cut for place in places),
     )
-
-
-def hidden(file: RawFile) -> RawFile:
-    """Without answers, where all are hidden; InputError where only some have one."""
-    missing = {s.lines[0] for s in file.sentences if s.tags is None}
-    if all(s.tags is None or s.tags[0] in HIDDEN for s in file.sentences):
-        return replace(file, sentences=tuple(replace(s, tags=None) for s in file.sentences))
-    if missing:
-        raise InputError(
-            f"{counted(len(missing), 'example')} of {file.path} without an answer, the first in "
-            f"{file.unit} {min(missing)}; remove them, or hide the answers of all"
-        )
-    return file
 
 
 def text_of(row: Row, name: Column) -> str:
@@ -281,29 +322,3 @@ def _splitter() -> Any:
     from tokenizers.pre_tokenizers import BertPreTokenizer
 
     return BertPreTokenizer()
-
-
-def class_of(value: Any) -> str | None:
-    """The class that a value names; None where it is hidden. ValueError for another value."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if value is None or str(value).strip() in NO_ANSWER:
-        return None
-    if not isinstance(value, str | int):
-        raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
-    return str(value).strip()
-
-
-def score_of(value: Any) -> str | None:
-    """The score that a value is; None where it is hidden. ValueError for no finite number."""
-    if value is None or (isinstance(value, str) and value.strip() in NO_ANSWER):
-        return None
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{excerpt(str(value))} is no finite number")
-    return repr(number)

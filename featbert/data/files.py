@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from encodings.aliases import aliases
 from itertools import islice
 from pathlib import Path
@@ -24,11 +24,12 @@ from featbert.io import explaining, replacing
 
 BOM = "\ufeff"
 DOCSTART = "-DOCSTART-"
-JSON_EXTENSIONS = ("jsonl", "ndjson")
+JSON_EXTENSIONS = ("jsonl", "ndjson", "json")
 COLUMN_EXTENSIONS = (
     *("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols", "ner", "iob", "iob1", "iob2"),
     *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
 )
+EXTENSIONS = (*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "txt", "data", "annotated", "gold")
 CHUNK_BYTES = 1 << 16
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
@@ -56,13 +57,13 @@ class RawFile:
     """Sentences of one file in order, never empty.
 
     Attributes:
-        notes: all but `scheme` and `repaired_tags`, which follow from the whole corpus.
+        notes: all but those that follow from the whole corpus: scheme, repaired tags, encoding.
         unit: what `RawSentence.lines` count: "line", or "row" of a dataset.
     """
 
     path: Path
     sentences: tuple[RawSentence, ...]
-    notes: ReadingNotes
+    notes: ReadingNotes = field(default_factory=ReadingNotes)
     unit: str = "line"
 
     def __post_init__(self) -> None:
@@ -109,6 +110,11 @@ def word_fault(word: str) -> str | None:
     return None
 
 
+def is_json(path: Path) -> bool:
+    """Whether the name of a file says that it holds JSON."""
+    return path.suffix.lower().lstrip(".") in JSON_EXTENSIONS
+
+
 @dataclass(frozen=True)
 class Row:
     """Named values of a line of a file or a row of a dataset.
@@ -138,21 +144,17 @@ def named_column(column: int | str, names: Sequence[str], option: str, where: ob
 def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """Rows of JSONL; blank lines are skipped. Raises InputError for a line that is no object."""
     for number, line in enumerate(lines, start=1):
-        if line.strip(" \t"):
-            where = f"line {number} of {path}"
-            yield Row(json_object(line, where), where, number)
-
-
-def json_object(line: str, where: str) -> dict[str, Any]:
-    """The JSON object that a line is; InputError for anything else."""
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "cannot be parsed")
-        raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
-    return values
+        if not line.strip(" \t"):
+            continue
+        where = f"line {number} of {path}"
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "cannot be parsed")
+            raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
+        if not isinstance(values, dict):
+            raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
+        yield Row(values, where, number)
 
 
 def excerpt(text: str, width: int = 60) -> str:

@@ -22,14 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import ReadingNotes
-from featbert.data.files import (
-    DOCSTART,
-    Documents,
-    RawFile,
-    RawSentence,
-    Row,
-    named_column,
-)
+from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, Row, named_column
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
 from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
@@ -193,7 +186,7 @@ def read_rows(
     tag_column: str | None,
     tag_keys: Sequence[str] | None,
 ) -> RawFile:
-    """The sentences of one split (`datasets.Dataset`); arguments and errors as of `read_jsonl`."""
+    """The sentences of one split (`datasets.Dataset`); see `jsonl_sentences`."""
     features = dataset.features
     tokens = _choose("token", token_column, WORD_KEYS, features, path)
     tags = None if tag_keys is None else _choose("tag", tag_column, tag_keys, features, path)

@@ -12,21 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from featbert.data.corpus import ReadingNotes
-from featbert.data.files import (
-    Documents,
-    RawFile,
-    RawSentence,
-    Row,
-    codec_name,
-    excerpt,
-    json_rows,
-    read_file,
-    word_fault,
-)
+from featbert.data.files import Documents, RawSentence, Row, excerpt, json_rows, word_fault
 from featbert.data.tags import ENTITY_KEYS
 from featbert.errors import InputError
-from featbert.progress import track
 from featbert.text import counted
 
 WORD_KEYS = ("tokens", "words")
@@ -34,13 +22,13 @@ DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 
 def sentence_of(
-    row: Row, words: Iterable[str], tags: Iterable[str] | None, documents: Documents
+    row: Row, words: tuple[str, ...], tags: tuple[str, ...] | None, documents: Documents
 ) -> RawSentence:
     """The sentence under the first of the keys that exist; without keys of `tags`, words alone."""
-    found = _strings(row, "token", tuple(words))
+    found = _strings(row, "token", words)
     bare = None
     if tags is not None:
-        bare = tuple(tag.strip(" ") for tag in _strings(row, "tag", tuple(tags)))
+        bare = tuple(tag.strip(" ") for tag in _strings(row, "tag", tags))
         if len(bare) != len(found):
             _fail(row, f"{counted(len(found), 'token')} but {counted(len(bare), 'tag')}")
     if not found:
@@ -74,36 +62,22 @@ def _fail(row: Row, fault: str) -> NoReturn:
     raise InputError(f"{fault}, {row.where}: {shown}")
 
 
-def read_jsonl(
-    path: str | Path,
+def jsonl_sentences(
+    lines: Iterable[str],
+    path: Path,
     *,
-    encoding: str = "utf-8",
     token_column: str | None = None,
     tag_column: str | None = None,
     tag_keys: tuple[str, ...] | None = ENTITY_KEYS,
-) -> RawFile:
-    """Read a JSONL file.
+) -> Iterator[RawSentence]:
+    """The sentences of lines, one at a time; `path` is for messages. Raises InputError.
 
     Args:
         token_column, tag_column: keys, where they are not the usual ones.
         tag_keys: the usual keys of tags; None reads words alone.
     """
-    path = Path(path)
-    lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
     words = (token_column,) if token_column else WORD_KEYS
     tags = (tag_column,) if tag_column else tag_keys
-    sentences = jsonl_sentences(lines, path, words=words, tags=tags)
-    return RawFile(path, tuple(sentences), ReadingNotes(encoding=codec_name(encoding)))
-
-
-def jsonl_sentences(
-    lines: Iterable[str],
-    path: Path,
-    *,
-    words: tuple[str, ...] = WORD_KEYS,
-    tags: tuple[str, ...] | None = ENTITY_KEYS,
-) -> Iterator[RawSentence]:
-    """The sentences of lines, one at a time; `path` is for messages. Raises InputError."""
     documents = Documents()
     for row in json_rows(lines, path):
         yield sentence_of(row, words, tags, documents)

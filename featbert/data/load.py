@@ -13,55 +13,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from featbert.data.choices import read_choices
+from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import (
-    TABLE_EXTENSIONS,
-    Columns,
-    looks_like_choices,
-    looks_like_examples,
-    read_examples,
-    table_rows,
-)
-from featbert.data.files import (
-    COLUMN_EXTENSIONS,
-    JSON_EXTENSIONS,
-    RawFile,
-    Row,
-    codec_name,
-    excerpt,
-    read_file,
-)
+from featbert.data.examples import TABLE_EXTENSIONS, Columns, Examples, read_examples, table_rows
+from featbert.data.files import EXTENSIONS, RawFile, Row, codec_name, excerpt, is_json, read_file
 from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
-from featbert.data.jsonl import WORD_KEYS, read_jsonl
+from featbert.data.jsonl import WORD_KEYS, jsonl_sentences
 from featbert.data.share import with_dev
 from featbert.data.spans import json_questions
-from featbert.data.tags import (
-    NO_TARGETS,
-    TARGETS,
-    TagError,
-    Targets,
-    detect_scheme,
-    scheme_name,
-    to_bio,
-)
-from featbert.errors import InputError, MissingError, nearest, nearest_path
+from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
+from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import notice, track
 from featbert.text import counted
 
 SAMPLE = "sample"
 # Folders of the embedded samples, by what they are called.
 SAMPLES = {SAMPLE: ".", "sample:choice": "choice", "sample:spans": "spans"}
-_EXTENSIONS = {"json", *JSON_EXTENSIONS, *COLUMN_EXTENSIONS, *TABLE_EXTENSIONS}
-_EXTENSIONS |= {"txt", "data", "annotated", "gold"}
 _SPLIT_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development"), "dev"),
@@ -136,25 +110,12 @@ def load_corpus(
         place = Path(os.path.abspath(Path(path).expanduser()))
         raw = read.files(_files(place))
         (name, found), source = _name(place), str(place)
-    kinds = ["single texts" if f.sentences[0].pair is None else "pairs" for f in raw.values()]
-    for file, kind_of in zip(raw.values(), kinds, strict=True):
-        if kind_of != kinds[0]:
-            first = next(iter(raw.values())).path
-            raise _mixed(first, kinds[0], file.path, kind_of, "name columns with --text, --pair")
-    splits = _splits(raw, kind, scheme, keep_paths=Path(source).is_absolute())
+    pairs = {file.path: file.sentences[0].pair is not None for file in raw.values()}
+    _check_same(pairs, ("single texts", "pairs"), "name columns with --text, --pair")
+    splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
     return Corpus(name, splits, language or found, source, kind.name or None)
-
-
-def targets_of(targets: str | Targets | None) -> Targets:
-    """The targets of this name; InputError for an unknown one."""
-    if isinstance(targets, str) and targets not in TARGETS:
-        raise InputError(
-            f"targets {targets!r} are not known{nearest(targets, TARGETS)}; give one of "
-            f"{', '.join(TARGETS)}"
-        )
-    return TARGETS[targets] if isinstance(targets, str) else targets or NO_TARGETS
 
 
 @dataclass(frozen=True)
@@ -166,84 +127,80 @@ class _Reader:
     columns: Columns
 
     def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
-        """The files of the splits: texts or words, as the first of them."""
-        first = next(iter(files.values()))
-        of_texts = self._has_texts(first)
-        self._check(of_texts, first)
-        for path in files.values():
-            if (_is_table(path) or _is_json(path)) if of_texts else not self._has_texts(path):
-                continue
-            kinds = ("texts", "words") if of_texts else ("words", "texts")
-            raise _mixed(first, kinds[0], path, kinds[1], "move one of them away")
-        read = self._texts if of_texts else self._words
-        return {split: read(path, split) for split, path in files.items()}
+        """The files of the splits, all of texts or all of words."""
+        forms = {path: self._form(path, self._names(path)) for path in files.values()}
+        of_texts = {path: form is not None for path, form in forms.items()}
+        advice = "name columns with --text, or move one of them away"
+        _check_same(of_texts, ("words", "texts"), advice)
+        return {split: self._file(path, split, forms[path]) for split, path in files.items()}
 
-    def _texts(self, path: Path, split: str) -> RawFile:
+    def _file(self, path: Path, split: str, form: type[Examples] | None) -> RawFile:
+        if form is None and not is_json(path):
+            return read_conll(
+                path,
+                encoding=self.encoding,
+                token_column=self.token_column,
+                tag_column=self.tag_column,
+                tagged=self.kind.keys is not None,
+                conllu_tags=self.kind.conllu,
+            )
         lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
-        table = _is_table(path)
-        rows = table_rows(lines, path, self.columns) if table else json_questions(lines, path)
-        return self._examples(rows, path, split, encoding=codec_name(self.encoding))
+        if form is None:
+            return RawFile(path, tuple(jsonl_sentences(lines, path, **self._by_name)))
+        return self._examples(form, self._rows(lines, path), path, split)
 
-    def _words(self, path: Path, split: str) -> RawFile:
-        if _is_json(path):
-            return read_jsonl(path, encoding=self.encoding, **self._by_name)
-        return read_conll(
-            path,
-            encoding=self.encoding,
-            token_column=self.token_column,
-            tag_column=self.tag_column,
-            tagged=self.kind.keys is not None,
-            conllu_tags=self.kind.conllu,
-        )
+    def _rows(self, lines: Iterable[str], path: Path) -> Iterator[Row]:
+        in_json = is_json(path)
+        return json_questions(lines, path) if in_json else table_rows(lines, path, self.columns)
 
-    def _has_texts(self, path: Path) -> bool:
-        """Whether a file has texts, by its name and its first line; else it has words."""
-        if not (_is_table(path) or _is_json(path)):
-            return False
+    def _names(self, path: Path) -> Collection[str] | None:
+        """The columns of the first row; None for a column file, whose columns have no names."""
+        if not is_json(path) and path.suffix.lower().lstrip(".") not in TABLE_EXTENSIONS:
+            return None
         # SQuAD's JSON is one object, whose lines say nothing by themselves.
         most = None if path.suffix.lower() == ".json" else FIRST_LINES
         lines = read_file(path, self.encoding, most)
-        line = next(filter(str.strip, lines), "")
-        if not line and not path.read_bytes().strip():  # an empty file says neither
-            raise InputError(f"no sentence or example in {path}")
-        if _is_json(path):
-            row = next(json_questions(lines, path), None)
-            return self._are_of_texts(row.values if row else {})
-        return path.suffix.lower() == ".csv" or self._are_of_texts(line.split("\t"))
+        if path.suffix.lower() == ".tsv":  # which may have words, and then no header
+            return next(filter(str.strip, lines), "").split("\t")
+        row = next(self._rows(lines, path), None)
+        return row.values if row else ()
 
-    def _are_of_texts(self, names: Collection[str]) -> bool:
-        asked = bool(self.columns) or self.kind.of_texts
-        words = any(key in names for key in (self.token_column, *WORD_KEYS))
-        return asked or (not words and (looks_like_examples(names) or looks_like_choices(names)))
+    def _form(self, path: Path, names: Collection[str] | None) -> type[Examples] | None:
+        """What reads rows with these columns as examples; None where they are of words.
 
-    def _check(self, of_texts: bool, path: Path) -> None:
-        """Raises InputError where a corpus of texts or of words has other targets."""
-        if self.kind.keys is None or of_texts == self.kind.of_texts:
-            return
-        if of_texts:
+        InputError where the targets are of another kind.
+        """
+        kind, form = self.kind, self.kind.form or Examples
+        words = any(key in (names or ()) for key in (self.token_column, *WORD_KEYS))
+        usual = None if names is None or words else usual_form(names)
+        asked = bool(self.columns) or kind.form is not None or path.suffix.lower() == ".csv"
+        if names is None or not (asked or usual):
+            if kind.form is not None:
+                raise InputError(
+                    f"{path} has words, not texts with one of the {kind.name} each; name files "
+                    "with columns .tsv, .csv or .jsonl, or use another --task"
+                )
+            return None
+        if kind.form is None and kind.keys is not None:
             raise InputError(
-                f"{path} has texts with one answer each, no {self.kind.name} of words; "
+                f"{path} has texts with one answer each, no {kind.name} of words; "
                 "use --task classification, regression or choice"
             )
-        raise InputError(
-            f"{path} has words, not texts with one of the {self.kind.name} each; name files "
-            "with columns .tsv, .csv or .jsonl, or use another --task"
-        )
+        named = self.columns.text or self.columns.pair
+        if named or not usual or usual.of_lines or not form.of_lines:
+            return form
+        if kind.keys is not None:
+            raise InputError(f"{path} has choices, no {kind.name}; use --task choice")
+        return usual
 
-    def _examples(self, rows: Iterable[Row], path: Path, split: str, **options: Any) -> RawFile:
-        keys, answer, read = self.kind.keys, self.kind.answer, self.kind.read
-        must = keys is not None and split == "train"
-        first, rows = _peek(rows)
-        if (self.columns.text, self.columns.pair) == (None, None) and looks_like_choices(first):
-            if answer is not None:
-                raise InputError(f"{path} has choices, no {self.kind.name}; use --task choice")
-            read = read or read_choices
-        if read is not None:
-            return read(rows, path, self.columns, keys, must=must, **options)
-        return read_examples(rows, path, self.columns, keys, answer, must=must, **options)
+    def _examples(
+        self, form: type[Examples], rows: Iterable[Row], path: Path, split: str, unit: str = "line"
+    ) -> RawFile:
+        must = self.kind.keys is not None and split == "train"
+        return read_examples(rows, form(self.columns, self.kind.keys, path, must), unit=unit)
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
-        """Its splits with usual names: texts or words, as the first of them."""
+        """The splits with usual names."""
         loaded = load_splits(where)
         named: dict[str, str] = {}
         for split in SPLITS:
@@ -263,19 +220,17 @@ class _Reader:
             )
         if others := loaded.keys() - named.values():
             notice(f"not read of {where.source}: {_listed(sorted(others))}")
-        first = next(iter(named.values()))
-        of_texts = self._are_of_texts(loaded[first].features)
-        self._check(of_texts, Path(where.source, first))
         return {
-            split: self._rows(loaded[name], Path(where.source, name), split, of_texts)
+            split: self._split(loaded[name], Path(where.source, name), split)
             for split, name in named.items()
         }
 
-    def _rows(self, dataset: Any, path: Path, split: str, of_texts: bool) -> RawFile:
-        if not of_texts:
+    def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
+        form = self._form(path, dataset.features)
+        if form is None:
             return read_rows(dataset, path, **self._by_name)
         rows = dataset_rows(dataset, path, names=not self.kind.numbered)
-        return self._examples(rows, path, split, unit="row")
+        return self._examples(form, rows, path, split, unit="row")
 
     @property
     def _by_name(self) -> dict[str, Any]:
@@ -283,27 +238,16 @@ class _Reader:
         return columns | {"tag_keys": self.kind.keys}
 
 
-def _peek(rows: Iterable[Row]) -> tuple[list[str], Iterable[Row]]:
-    """Names of the columns of the first row, and all rows."""
-    ahead = iter(rows)
-    first = [*islice(ahead, 1)]
-    return [name for row in first for name in row.values], chain(first, ahead)
-
-
-def _mixed(first: Path, has: str, other: Path, other_has: str, advice: str) -> InputError:
-    return InputError(f"{first} has {has}, but {other} has {other_has}; {advice}")
-
-
-def _is_table(path: Path) -> bool:
-    return path.suffix.lower().lstrip(".") in TABLE_EXTENSIONS
-
-
-def _is_json(path: Path) -> bool:
-    return path.suffix.lower().lstrip(".") in (*JSON_EXTENSIONS, "json")
+def _check_same(files: Mapping[Path, bool], kinds: tuple[str, str], advice: str) -> None:
+    """Raises InputError where files hold sequences of both kinds, the second where it is True."""
+    (first, has), *others = files.items()
+    for path, found in others:
+        if found != has:
+            raise InputError(f"{first} has {kinds[has]}, but {path} has {kinds[found]}; {advice}")
 
 
 def _splits(
-    raw: Mapping[str, RawFile], kind: Targets, scheme: str, *, keep_paths: bool
+    raw: Mapping[str, RawFile], kind: Targets, scheme: str, codec: str, *, keep_paths: bool
 ) -> dict[str, Split]:
     found = "none"
     if kind.keys is not None and not kind.has_scheme and scheme != "auto":
@@ -332,7 +276,7 @@ def _splits(
                     ) from None
                 repaired += count
             sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places, s.id))
-        notes = replace(file.notes, scheme=found, repaired_tags=repaired)
+        notes = replace(file.notes, scheme=found, encoding=codec, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits
 
@@ -362,7 +306,7 @@ def _name(place: Path) -> tuple[str, str | None]:
 def stem(name: str) -> str:
     """A file name without its data extensions: "train.txt.conll" -> "train"."""
     parts = name.split(".")
-    while len(parts) > 1 and parts[-1].lower() in _EXTENSIONS:
+    while len(parts) > 1 and parts[-1].lower() in EXTENSIONS:
         parts.pop()
     return ".".join(parts)
 
@@ -387,13 +331,7 @@ def find_splits(folder: Path) -> dict[str, Path]:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
-    for path in entries:
-        if path.is_symlink() and not path.exists() and splits_named(path.name):
-            raise InputError(
-                f"{excerpt(path.name)} in {folder} is a link to nothing that exists; mend or "
-                "remove it"
-            )
-    named = {p: splits_named(p.name) for p in entries if p.is_file()}
+    named = {p: splits_named(p.name) for p in entries if p.is_file() or not p.exists()}
     found: dict[str, Path] = {}
     for split in SPLITS:
         candidates = [p for p, splits in named.items() if split in splits]
@@ -404,6 +342,9 @@ def find_splits(folder: Path) -> dict[str, Path]:
             )
         if candidates:
             path = candidates[0]
+            if not path.exists():
+                name = excerpt(path.name)
+                raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
             if len(named[path]) > 1:
                 raise InputError(
                     f"{path} could be {' or '.join(named[path])} by its name; rename it"

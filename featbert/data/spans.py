@@ -18,13 +18,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.data.examples import Columns, choose_columns, example_of, hidden
-from featbert.data.files import RawFile, RawSentence, Row, excerpt, json_rows
+from featbert.data.corpus import Sentence
+from featbert.data.examples import Examples, example_of
+from featbert.data.files import RawSentence, Row, excerpt, json_rows
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
@@ -74,78 +74,52 @@ def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
     return holder[key]
 
 
-def read_questions(
-    rows: Iterable[Row],
-    path: Path,
-    columns: Columns,
-    keys: Sequence[str] | None,
-    *,
-    must: bool,
-    encoding: str = "utf-8",
-    unit: str = "line",
-) -> RawFile:
-    """The questions of one file; arguments as of `read_examples`.
+@dataclass
+class Questions(Examples):
+    """Reads the rows of a file as questions.
 
-    InputError for values of another kind, an `id` that occurs twice, an answer that begins outside
-    of its passage, and where some questions alone lack the answers.
+    InputError for values of another kind, an `id` that occurs twice, and an answer that begins
+    outside of its passage.
     """
-    sentences: list[RawSentence] = []
-    passages: dict[str, int] = {}
-    names: dict[str, str] = {}  # where each name was read
-    chosen: Columns | None = None
-    misplaced = partial = 0
-    for row in rows:
-        if chosen is None:
-            chosen = _columns(row, columns, keys, str(path), must=must)
+
+    passages: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # where each id was read
+    of_lines = False
+
+    def __call__(self, row: Row) -> list[RawSentence]:
+        columns = self.columns_of(row)
+        if columns.pair is None:
+            raise InputError(f"no column of passages in {self.path}; name it with --pair")
+        question = example_of(row, columns)
         name = str(row.values.get("id", row.number))
-        if name in names:
-            raise InputError(f"the id {excerpt(name)} of {row.where} is that of {names[name]}, too")
-        names[name] = row.where
-        question = example_of(row, chosen)
-        answers = _answers(row, chosen.target or ANSWER_KEYS[0])
-        passage = question.texts[1]
+        if self.keys is None:  # of a stream, which may have many passages
+            return [replace(question, id=name)]
+        if name in self.names:
+            other = self.names[name]
+            raise InputError(f"the id {excerpt(name)} of {row.where} is that of {other}, too")
+        self.names[name] = row.where
+        answers = _answers(row, columns.target or ANSWER_KEYS[0])
         for start, text in answers or ():
-            if not 0 <= start < len(passage):
-                raise InputError(
-                    f"an answer at character {start}, but the passage has {len(passage)}: "
-                    f"{excerpt(text)}, {row.where}"
-                )
-            words = question.places[question.pair :]
-            first, last = words_at(words, start, len(text))
-            exact = (words[first][0], words[last][1])
-            if not passage.startswith(text, start):
-                misplaced += 1
-            elif exact != (start, start + len(text)):
-                partial += 1
+            self._count(question, start, text, row.where)
         tags = None if answers is None else tuple(dict.fromkeys(f"{s}:{t}" for s, t in answers))
-        document = passages.setdefault(passage, len(passages))
-        sentences.append(
-            replace(question, tags=NO_ANSWER if tags == () else tags, document=document, id=name)
-        )
-    notes = ReadingNotes(
-        encoding=encoding,
-        empty_texts=sum("" in s.words for s in sentences),
-        misplaced_answers=misplaced,
-        partial_words=partial,
-    )
-    return hidden(RawFile(path, tuple(sentences), notes, unit))
+        document = self.passages.setdefault(question.texts[1], len(self.passages))
+        tags = NO_ANSWER if tags == () else tags
+        return [replace(question, tags=tags, document=document, id=name)]
 
-
-def question_texts(rows: Iterable[Row]) -> Iterator[Sentence]:
-    """Questions as they come, without their answers."""
-    for row in rows:
-        raw = example_of(row, _columns(row, Columns(), None, row.where, must=False))
-        name = str(row.values.get("id", row.number))
-        yield Sentence(raw.words, None, None, raw.pair, raw.texts, raw.places, name)
-
-
-def _columns(
-    row: Row, wanted: Columns, keys: Sequence[str] | None, where: str, *, must: bool
-) -> Columns:
-    chosen = choose_columns([*row.values], wanted, keys, where, must=must)
-    if chosen.pair is None:
-        raise InputError(f"no column of passages in {where}; name it with --pair")
-    return chosen
+    def _count(self, question: RawSentence, start: int, text: str, where: str) -> None:
+        """Counts an answer that is not at its place, or not of whole words."""
+        passage = question.texts[1]
+        if not 0 <= start < len(passage):
+            raise InputError(
+                f"an answer at character {start}, but the passage has {len(passage)}: "
+                f"{excerpt(text)}, {where}"
+            )
+        words = question.places[question.pair :]
+        first, last = words_at(words, start, len(text))
+        exact = (words[first][0], words[last][1]) == (start, start + len(text))
+        there = passage.startswith(text, start)
+        self.notes["misplaced_answers"] += not there
+        self.notes["partial_words"] += there and not exact
 
 
 def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
@@ -187,7 +161,7 @@ def answer_words(
 ) -> tuple[int, int] | None:
     """First and last word of an answer as tags have it; None for no answer.
 
-    `places` are those of all words, of which so many are `before` the passage.
+    `places` are those of all words; the first `before` of them are the question's.
     """
     if not answer:
         return None

@@ -17,13 +17,8 @@ from typing import Literal
 
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
-from featbert.data.examples import (
-    Columns,
-    choose_columns,
-    example_of,
-    table_rows,
-)
-from featbert.data.files import COLUMN_EXTENSIONS, JSON_EXTENSIONS, Row, json_rows, read_lines
+from featbert.data.examples import Columns, Examples, table_rows
+from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows, read_lines
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.spans import json_questions
 from featbert.data.words import split_words
@@ -54,10 +49,9 @@ class Piece:
 
 def kind_of(name: str) -> Kind:
     """What a file holds by its suffix (`.jsonl`, `.conll`, `.tsv`, ...): raw text by default."""
-    extension = Path(name).suffix.lower().lstrip(".")
-    if extension in (*JSON_EXTENSIONS, "json"):
+    if is_json(Path(name)):
         return "jsonl"
-    return "conll" if extension in COLUMN_EXTENSIONS else "text"
+    return "conll" if Path(name).suffix.lower().lstrip(".") in COLUMN_EXTENSIONS else "text"
 
 
 def read_pieces(
@@ -79,10 +73,10 @@ def read_pieces(
         yield from _text_pieces(lines)
         return
     if kind == "jsonl":
-        sentences = jsonl_sentences(lines, Path(name), tags=None)
+        sentences = jsonl_sentences(lines, Path(name), tag_keys=None)
     else:
         first = list(islice(lines, LAYOUT_LINES))
-        layout = Layout.of(first, Path(name), token_column, None, tagged=False)
+        layout = Layout(first, Path(name), token_column, None, tagged=False)
         sentences = column_sentences(chain(first, lines), layout, Counter())
     for sentence in sentences:
         yield Piece(sentence.words, sentence.document)
@@ -105,13 +99,13 @@ def read_texts(
     kind: str = "text",
     encoding: str = "utf-8",
     columns: Columns | None = None,
-    texts: Callable[[Iterable[Row]], Iterator[Sentence]] | None = None,
+    form: type[Examples] = Examples,
     on_bytes: Callable[[int], None] | None = None,
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair, or "tsv", "csv" or
-    "jsonl" with columns. `texts` reads rows of another kind (`Targets`).
+    "jsonl" with columns.
     """
     lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     path, columns = Path(name), columns or Columns()
@@ -123,19 +117,15 @@ def read_texts(
         rows = (json_questions if path.suffix.lower() == ".json" else json_rows)(lines, path)
     else:
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
-    if texts is not None:
-        yield from texts(rows)
-        return
-    chosen = None
+    read = form(columns, None, path)
     for row in rows:
-        chosen = chosen or choose_columns([*row.values], columns, None, name, must=False)
-        raw = example_of(row, chosen)
-        if (raw.pair is None) == pairs:
-            wanted = "pairs of texts" if pairs else "single texts"
-            raise InputError(
-                f"the run reads {wanted}, {row.where}; name columns with --text, --pair"
-            )
-        yield Sentence(raw.words, None, None, raw.pair, raw.texts, raw.places)
+        for sentence in read(row):
+            if (sentence.pair is None) == pairs:
+                wanted = "pairs of texts" if pairs else "single texts"
+                raise InputError(
+                    f"the run reads {wanted}, {row.where}; name columns with --text, --pair"
+                )
+            yield sentence
 
 
 def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[Row]:

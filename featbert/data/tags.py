@@ -17,17 +17,15 @@ differs from the tag that a correct file of the scheme has for the same entities
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
-from featbert.data.choices import RIGHT_KEYS, choice_texts, read_choices
-from featbert.data.corpus import Sentence
-from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Answer, class_of, score_of
-from featbert.data.files import RawFile, Row, excerpt
-from featbert.data.spans import ANSWER_KEYS, question_texts, read_questions
-from featbert.errors import InputError, nearest
+from featbert.data.choices import RIGHT_KEYS, Choices
+from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Classes, Examples, Scores
+from featbert.data.files import excerpt
+from featbert.data.spans import ANSWER_KEYS, Questions
+from featbert.errors import InputError, check_known
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
 _ALIASES = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES", "BIOLU": "BIOES"}
@@ -54,14 +52,8 @@ class TagError(InputError):
 
 def scheme_name(name: str) -> str:
     """One of `SCHEMES` for any usual spelling: iob2 -> BIO."""
-    upper = name.upper()
-    if (scheme := _ALIASES.get(upper, upper)) in SCHEMES:
-        return scheme
-    known = [s.lower() for s in (*SCHEMES, *_ALIASES)]
-    raise InputError(
-        f"tag scheme {name!r} is not known{nearest(name.lower(), ['auto', *known])}; "
-        f"give auto or one of {', '.join(known)}"
-    )
+    check_known("tag scheme", [name.lower()], [s.lower() for s in (*SCHEMES, *_ALIASES)])
+    return _ALIASES.get(name.upper(), name.upper())
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
@@ -130,18 +122,9 @@ def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
 def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """Tags (T,) in `scheme` for the entities of BIO tags: the inverse of `to_bio`.
 
-    InputError for neighbouring entities of one type, which IO cannot write.
+    IO joins neighbouring entities of one type.
     """
-    scheme = scheme_name(scheme)
-    entities = spans(tags)
-    if scheme == "IO":
-        for left, right in pairwise(entities):
-            if left.end == right.start and left.type == right.type:
-                raise InputError(
-                    f"IO tags cannot separate the neighbouring {left.type} entities at words "
-                    f"{left.start + 1} and {right.start + 1}; use bio, iob1 or bioes"
-                )
-    return _write(entities, len(tags), scheme)
+    return _write(spans(tags), len(tags), scheme_name(scheme))
 
 
 def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
@@ -185,11 +168,7 @@ class Targets:
     Attributes:
         keys: its usual names in JSONL and in datasets; None where no labels are read.
         conllu: its column in CoNLL-U, if there is one.
-        answer: for one answer an example, the answer that a value of the file is; None for a tag a
-            word.
-        read: of examples with answers of another kind, what reads them (`read_choices`,
-            `read_questions`).
-        texts: of such examples, what gives their sequences row by row, without answers.
+        form: what reads examples with such answers; None for a tag a word.
         numbered: whether a class of a dataset is its number, not its name.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
@@ -197,16 +176,9 @@ class Targets:
     name: str
     keys: tuple[str, ...] | None
     conllu: str | None = None
-    answer: Answer | None = None
-    read: Callable[..., RawFile] | None = None
-    texts: Callable[[Iterable[Row]], Iterator[Sentence]] | None = None
+    form: type[Examples] | None = None
     numbered: bool = False
     has_scheme: bool = False
-
-    @property
-    def of_texts(self) -> bool:
-        """Whether answers are of texts, not of words."""
-        return self.answer is not None or self.read is not None
 
 
 ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
@@ -214,9 +186,16 @@ LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels")
 TARGETS = {
     "entities": Targets("entities", ENTITY_KEYS, has_scheme=True),
     "labels": Targets("labels", LABEL_KEYS, "upos"),
-    "classes": Targets("classes", CLASS_KEYS, answer=class_of),
-    "scores": Targets("scores", SCORE_KEYS, answer=score_of, numbered=True),
-    "choices": Targets("choices", RIGHT_KEYS, read=read_choices, texts=choice_texts, numbered=True),
-    "spans": Targets("spans", ANSWER_KEYS, read=read_questions, texts=question_texts),
+    "classes": Targets("classes", CLASS_KEYS, form=Classes),
+    "scores": Targets("scores", SCORE_KEYS, form=Scores, numbered=True),
+    "choices": Targets("choices", RIGHT_KEYS, form=Choices, numbered=True),
+    "spans": Targets("spans", ANSWER_KEYS, form=Questions),
 }
-NO_TARGETS = Targets("", None)
+
+
+def targets_of(targets: str | Targets | None) -> Targets:
+    """The targets of this name; InputError for an unknown one."""
+    if isinstance(targets, str):
+        check_known("targets", [targets], TARGETS)
+        return TARGETS[targets]
+    return targets or Targets("", None)

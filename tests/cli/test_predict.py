@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.data.conll import read_conll
-from featbert.data.jsonl import read_jsonl
 from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_commands
@@ -71,7 +70,7 @@ def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> No
     path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
     out = tmp_path / "y.jsonl"
     assert predict(run, path, "--format", "jsonl", "--out", out).exit_code == 0
-    assert [s.words for s in read_jsonl(out).sentences] == [("EU", "New York")]
+    assert json.loads(out.read_text("utf-8"))["tokens"] == ["EU", "New York"]
     by_option = predict(run, "--input", "jsonl", "-q", input=path.read_text("utf-8"))
     assert by_option.stdout.startswith("EU\t")
     assert "\nNew York\t" in by_option.stdout

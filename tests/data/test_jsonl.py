@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from featbert.data.jsonl import read_jsonl
+from featbert.data.files import RawFile, read_file
+from featbert.data.jsonl import jsonl_sentences
 from featbert.errors import InputError
 
 
@@ -17,8 +18,8 @@ def read(tmp_path):
         text = "\n".join(
             x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in lines
         )
-        path.write_bytes(text.encode(options.get("encoding", "utf-8")))
-        return read_jsonl(path, **options)
+        path.write_text(text, "utf-8")
+        return RawFile(path, tuple(jsonl_sentences(read_file(path), path, **options)))
 
     return reader
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
 from featbert.data.files import CHUNK_BYTES, RawFile
-from featbert.data.jsonl import read_jsonl
+from featbert.data.jsonl import jsonl_sentences
 from featbert.data.streaming import LAYOUT_LINES, Piece, kind_of, read_pieces
 from featbert.errors import InputError
 
@@ -66,15 +66,15 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
 
 
 @pytest.mark.parametrize("marked", [False, True])
-def test_jsonl_as_read_whole(tmp_path: Path, marked: bool) -> None:
+def test_jsonl_as_read_whole(marked: bool) -> None:
     rows = [{"tokens": ["EU", "New York"], "tags": ["O", "O"]}, {"words": ["é"]}, {"tokens": ["x"]}]
     if marked:
         for row, document in zip(rows, ("b", "b", "a"), strict=True):
             row["document"] = document
     text = "\n\n".join(json.dumps(row) for row in rows)
-    path = tmp_path / "x.jsonl"
-    path.write_text(text, "utf-8")
-    same(pieces(text, "jsonl", 5), read_jsonl(path, tag_keys=None))
+    path = Path("x.jsonl")
+    whole = RawFile(path, tuple(jsonl_sentences(text.split("\n"), path, tag_keys=None)))
+    same(pieces(text, "jsonl", 5), whole)
 
 
 def test_the_kind_by_the_suffix() -> None:

@@ -45,7 +45,7 @@ REFUSED: dict[str, tuple[Write, tuple[str, ...]]] = {
     ),
     "links in a circle": (
         both(link("train.conll", "dev.conll"), link("dev.conll", "train.conll")),
-        ("'dev.conll'",),
+        ("'train.conll'",),
     ),
     "JSONL: nested to the bottom": (file("train.jsonl", "[" * 100_000), ("line 1 of",)),
 }
