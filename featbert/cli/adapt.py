@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.config import LARGEST_SEED, Adapt, Compute, Data, Encoding
 from featbert.progress import report
 from featbert.text import printable, unusual
 
 
-@app.command(cls=Command, epilog="Example: featbert adapt --data corpora/wikigold --epochs 10")
-@o.options(
-    Data,
-    Encoding,
-    Adapt,
-    Compute,
+@o.command(
+    "adapt --data corpora/wikigold --epochs 10",
+    (Data, Encoding, Adapt, Compute),
     defaults={"max_length": "128 or less"},
     without=(
         *("task", "scheme", "tag_column", "tag_scheme"),
@@ -30,15 +26,12 @@ from featbert.text import printable, unusual
 )
 def adapt(
     given: dict[str, Any],
-    seed: Annotated[int, o.option("SEED", "Random seed.", min=0, max=LARGEST_SEED)] = 1,
-    out: Annotated[
-        Path | None, o.option("DIR", "Folder to write.  [default: one of its own in --models-dir]")
-    ] = None,
-    models_dir: Annotated[Path, o.option("DIR", "Folder of adapted encoders.")] = Path(
-        "cache/models"
+    seed: int = o.option("SEED", "Random seed.", default=1, min=0, max=LARGEST_SEED),
+    out: Path | None = o.option(
+        "DIR", "Folder to write.  [default: one of its own in --models-dir]"
     ),
-    overwrite: o.Overwrite = False,
-    quiet: o.Quiet = False,
+    models_dir: Path = o.option("DIR", "Folder of adapted encoders.", default=Path("cache/models")),
+    overwrite: bool = o.OVERWRITE,
 ) -> None:
     """Train the encoder as a language model on the corpus first.
 
@@ -51,9 +44,7 @@ def adapt(
     from featbert.training.adapt import adapt as adapt_encoder
     from featbert.training.adapt import decide_nsp
 
-    settings = o.chosen(Adapt, given)
-    compute = o.chosen(Compute, given)
-    text = o.chosen(Data, given)
+    settings, text = o.chosen(Adapt, given), o.chosen(Data, given)
     source = find_encoder(o.chosen(Encoding, given).model)
     corpus = load_corpus(text.data, targets=None, **text.reading)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
@@ -73,17 +64,16 @@ def adapt(
         models_dir=models_dir,
         seed=seed,
         overwrite=overwrite,
-        **compute.model_dump(),
+        **o.chosen(Compute, given).model_dump(),
     )
-    typer.echo("\n".join(map(str, adapted.history)))
-    if fresh := ", ".join(adapted.fresh):
-        typer.echo(printable(f"not in the checkpoint, random at the start: {fresh}"))
-    else:
-        typer.echo("all parts of the model are from the checkpoint")
+    lines = [*map(str, adapted.history), "all parts of the model are from the checkpoint"]
+    if adapted.fresh:
+        lines[-1] = f"not in the checkpoint, random at the start: {', '.join(adapted.fresh)}"
     if found := unusual(adapted.counts):
-        typer.echo(f"unusual: {found}")
+        lines.append(f"unusual: {found}")
     state = "exists already, nothing to do" if adapted.hit else "written"
-    typer.echo(printable(f"{adapted.folder}: {state}"))
+    for line in [*lines, f"{adapted.folder}: {state}"]:
+        typer.echo(printable(line))
     words = f"--model {shlex.quote(str(adapted.folder))}"
     words += "" if text.data == "sample" else f" --data {shlex.quote(text.data)}"
     report(f"featbert extract {words} and featbert finetune {words} read it")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.showing import grid
 from featbert.config import Data
 from featbert.text import json_text, printable
@@ -23,23 +23,30 @@ if TYPE_CHECKING:
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
 MOST_TYPES, MOST_LISTED = 40, 12
-# What the names of labels are of, by targets.
-_CLASSES = {"classes": "classes", "spans": "kinds of questions"}
+# The kinds of answers, where these are no labels, by targets.
+_KINDS = {"entities": "types", "classes": "classes", "spans": "kinds of questions"}
+# What is shown where some split has it.
+_UNUSUAL = {
+    "ranges and empty nodes": "non_words",
+    "empty rows": "empty_rows",
+    "with an empty text": "empty_texts",
+    "with the id of another": "repeated_ids",
+    "answers whose text is elsewhere": "misplaced_answers",
+    "answers with a part of a word": "partial_words",
+}
 
 
-@app.command(cls=Command, epilog="Example: featbert check corpora/conll2003")
-@o.options(Data, without=("data", "tag_scheme"))
+@o.command("check corpora/conll2003", (Data,), without=("data", "tag_scheme"))
 def check(
     *,
-    data: Annotated[
-        str,
-        o.argument(
-            "CORPUS", "Corpus folder or file; sample; or hf:NAME of the Hub.", completion.corpora
-        ),
-    ] = "sample",
+    data: str = o.argument(
+        "CORPUS",
+        "Corpus folder or file; sample; or hf:NAME of the Hub.",
+        completion.corpora,
+        "sample",
+    ),
     given: dict[str, Any],
-    format: o.TableFormat = "text",
-    quiet: o.Quiet = False,
+    format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
     from featbert.data.check import check_corpus
@@ -79,94 +86,80 @@ def shortened(text: str, width: int = 60) -> str:
 def _text(report: CorpusReport, task: Task) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
-    entities = report.targets == "entities"
-    of_texts, item = task.of_texts, task.unit
+    entities, of_texts, item = report.targets == "entities", task.of_texts, task.unit
 
     def counts(name: str, field: str) -> Row:
         return name, [f"{getattr(split, field):,}" for split in splits]
 
     documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
-    rows = [counts(f"{item}s", "sentences"), ("documents", documents), counts("words", "words")]
-    if of_texts:
-        rows[1] = counts("with an answer", "answers")
-        if task.group != item and any(s.documents for s in splits):
-            rows.insert(1, (f"{task.group}s", documents))
+    rows = [counts(f"{item}s", "sentences")]
     if any(split.choices for split in splits):
-        rows.insert(1, counts("choices", "choices"))
-    rows += _rows_by_type(report)
+        rows.append(counts("choices", "choices"))
+    if not of_texts:
+        rows.append(("documents", documents))
+    elif task.group != item and any(split.documents for split in splits):
+        rows.append((f"{task.group}s", documents))
+    if of_texts:
+        rows.append(counts("with an answer", "answers"))
+    rows += [counts("words", "words"), *_rows_by_kind(report)]
     rows.append(counts(f"longest {item}, words", "longest_sentence"))
     if of_texts:
         rows.append(counts("same text, another answer", "contradictions"))
     if entities:
-        rows.append(("tag scheme of the file", [s.scheme for s in splits]))
-    rows.append(("encoding", [s.encoding for s in splits]))
+        rows.append(("tag scheme of the file", [split.scheme for split in splits]))
+    rows.append(("encoding", [split.encoding for split in splits]))
     if entities:
         rows.append(counts("repaired tags", "repaired_tags"))
     if not of_texts:
         rows.append(counts("comment lines", "comment_lines"))
-    unusual = {
-        "ranges and empty nodes": "non_words",
-        "empty rows": "empty_rows",
-        "with an empty text": "empty_texts",
-        "with the id of another": "repeated_ids",
-        "answers whose text is elsewhere": "misplaced_answers",
-        "answers with a part of a word": "partial_words",
-    }
-    for name, field in unusual.items():
-        if any(getattr(split, field) for split in splits):
-            rows.append(counts(name, field))
+    found = {name: field for name, field in _UNUSUAL.items() if any(map(attrgetter(field), splits))}
+    rows += [counts(name, field) for name, field in found.items()]
     if report.against_train:
         rows += _rows_against_train(report, item)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
         rows.append((f"{item}s that are in test", cells))
-    lines = [f"{report.name}  {report.source}"]
+    about = [f"{report.name}  {report.source}"]
     if report.recognised:
-        lines.append(f"recognised by its counts: {report.recognised}")
+        about.append(f"recognised by its counts: {report.recognised}")
     if report.note:
-        lines.append(report.note)
-    return printable("\n".join(lines) + "\n" + grid(["", *report.splits], rows), keep="\n")
+        about.append(report.note)
+    return printable("\n".join([*about, grid(["", *report.splits], rows)]), keep="\n")
 
 
-def _rows_by_type(report: CorpusReport) -> list[Row]:
+def _rows_by_kind(report: CorpusReport) -> list[Row]:
     splits = list(report.splits.values())
     if report.targets == "scores":
         ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
         return [("scores", ranges)]
-    labels = report.targets != "entities"
-    counts = [s.labels if labels else s.entities_by_type for s in splits]
-    total = Counter[str]()
-    for by_type in counts:
-        total.update(by_type)
-    kinds = sorted(sorted(total, key=lambda kind: -total[kind])[:MOST_TYPES])
-    what = _CLASSES.get(report.targets or "", "labels")
-    first: Row = (what, [f"{len(c):,}" for c in counts])
-    if not labels:
-        first = ("entities", [f"{s.entities:,}" for s in splits])
-    rows = [first, *((f"  {shortened(k)}", [f"{c.get(k, 0):,}" for c in counts]) for k in kinds)]
-    if more := len(total) - len(kinds):
-        what = what if labels else "types"
-        rows.append((f"  {more:,} rarer {what}: see --format json", ["" for _ in splits]))
+    entities, kinds = report.targets == "entities", _KINDS.get(report.targets or "", "labels")
+    counts = [Counter(s.entities_by_type if entities else s.labels) for s in splits]
+    total = sum(counts, Counter[str]())
+    shown = sorted(kind for kind, _ in total.most_common(MOST_TYPES))
+    rows = [(kinds, [f"{len(c):,}" for c in counts])]
+    if entities:
+        rows = [("entities", [f"{s.entities:,}" for s in splits])]
+    rows += [(f"  {shortened(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
+    if more := len(total) - len(shown):
+        rows.append((f"  {more:,} rarer {kinds}: see --format json", [""] * len(splits)))
     return rows
 
 
 def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
-    labels = report.targets != "entities"
     against = [report.against_train.get(name) for name in report.splits]
 
     def row(name: str, cell: Callable[[HeldOutReport], str]) -> Row:
         return name, ["" if one is None else cell(one) for one in against]
 
-    unseen = row("entity forms unseen in train", lambda a: share(a.unseen_forms, a.unseen_share))
-    if labels:
-        unseen = row("words unseen in train", lambda a: share(a.unseen_words, a.unseen_word_share))
-    rows = [
-        row(f"{item}s that are in train", lambda a: share(a.repeated_sentences, a.repeated_share)),
-        unseen,
-    ]
+    unseen = row("words unseen in train", lambda a: share(a.unseen_words, a.unseen_word_share))
+    if report.targets == "entities":
+        forms = "entity forms unseen in train"
+        unseen = row(forms, lambda a: share(a.unseen_forms, a.unseen_share))
+    in_train = f"{item}s that are in train"
+    rows = [row(in_train, lambda a: share(a.repeated_sentences, a.repeated_share)), unseen]
     if report.targets not in ("scores", "choices"):
-        kind = _CLASSES.get(report.targets or "", "labels") if labels else "types"
-        rows.append(row(f"{kind} that train lacks", lambda a: _listed(a.new_types)))
+        kinds = _KINDS.get(report.targets or "", "labels")
+        rows.append(row(f"{kinds} that train lacks", lambda a: _listed(a.new_types)))
     return rows
 
 

@@ -4,93 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
-from featbert.cli.showing import Outputs, of_experiment, with_published
+from featbert.cli.showing import Outputs
 from featbert.errors import InputError, MissingError, check_known
 from featbert.progress import notice
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
-    from featbert.runs.experiment_record import ExperimentRecord
 
 
-@app.command(cls=Command, epilog="Example: featbert compare --format markdown")
+@o.command("compare --format markdown")
 def compare(
-    runs: Annotated[
-        list[str] | None,
-        o.argument(
-            "RUN", "Run folders or names.  [default: all finished runs]", completion.finished_runs
-        ),
-    ] = None,
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    format: o.ReportFormat = "text",
-    baseline: Annotated[
-        str | None,
-        o.option(
-            "RUN",
-            "Run whose row differences are taken from.  [default: the best fine-tuned row]",
-            completion.finished_runs,
-        ),
-    ] = None,
-    show: Annotated[
-        list[str] | None,
-        o.option(
-            "SCORE",
-            "Further score, such as precision or word_f1; may be given several times.",
-            completion.scores,
-        ),
-    ] = None,
-    published: Annotated[
-        list[str] | None,
-        o.option(
-            "TABLE",
-            "Published table to show with it, such as devlin2019-table7.",
-            completion.published,
-        ),
-    ] = None,
-    experiment: Annotated[
-        str | None,
-        o.option(
-            "NAME",
-            "An experiment that was run: its rows, and what it varies.",
-            completion.experiments,
-        ),
-    ] = None,
-    figures: o.Figures = None,
-    figure: o.FigureNames = None,
-    report: o.Report = None,
-    stats: Annotated[
-        bool, o.flag("--stats", "Test each row's difference to its baseline, over seeds and text.")
-    ] = False,
-    cost: Annotated[
-        bool,
-        o.flag("--cost", "What rows cost, and from which run on features are the cheaper way."),
-    ] = False,
-    scorers: Annotated[
-        bool,
-        o.flag("--scorers", "Scores also by the task's other scorers, and where they disagree."),
-    ] = False,
-    by: Annotated[
-        list[str] | None,
-        o.option(
-            "FACET",
-            "Scores also by a facet, such as type or length; may be given several times.",
-            completion.facets,
-        ),
-    ] = None,
-    vary: Annotated[
-        list[str] | None,
-        o.option(
-            "NAME",
-            "What named runs may differ in: context, corpus, model, scorer, ...",
-            completion.varyable,
-        ),
-    ] = None,
-    quiet: o.Quiet = False,
+    runs: list[str] | None = o.argument(
+        "RUN", "Run folders or names.  [default: all finished runs]", completion.finished_runs, None
+    ),
+    runs_dir: Path = o.RUNS_DIR,
+    format: o.ReportFormat = o.REPORT_FORMAT,
+    baseline: str | None = o.option(
+        "RUN",
+        "Run whose row differences are taken from.  [default: the best fine-tuned row]",
+        completion.finished_runs,
+    ),
+    show: list[str] | None = o.option(
+        "SCORE",
+        "Further score, such as precision or word_f1; may be given several times.",
+        completion.scores,
+    ),
+    published: list[str] | None = o.option(
+        "TABLE",
+        "Published table to show with it, such as devlin2019-table7.",
+        completion.published,
+    ),
+    experiment: str | None = o.option(
+        "NAME", "An experiment that was run: its rows, and what it varies.", completion.experiments
+    ),
+    figures: Path | None = o.FIGURES,
+    figure: list[str] | None = o.FIGURE_NAMES,
+    report: Path | None = o.REPORT,
+    stats: bool = o.flag(
+        "--stats", "Test each row's difference to its baseline, over seeds and text."
+    ),
+    cost: bool = o.flag(
+        "--cost", "What rows cost, and from which run on features are the cheaper way."
+    ),
+    scorers: bool = o.flag(
+        "--scorers", "Scores also by the task's other scorers, and where they disagree."
+    ),
+    by: list[str] | None = o.option(
+        "FACET",
+        "Scores also by a facet, such as type or length; may be given several times.",
+        completion.facets,
+    ),
+    vary: list[str] | None = o.option(
+        "NAME",
+        "What named runs may differ in: context, corpus, model, scorer, ...",
+        completion.varyable,
+    ),
 ) -> None:
     """Compare finished runs: quality over seeds, and cost.
 
@@ -99,9 +71,8 @@ def compare(
     """
     from featbert.analysis.breakdown import with_breakdowns, with_scorers
     from featbert.analysis.compare import compare as compare_all
-    from featbert.analysis.compare import compare_runs
+    from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
-    from featbert.analysis.transfer import transfer_matrices
     from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
     from featbert.runs.load import find_run
@@ -113,13 +84,13 @@ def compare(
     outputs = Outputs(format, figures, figure or (), report)
     notes: Sequence[str] = ()
     comparisons: list[Comparison]
-    asked: ExperimentRecord | None = None
+    asked = None
     if experiment is not None:
         if runs:
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
-        comparisons, notes = of_experiment(asked, found, vary=freed, baseline=baseline)
+        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], baseline=baseline)
         show = show or asked.show
     elif runs:
         found = [find_run(name, runs_dir) for name in runs]
@@ -152,13 +123,4 @@ def compare(
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
-    comparisons, _ = with_published(comparisons, published or ())
-    matrices = [
-        matrix
-        for matrix in transfer_matrices(r for c in comparisons for row in c.rows for r in row.runs)
-        if (asked.transfer if asked is not None else len(matrix.rows) > 1)
-    ]
-    names = [*(published or ()), *(asked.published if asked is not None else ())]
-    outputs.show(
-        comparisons, matrices, published=names, show=show or (), notes=notes, name=experiment or ""
-    )
+    outputs.show(comparisons, asked, published=published or (), show=show or (), notes=notes)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
 from featbert.progress import report
@@ -20,48 +19,38 @@ if TYPE_CHECKING:
     from featbert.runs.evaluate import EvaluationRecord, PlannedEvaluation
 
 
-@app.command(
-    cls=Command, epilog="Example: featbert evaluate RUN --data corpora/wnut17 --map person=PER"
+@o.command(
+    "evaluate RUN --data corpora/wnut17 --map person=PER",
+    (Data, Compute),
+    without=("data", "task", "tag_scheme", "precision"),
 )
-@o.options(Data, Compute, without=("data", "task", "tag_scheme", "precision"))
 def evaluate(
     *,
-    run: o.RunName,
-    data: Annotated[
-        str,
-        o.option(
-            "CORPUS",
-            "Corpus folder with train, dev and test files; sample; or hf:NAME.",
-            completion.corpora,
-        ),
-    ],
-    split: Annotated[
-        list[str] | None,
-        o.option(
-            "SPLIT",
-            "Split to score; may be given several times.  [default: test, or dev without it]",
-            completion.splits,
-        ),
-    ] = None,
-    types: Annotated[
-        list[str] | None,
-        o.option(
-            "FROM=TO",
-            "Rename a class in gold and predictions, such as person=PER; O removes it. May be "
-            "given several times.",
-            None,
-            "--map",
-        ),
-    ] = None,
-    model: o.RunModel = None,
+    run: str = o.RUN,
+    data: str = o.option(
+        "CORPUS",
+        "Corpus folder with train, dev and test files; sample; or hf:NAME.",
+        completion.corpora,
+        default=...,
+    ),
+    split: list[str] | None = o.option(
+        "SPLIT",
+        "Split to score; may be given several times.  [default: test, or dev without it]",
+        completion.splits,
+    ),
+    types: list[str] | None = o.option(
+        "FROM=TO",
+        "Rename a class in gold and predictions, such as person=PER; O removes it. May be given "
+        "several times.",
+        None,
+        "--map",
+    ),
+    model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
-    cache_dir: o.CacheDir = Path("cache"),
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    overwrite: Annotated[
-        bool, o.flag("--overwrite", "Evaluate again what was evaluated before.")
-    ] = False,
-    format: o.TableFormat = "text",
-    quiet: o.Quiet = False,
+    cache_dir: Path = o.CACHE_DIR,
+    runs_dir: Path = o.RUNS_DIR,
+    overwrite: bool = o.flag("--overwrite", "Evaluate again what was evaluated before."),
+    format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """Score a finished run on another corpus or split.
 
@@ -119,15 +108,10 @@ def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -
     if record.mapping:
         renamed = ", ".join(f"{old}={new}" for old, new in record.mapping.items())
         lines.append(f"  mapped: {renamed}")
-    if record.unseen_types:
-        lines.append(
-            f"  the run never saw {', '.join(record.unseen_types)} in training: all of them count "
-            "as missed"
-        )
-    if record.absent_types:
-        lines.append(
-            f"  {what} has no {', '.join(record.absent_types)}: predictions of them count as wrong"
-        )
+    if unseen := ", ".join(record.unseen_types):
+        lines.append(f"  the run never saw {unseen} in training: all of them count as missed")
+    if absent := ", ".join(record.absent_types):
+        lines.append(f"  {what} has no {absent}: predictions of them count as wrong")
     if plan.learned:
         lines.append("  the run was trained on this text: the score says nothing about other text")
     return lines

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
 from featbert.errors import InputError, nearest
@@ -18,28 +17,25 @@ from featbert.report.units import size
 from featbert.text import printable, unusual
 
 
-@app.command(
-    cls=Command, epilog="Example: featbert extract --model all-MiniLM-L6-v2 --data corpora/wikigold"
+@o.command(
+    "extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
+    (Encoding, Data, Compute),
+    without=("task", "tag_scheme"),
 )
-@o.options(Encoding, Data, Compute, without=("task", "tag_scheme"))
 def extract(
     *,
-    layers: Annotated[
-        str,
-        o.option(
-            "LAYERS",
-            "Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
-            completion.stored_layers,
-        ),
-    ] = "all",
+    layers: str = o.option(
+        "LAYERS",
+        "Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
+        completion.stored_layers,
+        default="all",
+    ),
     given: dict[str, Any],
-    token_budget: Annotated[
-        int | None,
-        o.option("INT", "Padded subwords computed at once.  [default: 512, on a GPU 32768]", min=1),
-    ] = None,
-    cache_dir: o.CacheDir = Path("cache"),
-    dry_run: Annotated[bool, o.flag("--dry-run", "Say what would be stored; do nothing.")] = False,
-    quiet: o.Quiet = False,
+    token_budget: int | None = o.option(
+        "INT", "Padded subwords computed at once.  [default: 512, on a GPU 32768]", min=1
+    ),
+    cache_dir: Path = o.CACHE_DIR,
+    dry_run: bool = o.flag("--dry-run", "Say what would be stored; do nothing."),
 ) -> None:
     """Store the hidden states of every word, once.
 
@@ -69,11 +65,8 @@ def extract(
 
     plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, reading=text.reading)
     m = plan.manifest
-    shape = (
-        f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}: "
-        f"{size(m.data_bytes)}"
-    )
-    lines = []
+    shape = f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}"
+    shape, lines = f"{shape}: {size(m.data_bytes)}", []
     if plan.hit is not None:
         m = plan.hit.manifest
         lines.append(f"{plan.path}: exists with all that was asked, nothing to do")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.showing import grid
 from featbert.errors import FeatbertError, InputError
 from featbert.progress import stage
@@ -21,20 +19,16 @@ from featbert.text import counted, json_text, printable, unusual
 EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
 
-@app.command(cls=Command, epilog=f"Example: featbert inspect {EXAMPLE}")
+@o.command(f"inspect {EXAMPLE}")
 def inspect(
-    store: Annotated[Path, o.argument("STORE", "Feature store (.h5).", completion.stores)],
-    format: o.TableFormat = "text",
-    verify: Annotated[bool, o.flag("--verify", "Compare every block with its checksum.")] = False,
-    quiet: o.Quiet = False,
+    store: Path = o.argument("STORE", "Feature store (.h5).", completion.stores),
+    format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """Show what a feature store holds: text, encoder, layers, sizes."""
     from featbert.features.store import FeatureStore
 
     opened = FeatureStore(store)
     m = opened.manifest
-    if verify and (damage := opened.verify()):
-        raise InputError(f"{store} is damaged in {'; '.join(damage)}; delete and extract again")
     if format == "json":
         manifest = dataclasses.asdict(m) | {"path": str(store), "file_bytes": opened.file_bytes}
         typer.echo(json_text(manifest))
@@ -53,25 +47,19 @@ def inspect(
     for name, split in m.splits.items():
         sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
         rows[name] = ", ".join([*sizes, *filter(None, [unusual(split.counts)])])
-    if verify:
-        rows["verified"] = "every block matches its checksum"
     typer.echo(printable(str(store)))
     typer.echo(grid(["", ""], [(name, [text]) for name, text in rows.items()], justify="left"))
 
 
-@app.command(cls=Command, epilog=f"Example: featbert verify {EXAMPLE}")
+@o.command(f"verify {EXAMPLE}")
 def verify(
-    stores: Annotated[
-        list[Path], o.argument("STORE...", "Feature stores (.h5).", completion.stores)
-    ],
-    data: Annotated[
-        str | None, o.option("CORPUS", "Also check that they are of this text.", completion.corpora)
-    ] = None,
-    model: Annotated[
-        str | None,
-        o.option("ENCODER", "Also check that they are of this encoder.", completion.models),
-    ] = None,
-    quiet: o.Quiet = False,
+    stores: list[Path] = o.argument("STORE...", "Feature stores (.h5).", completion.stores),
+    data: str | None = o.option(
+        "CORPUS", "Also check that they are of this text.", completion.corpora
+    ),
+    model: str | None = o.option(
+        "ENCODER", "Also check that they are of this encoder.", completion.models
+    ),
 ) -> None:
     """Compare every block of feature stores with its checksum.
 
@@ -92,44 +80,33 @@ def verify(
                 raise
             found = [str(error)]
         else:
-            foreign: list[str] = []
+            m, foreign = store.manifest, []
             if data is not None:
-                corpus = load_corpus(data, **store.manifest.reading)
-                foreign += text_differences(store.manifest, corpus)
+                foreign += text_differences(m, load_corpus(data, **m.reading))
             if source is not None:
-                m = store.manifest
                 foreign += encoder_differences(m.model, m.encoder_weights, m.encoder_files, source)
             found += [f"foreign: {line}" for line in foreign]
         wrong += bool(found)
         if not found:
-            m = store.manifest
             sizes = counted(len(m.layers), "layer"), counted(m.words, "word"), size(m.data_bytes)
             found = [f"intact: {', '.join(sizes)}"]
         for line in found:
             typer.echo(printable(f"{path}: {line}"))
     if wrong:
-        raise InputError(
-            f"{wrong} of {len(stores)} stores cannot be used; delete what is damaged and extract "
-            "again"
-        )
+        which = f"{wrong} of {len(stores)} stores"
+        raise InputError(f"{which} cannot be used; delete what is damaged and extract again")
 
 
-@app.command(cls=Command, epilog="Example: featbert probe --layers last --layers layer:3")
+@o.command("probe --layers last --layers layer:3")
 def probe(
-    features: o.Features = None,
-    layers: Annotated[
-        list[str] | None,
-        o.option(
-            "LAYER",
-            "Single layer: last, layer:3, ...; may be given several times.  [default: all]",
-            completion.layers,
-        ),
-    ] = None,
-    report: Annotated[
-        bool, o.flag("--report", "Also print the word-level classification report.")
-    ] = False,
-    cache_dir: o.CacheDir = Path("cache"),
-    quiet: o.Quiet = False,
+    features: Path | None = o.FEATURES,
+    layers: list[str] | None = o.option(
+        "LAYER",
+        "Single layer: last, layer:3, ...; may be given several times.  [default: all]",
+        completion.layers,
+    ),
+    report: bool = o.flag("--report", "Also print the word-level classification report."),
+    cache_dir: Path = o.CACHE_DIR,
 ) -> None:
     """Check features quickly: logistic regression on single layers.
 
@@ -145,10 +122,8 @@ def probe(
 
     store = o.choose_store(features, cache_dir)
     m = store.manifest
-    wanted = [
-        parse_layers(spec, m.num_layers)
-        for spec in layers or [f"layer:{layer}" for layer in m.layers]
-    ]
+    specs = layers or [f"layer:{layer}" for layer in m.layers]
+    wanted = [parse_layers(spec, m.num_layers) for spec in specs]
     for combination in wanted:
         if combination.mode != "single":
             raise InputError(
@@ -163,11 +138,8 @@ def probe(
     offsets = store.offsets("dev")
     with stage("probing", "layers", len(wanted)) as advance:
         for combination in wanted:
-            found = fit_probe(
-                store.read("train", combination.indices)[0],
-                train_tags,
-                store.read("dev", combination.indices)[0],
-            )
+            train, dev = (store.read(name, combination.indices)[0] for name in ("train", "dev"))
+            found = fit_probe(train, train_tags, dev)
             predicted = [found[a:b] for a, b in pairwise(offsets)]
             scores = TASK.score(gold, predicted).values
             typer.echo(

@@ -7,8 +7,7 @@ import importlib
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 import typer.main
@@ -65,10 +64,6 @@ USAGE_ERROR: type[Exception] = next(
 )
 
 
-class Terminated(SystemExit):
-    """SIGTERM; cleans up as Ctrl-C does."""
-
-
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet."""
 
@@ -112,14 +107,14 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (KeyboardInterrupt, Terminated) as error:
-            code = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
-            how = "terminated" if code == TERMINATED else "interrupted"
+        except (KeyboardInterrupt, SystemExit) as error:
+            terminated = isinstance(error, SystemExit)
+            how = "terminated" if terminated else "interrupted"
             # The terminal has written ^C at the cursor.
             start = "\n" if sys.stderr.isatty() else ""
             hint = KEPT.get(ctx.invoked_subcommand, "run the same command again")
             sys.stderr.write(f"{start}{how}; {hint}\n")
-            raise typer.Exit(code) from None
+            raise typer.Exit(TERMINATED if terminated else INTERRUPTED) from None
         except (typer.Exit, typer.Abort, USAGE_ERROR):
             raise
         except BrokenPipeError:
@@ -167,10 +162,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback(epilog="Example: featbert run experiments/quickstart.toml")
 def featbert(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
 ) -> None:
     """Fine-tune BERT, or train a small model on its frozen features?
 
@@ -178,14 +173,10 @@ def featbert(
     """
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated(TERMINATED)
-
-
 def main() -> None:
     """Runs the command line."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         app()
     finally:

@@ -6,14 +6,15 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
 
 from featbert.cli import completion
+from featbert.cli.main import Command, app
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
@@ -30,70 +31,62 @@ S = TypeVar("S", bound="Section")
 
 
 def option(
-    metavar: str, text: str, complete: Completion | None = None, *names: str, **more: Any
+    metavar: str | None,
+    text: str,
+    complete: Completion | None = None,
+    *names: str,
+    default: Any = None,
+    **more: Any,
 ) -> Any:
     """An option with a value; it is named like its parameter unless `names` are given."""
-    return typer.Option(*names, metavar=metavar, help=text, autocompletion=complete, **more)
+    more |= {"metavar": metavar, "help": text, "autocompletion": complete}
+    return typer.Option(default, *names, **more)
 
 
-def argument(metavar: str, text: str, complete: Completion | None = None) -> Any:
-    """An argument of a command."""
-    return typer.Argument(metavar=metavar, help=text, autocompletion=complete)
+def argument(
+    metavar: str, text: str, complete: Completion | None = None, default: Any = ...
+) -> Any:
+    """An argument of a command, required unless it has a default."""
+    return typer.Argument(default, metavar=metavar, help=text, autocompletion=complete)
 
 
-def flag(name: str, text: str) -> Any:
+def flag(name: str, text: str, *short: str) -> Any:
     """An option without a value."""
-    return typer.Option(name, help=text)
+    return typer.Option(False, name, *short, help=text)
 
 
-RunName = Annotated[
-    str, argument("RUN", "A finished run: its folder, or its name.", completion.finished_runs)
-]
-RunModel = Annotated[
-    str | None,
-    option(
-        "ENCODER",
-        "Where the run's encoder is now.  [default: where the run found it]",
-        completion.models,
-    ),
-]
-Features = Annotated[
-    Path | None,
-    option("STORE", "Feature store.  [default: the only one in --cache-dir]", completion.stores),
-]
-CacheDir = Annotated[Path, option("DIR", "Folder of feature stores.")]
-RunsDir = Annotated[Path, option("DIR", "Folder of runs.")]
-Seeds = Annotated[str, option("SEEDS", "Random seeds, a run each: 1,2,3 or 1-5.")]
-Overwrite = Annotated[bool, flag("--overwrite", "Train again what is finished already.")]
-LogWith = Annotated[
-    str | None,
-    option(
-        "TRACKER",
-        "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
-        completion.trackers,
-    ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="The result alone: no progress, no remarks.")
-]
-ReportFormat = Annotated[
-    Literal["text", "markdown", "latex", "csv", "json"],
-    typer.Option(help="How to print the tables; json has every number unrounded."),
-]
-Figures = Annotated[Path | None, option("DIR", "Draw figures to this folder, as PNG and PDF.")]
-FigureNames = Annotated[
-    list[str] | None,
-    option(
-        "NAME",
-        f"Which figure: {', '.join(NAMES)}; may be given several times.  [default: all that apply]",
-        completion.figures,
-    ),
-]
-Report = Annotated[
-    Path | None,
-    option("FILE", "Write everything that is known of the comparison to this HTML file."),
-]
-TableFormat = Annotated[Literal["text", "json"], typer.Option(help="How to print the result.")]
+ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
+TableFormat = Literal["text", "json"]
+RUN = argument("RUN", "A finished run: its folder, or its name.", completion.finished_runs)
+RUN_MODEL = option(
+    "ENCODER",
+    "Where the run's encoder is now.  [default: where the run found it]",
+    completion.models,
+)
+FEATURES = option(
+    "STORE", "Feature store.  [default: the only one in --cache-dir]", completion.stores
+)
+CACHE_DIR = option("DIR", "Folder of feature stores.", default=completion.FOLDERS["cache_dir"])
+RUNS_DIR = option("DIR", "Folder of runs.", default=completion.FOLDERS["runs_dir"])
+SEEDS = option("SEEDS", "Random seeds, a run each: 1,2,3 or 1-5.", default="1")
+OVERWRITE = flag("--overwrite", "Train again what is finished already.")
+LOG_WITH = option(
+    "TRACKER",
+    "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
+    completion.trackers,
+)
+QUIET = flag("--quiet", "The result alone: no progress, no remarks.", "-q")
+REPORT_FORMAT = option(
+    None, "How to print the tables; json has every number unrounded.", default="text"
+)
+TABLE_FORMAT = option(None, "How to print the result.", default="text")
+FIGURES = option("DIR", "Draw figures to this folder, as PNG and PDF.")
+FIGURE_NAMES = option(
+    "NAME",
+    f"Which figure: {', '.join(NAMES)}; may be given several times.  [default: all that apply]",
+    completion.figures,
+)
+REPORT = option("FILE", "Write everything that is known of the comparison to this HTML file.")
 
 
 def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
@@ -109,12 +102,10 @@ def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
 
 
 def check_folder(path: Path, option: str) -> None:
-    """Raises InputError where a folder to write into is a file, or lies in one."""
-    for place in (path, *path.parents):
-        if place.exists():
-            if not place.is_dir():
-                raise InputError(f"a folder expected for {option}, {place} is a file; name another")
-            return
+    """Raises InputError where a folder to write into is a file, or is in one."""
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise InputError(f"a folder expected for {option}, {place} is a file; name another")
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -156,25 +147,27 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
 
 
 # Completion of generated options; names of registries complete themselves.
-_COMPLETIONS = {
+_COMPLETIONS: dict[str, Completion] = {
     "data": completion.corpora,
     "model": completion.models,
     "encoding": completion.encodings,
     "scheme": completion.schemes,
 }
-_METAVARS: dict[type, str] = {int: "INT", float: "NUMBER", str: "TEXT"}
+_METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
 
 
-def options(
-    *sections: type[Section],
+def command(
+    example: str,
+    sections: Sequence[type[Section]] = (),
+    *,
     defaults: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds an option for each field of sections, or for `only` some, or `without` some.
+    """Makes a function a command, with --quiet and an option for each field of sections.
 
-    They replace the command's parameter `given`, which gets what the user gave, by field.
-    `defaults` are what the help shows where it is not the field's own.
+    The fields, `only` some or `without` some, replace the parameter `given`, which gets what the
+    user gave, by field. `defaults` are what the help shows where it is not the field's own.
     """
     fields = {
         name: field
@@ -183,26 +176,29 @@ def options(
         if name not in without and (only is None or name in only)
     }
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
+    def add(function: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
-        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        for parameter in inspect.signature(function, eval_str=True).parameters.values():
             if parameter.name != "given":
-                parameters.append(parameter.replace(kind=keyword))
+                parameters.append(parameter)
                 continue
             for name, field in fields.items():
-                kind = _option(name, field, (defaults or {}).get(name, field.default))
-                parameters.append(inspect.Parameter(name, keyword, default=None, annotation=kind))
+                kind, own = _option(name, field, (defaults or {}).get(name, field.default))
+                parameters.append(parameter.replace(name=name, annotation=kind, default=own))
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter("quiet", keyword, default=QUIET, annotation=bool))
 
-        @functools.wraps(command)
-        def called(**values: Any) -> None:
+        @functools.wraps(function)
+        def called(*, quiet: bool, **values: Any) -> None:  # `Command` reads --quiet
             given = {name: values.pop(name) for name in fields}
-            given = {name: _number(v, fields[name]) for name, v in given.items() if v is not None}
-            command(**values, given=given)
+            if fields:
+                there = {name: value for name, value in given.items() if value is not None}
+                values["given"] = {n: _number(value, fields[n]) for n, value in there.items()}
+            function(**values)
 
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {p.name: p.annotation for p in parameters}
+        app.command(cls=Command, epilog=f"Example: featbert {example}")(called)
         return called
 
     return add
@@ -215,42 +211,28 @@ def chosen(section: type[S], given: Mapping[str, Any]) -> S:
     return validated(section, {n: v for n, v in given.items() if n in section.model_fields})
 
 
-def _option(name: str, field: FieldInfo, default: Any) -> Any:
-    """The annotation of a field's option: its type, range, help, default and completion."""
+def _option(name: str, field: FieldInfo, default: Any) -> tuple[Any, Any]:
+    """A field's type, as text where it takes several, and its option."""
     from featbert.config import CHOICES  # light commands do without pydantic
 
-    (kind, bounds), least, most = _kind(field), None, None
-    for bound in bounds:
-        least = getattr(bound, "ge", least)
-        most = getattr(bound, "le", most)
-    text = field.description or ""
-    if known := CHOICES.get(name):
+    kinds: Sequence[Any] = [field.annotation]
+    if get_origin(field.annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
+    kind = kinds[0] if len(kinds) == 1 else str
+    known, text = CHOICES.get(name), field.description or ""
+    if known:
         text = f"{text.rstrip('.')}: {', '.join(known)}."
     if default is not None:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
     flag = f"--{name.replace('_', '-')}"
-    option = typer.Option(
+    return kind | None, option(
+        _METAVARS.get(kind),
+        text,
+        _COMPLETIONS.get(name) or (completion.among(*known) if known else None),
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-        help=text,
-        metavar=_METAVARS.get(kind),
-        min=least if kind in (int, float) else None,
-        max=most if kind in (int, float) else None,
-        autocompletion=_COMPLETIONS.get(name) or (completion.among(known) if known else None),
+        min=next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None),
+        max=next((bound.le for bound in field.metadata if hasattr(bound, "le")), None),
     )
-    return Annotated[kind | None, option]
-
-
-def _kind(field: FieldInfo) -> tuple[Any, list[Any]]:
-    """Type and bounds of an option; text where the field takes several types."""
-    annotation: Any = field.annotation
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
-    kinds = [kind for kind in kinds if kind is not type(None)]
-    if len(kinds) > 1:
-        return str, []
-    if get_origin(kinds[0]) is Annotated:
-        kind, *bounds = get_args(kinds[0])
-        return kind, bounds
-    return kinds[0], field.metadata
 
 
 def _number(value: Any, field: FieldInfo) -> Any:

@@ -8,14 +8,13 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
 from featbert.errors import InputError, MissingError, nearest_path
@@ -29,41 +28,36 @@ if TYPE_CHECKING:
 STDIN = "-"
 
 
-@app.command(
-    cls=Command, epilog="Example: featbert predict RUN notes.txt --format jsonl --out notes.jsonl"
+@o.command(
+    "predict RUN notes.txt --format jsonl --out notes.jsonl",
+    (Data, Compute),
+    only=("encoding", "token_column", "text", "pair", "device"),
 )
-@o.options(Data, Compute, only=("encoding", "token_column", "text", "pair", "device"))
 def predict(
     *,
-    run: o.RunName,
-    file: Annotated[str, o.argument("FILE", "What to tag; - is standard input.")] = STDIN,
-    input: Annotated[
-        Literal["auto", "text", "conll", "jsonl", "tsv", "csv"],
-        typer.Option(
-            help="What is read: raw text, a sentence a line, tokenised text, or columns of texts "
-            "(tsv, csv, jsonl); auto goes by the file's suffix and takes standard input as raw "
-            "text."
-        ),
-    ] = "auto",
-    format: Annotated[
-        Literal["conll", "jsonl"],
-        typer.Option(help="What is written: columns, or jsonl with offsets and probabilities."),
-    ] = "conll",
-    out: Annotated[
-        Path | None,
-        o.option("FILE", "File to write, whole or not at all.  [default: standard output]"),
-    ] = None,
-    question: Annotated[
-        list[str] | None,
-        o.option("TEXT", "Question that the passage answers; may be given several times."),
-    ] = None,
-    passage: Annotated[
-        Path | None, o.option("FILE", "Text file with the passage of the questions.")
-    ] = None,
-    model: o.RunModel = None,
+    run: str = o.RUN,
+    file: str = o.argument("FILE", "What to tag; - is standard input.", default=STDIN),
+    input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = o.option(
+        None,
+        "What is read: raw text, a sentence a line, tokenised text, or columns of texts (tsv, csv, "
+        "jsonl); auto goes by the file's suffix and takes standard input as raw text.",
+        default="auto",
+    ),
+    format: Literal["conll", "jsonl"] = o.option(
+        None,
+        "What is written: columns, or jsonl with offsets and probabilities.",
+        default="conll",
+    ),
+    out: Path | None = o.option(
+        "FILE", "File to write, whole or not at all.  [default: standard output]"
+    ),
+    question: list[str] | None = o.option(
+        "TEXT", "Question that the passage answers; may be given several times."
+    ),
+    passage: Path | None = o.option("FILE", "Text file with the passage of the questions."),
+    model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    quiet: o.Quiet = False,
+    runs_dir: Path = o.RUNS_DIR,
 ) -> None:
     """Tag text with a finished run, in one pass.
 
@@ -87,13 +81,13 @@ def predict(
         name, input = str(passage), "jsonl"
     usable = check_usable(find_run(run, runs_dir), model=model)
     of_texts = usable.task.of_texts
-    kind: str = (kind_of(file) if file != STDIN else "text") if input == "auto" else input
+    kind: str = kind_of(file) if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
         kind = suffix[1:]
     form = targets_of(usable.task.targets).form or Examples
     kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
-        wanted = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+        wanted = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
     if text.token_column is not None and kind != "conll":
         raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
@@ -101,7 +95,7 @@ def predict(
         raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
     tally: Counter[str] = Counter()
     with ExitStack() as stack:
-        stream: io.BufferedIOBase = asked or stack.enter_context(_input(file))
+        stream = stack.enter_context(_input(file) if asked is None else asked)
         load_torch()
 
         from featbert.runs.load import load_run
@@ -127,19 +121,21 @@ def predict(
                 form=form,
                 on_bytes=on_bytes,
             )
-            n_texts = _write(answer_rows(predict_texts(loaded, sentences), format), out)
-            report(f"{counted(n_texts, 'text')}{f': {out}' if out else ''}")
-            return
-        pieces = read_pieces(
-            stream,
-            cast("Kind", kind),
-            name=name,
-            encoding=text.encoding,
-            token_column=text.token_column,
-            on_bytes=on_bytes,
-        )
-        _write(rows_of(_counted(predict_stream(loaded, pieces), tally), format), out)
+            rows = answer_rows(predict_texts(loaded, sentences), format)
+        else:
+            pieces = read_pieces(
+                stream,
+                cast("Kind", kind),
+                name=name,
+                encoding=text.encoding,
+                token_column=text.token_column,
+                on_bytes=on_bytes,
+            )
+            rows = rows_of(_counted(predict_stream(loaded, pieces), tally), format)
+        n_rows = _write(rows, out)
     sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]
+    if of_texts:
+        sizes = [counted(n_rows, "text")]
     if usable.task.targets == "entities":
         sizes.append(counted(tally["entities"], "entity", "entities"))
     report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
@@ -171,7 +167,7 @@ def _check_out(out: Path | None, file: str) -> None:
     """Refuses a file that cannot be written, and the text itself, before any work."""
     if out is None:
         return
-    if file != STDIN and out.exists() and Path(file).exists() and out.samefile(file):
+    if out.exists() and Path(file).exists() and out.samefile(file):
         raise InputError(f"--out {out} is the text to tag; name another file")
     if out.is_dir():
         raise InputError(f"--out {out} is a folder; name a file in it")
@@ -179,19 +175,16 @@ def _check_out(out: Path | None, file: str) -> None:
         raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
 
 
-@contextmanager
-def _input(file: str) -> Iterator[io.BufferedReader]:
+def _input(file: str) -> AbstractContextManager[io.BufferedIOBase]:
     if file == STDIN:
-        yield sys.stdin.buffer  # type: ignore[misc]
-        return
+        return nullcontext(cast("io.BufferedIOBase", sys.stdin.buffer))
     path = Path(file)
     if path.is_dir() or not path.exists():
         found = "is a folder" if path.is_dir() else "does not exist"
         raise MissingError(
             f"{file} {found}{nearest_path(path)}; name a file of text, or - for standard input"
         )
-    with path.open("rb") as stream:
-        yield stream
+    return path.open("rb")
 
 
 def _write(rows: Iterable[str], out: Path | None) -> int:
@@ -199,18 +192,14 @@ def _write(rows: Iterable[str], out: Path | None) -> int:
     from featbert.data.files import writing
 
     number = 0
-    if out is not None:
-        with writing(out) as stream:
-            for row in rows:
-                stream.write(row)
-                number += 1
-        return number
-    sys.stdout.flush()
     # Data is written as it is, but a terminal would obey what is in it.
-    terminal = sys.stdout.isatty()
-    for row in rows:
-        shown = printable(row, keep="\n\t\u200c\u200d") if terminal else row
-        sys.stdout.buffer.write(shown.encode())
-        sys.stdout.buffer.flush()
-        number += 1
+    terminal = out is None and sys.stdout.isatty()
+    with nullcontext() if out is None else writing(out) as stream:
+        for row in rows:
+            number += 1
+            if stream is None:
+                shown = printable(row, keep="\n\t\u200c\u200d") if terminal else row
+                typer.echo(shown.encode(), nl=False)
+            else:
+                stream.write(row)
     return number

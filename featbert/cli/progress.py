@@ -5,6 +5,7 @@ Only work that takes longer than a second is shown. Results go to stdout.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import logging
@@ -12,11 +13,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from featbert.progress import INTERVAL, Advance, heard_by, logged_by, stage
+from featbert.progress import Advance, heard_by, logged_by, stage
 from featbert.text import printable
 
 if TYPE_CHECKING:
@@ -35,13 +36,9 @@ ROOMY = 100
 def shown(*, quiet: bool = False) -> Iterator[None]:
     """Within the block stages, reports and warnings are shown on stderr; if quiet, none are."""
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    bars = _Bars()
-    with logged_by(lambda level, text: None if quiet else _write(text), logging.INFO):
-        if quiet:
-            yield
-            return
-        with heard_by(bars.stage if terminal else _plain_stage):
-            yield
+    stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
+    with logged_by(lambda level, text: None if quiet else _write(text), logging.INFO), stages:
+        yield
 
 
 def load_torch() -> None:
@@ -59,40 +56,24 @@ def _write(line: str) -> None:
     sys.stderr.flush()
 
 
-class _Stage:
-    """A stage under way: its numbers, and `publish`, called at most ten times a second."""
-
-    def __init__(self, what: str, unit: str, total: int | None, done: int) -> None:
-        self.what, self.unit, self.total = printable(what), unit, total
-        self.first = self.done = done
-        self.began = self._published = time.monotonic()
-        self.publish: Callable[[], None] = lambda: None
-
-    def advance(self, n: int) -> None:
-        self.done += n
-        now = time.monotonic()
-        if now - self._published >= INTERVAL or self.done == self.total:
-            self._published = now
-            self.publish()
-
-    def numbers(self, speed: float | None, *, rate: bool = True) -> str:
-        """Such as "12,000/301,418 words  4,600 words/s  1:02 left"."""
-        unit, scale, digits = self.unit, 1.0, 0
-        if unit == "bytes":
-            unit, scale, digits = "MB", 1e6, 1
-        amount = f"{self.done / scale:,.{digits}f}"
-        if self.total is not None:
-            amount += f"/{self.total / scale:,.{digits}f}"
-        parts = [f"{amount} {unit}"] if unit else []
-        if speed and unit and rate:
-            fast = speed >= scale
-            value = (speed if fast else 60 * speed) / scale
-            parts.append(f"{value:,.{int(value < 10)}f} {unit}/{'s' if fast else 'min'}")
-        if speed and self.total is not None:
-            parts.append(f"{_clock((self.total - self.done) / speed)} left")
-        else:
-            parts.append(_clock(time.monotonic() - self.began))
-        return "  ".join(parts)
+def _numbers(
+    unit: str, done: int, total: int | None, speed: float | None, seconds: float, *, rate: bool
+) -> str:
+    """Such as "12,000/301,418 words  4,600 words/s  1:02 left"."""
+    scale, digits = 1.0, 0
+    if unit == "bytes":
+        unit, scale, digits = "MB", 1e6, 1
+    amount = f"{done / scale:,.{digits}f}"
+    if total is not None:
+        amount += f"/{total / scale:,.{digits}f}"
+    parts = [f"{amount} {unit}"] if unit else []
+    if speed and unit and rate:
+        fast = speed >= scale
+        value = (speed if fast else 60 * speed) / scale
+        parts.append(f"{value:,.{int(value < 10)}f} {unit}/{'s' if fast else 'min'}")
+    left = (total - done) / speed if speed and total is not None else None
+    parts.append(_clock(seconds) if left is None else f"{_clock(left)} left")
+    return "  ".join(parts)
 
 
 def _clock(seconds: float) -> str:
@@ -104,46 +85,39 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-    one = _Stage(what, unit, total, done)
-    due = one.began + PLAIN_AFTER
+    first, began = done, time.monotonic()
+    due = began + PLAIN_AFTER
 
-    def publish() -> None:
-        nonlocal due
+    def advance(n: int) -> None:
+        nonlocal done, due
+        done += n
         now = time.monotonic()
         if now >= due:
             due = now + PLAIN_EVERY
-            _write(f"{one.what}  {one.numbers((one.done - one.first) / (now - one.began))}")
+            speed = (done - first) / (now - began)
+            _write(f"{what}  {_numbers(unit, done, total, speed, now - began, rate=True)}")
 
-    one.publish = publish
-    yield one.advance
+    yield advance
 
 
-class _Bars:
-    """A bar for each open stage at the bottom of the terminal, drawn by rich."""
-
-    def __init__(self) -> None:
-        self._progress: Progress | None = None
-
-    @contextmanager
-    def stage(self, what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        """Shows a stage while the block runs."""
-        one = _Stage(what, unit, total, done)
-        progress = self._progress = self._progress or _display()
+@contextmanager
+def _bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+    progress = _display()
+    if not progress.tasks:
+        progress.start()
+    task = progress.add_task(printable(what), total=total, completed=done, unit=unit)
+    progress.advance(task, 0)  # the speed is measured from here on
+    try:
+        yield lambda n: progress.advance(task, n)
+    finally:
+        progress.remove_task(task)
         if not progress.tasks:
-            progress.start()
-        task = progress.add_task(one.what, total=total, completed=done, stage=one)
-        progress.advance(task, 0)  # the speed is measured from here on
-        one.publish = lambda: progress.update(task, completed=one.done)
-        try:
-            yield one.advance
-        finally:
-            progress.remove_task(task)
-            if not progress.tasks:
-                progress.stop()
+            progress.stop()
 
 
+@functools.cache
 def _display() -> Progress:
-    """rich's display of the stages that take long; a result on the same terminal is above it."""
+    """rich's bars of the stages that take long; a result on the same terminal is above them."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
@@ -153,8 +127,10 @@ def _display() -> Progress:
 
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
-            stage: _Stage = task.fields["stage"]
-            return Text(stage.numbers(task.speed, rate=roomy), no_wrap=True, overflow="crop")
+            total = None if task.total is None else int(task.total)
+            known = task.fields["unit"], int(task.completed), total, task.speed
+            text = _numbers(*known, task.elapsed or 0.0, rate=roomy)
+            return Text(text, no_wrap=True, overflow="crop")
 
     class Display(Progress):
         def get_renderables(self) -> Iterator[RenderableType]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, of_experiment, run_line
+from featbert.cli.showing import Outputs, run_line
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size
@@ -21,34 +20,26 @@ if TYPE_CHECKING:
     from featbert.runs.experiment import ExperimentPlan
 
 
-@app.command(
-    cls=Command, epilog="Example: featbert run experiments/quickstart.toml --set 'seeds=[1,2,3]'"
-)
+@o.command("run experiments/quickstart.toml --set 'seeds=[1,2,3]'")
 def run(
-    file: Annotated[
-        Path, o.argument("FILE", "Experiment file (TOML).", completion.experiment_files)
-    ],
-    changes: Annotated[
-        list[str] | None,
-        o.option(
-            "KEY=VALUE",
-            "Override one key, such as features.epochs=2; may be given several times.",
-            completion.keys,
-            "--set",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, o.flag("--dry-run", "Show the plan; do nothing.")] = False,
-    jobs: Annotated[
-        int, o.option("RUNS", "Runs at a time, each a process with its share of the cores.", min=1)
-    ] = 1,
-    cache_dir: o.CacheDir = Path("cache"),
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    format: o.ReportFormat = "text",
-    figures: o.Figures = None,
-    figure: o.FigureNames = None,
-    report: o.Report = None,
-    log_with: o.LogWith = None,
-    quiet: o.Quiet = False,
+    file: Path = o.argument("FILE", "Experiment file (TOML).", completion.experiment_files),
+    changes: list[str] | None = o.option(
+        "KEY=VALUE",
+        "Override one key, such as features.epochs=2; may be given several times.",
+        completion.keys,
+        "--set",
+    ),
+    dry_run: bool = o.flag("--dry-run", "Show the plan; do nothing."),
+    jobs: int = o.option(
+        "RUNS", "Runs at a time, each a process with its share of the cores.", default=1, min=1
+    ),
+    cache_dir: Path = o.CACHE_DIR,
+    runs_dir: Path = o.RUNS_DIR,
+    format: o.ReportFormat = o.REPORT_FORMAT,
+    figures: Path | None = o.FIGURES,
+    figure: list[str] | None = o.FIGURE_NAMES,
+    report: Path | None = o.REPORT,
+    log_with: str | None = o.LOG_WITH,
 ) -> None:
     """Run an experiment file: extract, train, compare.
 
@@ -76,7 +67,7 @@ def run(
             parse_layers(spec, num_layers)
     load_torch()
 
-    from featbert.analysis.transfer import transfer_matrices
+    from featbert.analysis.compare import compare_tasks
     from featbert.runs.experiment import plan_experiment
     from featbert.runs.schedule import carry_out
 
@@ -90,24 +81,14 @@ def run(
     outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
     if outcome.runs:
         record = outcome.plan.record(outcome.failures)
-        comparisons, notes = of_experiment(record, outcome.runs)
-        outputs.show(
-            comparisons,
-            transfer_matrices(outcome.runs) if experiment.keys.transfer else [],
-            published=experiment.keys.published,
-            show=experiment.keys.show,
-            notes=notes,
-            name=experiment.name,
-        )
+        outputs.show(compare_tasks(outcome.runs, vary=record.vary), record)
     if outcome.failures:
         for name, reason in outcome.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
         waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
         skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
-        raise InputError(
-            f"{counted(len(outcome.failures), 'run')} failed{skipped}; run the same command to try "
-            "again"
-        )
+        failed = f"{counted(len(outcome.failures), 'run')} failed{skipped}"
+        raise InputError(f"{failed}; run the same command to try again")
 
 
 def _later(plan: ExperimentPlan) -> str:
@@ -127,12 +108,10 @@ def _describe(plan: ExperimentPlan) -> str:
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
     stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
     for path, extraction in stores.items():
-        state = (
-            "exists" if extraction.hit else f"to extract, {size(extraction.manifest.data_bytes)}"
-        )
-        lines.append(f"store  {state}  {counted(extraction.manifest.words, 'word')}  {path}")
-    for adaptation in plan.adaptations:
-        lines.append(f"adapt  to train  {adaptation.plan.folder}")
+        m = extraction.manifest
+        state = "exists" if extraction.hit else f"to extract, {size(m.data_bytes)}"
+        lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
+    lines += [f"adapt  to train  {adaptation.plan.folder}" for adaptation in plan.adaptations]
     for job in plan.jobs:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)

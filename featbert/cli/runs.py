@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 MADE = ("record.json", "config.json")
 
 # Behind `show` and `rm`, too; the one before them counts where there is none.
-RunsDirHere = Annotated[
-    Path | None,
-    o.option("DIR", "Folder of runs.  [default: experiments/runs]", show_default=False),
-]
+RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
 runs_app = typer.Typer(rich_markup_mode=None)
 app.add_typer(runs_app, name="runs", invoke_without_command=True)
@@ -36,8 +33,8 @@ app.add_typer(runs_app, name="runs", invoke_without_command=True)
 @runs_app.callback(epilog="Example: featbert runs --runs-dir experiments/runs")
 def runs(
     ctx: typer.Context,
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    format: o.TableFormat = "text",
+    runs_dir: Path = o.RUNS_DIR,
+    format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """List runs: state, scores, time. `show` shows all of one, `rm` removes."""
     ctx.obj = runs_dir
@@ -60,8 +57,8 @@ def runs(
 @runs_app.command(cls=Command, epilog="Example: featbert runs show RUN")
 def show(
     ctx: typer.Context,
-    run: Annotated[str, o.argument("RUN", "Run folder or name.", completion.finished_runs)],
-    runs_dir: RunsDirHere = None,
+    run: str = o.argument("RUN", "Run folder or name.", completion.finished_runs),
+    runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.runs.load import find_run
@@ -72,9 +69,9 @@ def show(
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
-    names: Annotated[list[str], o.argument("RUN", "Run folders or names.", completion.runs)],
-    runs_dir: RunsDirHere = None,
-    yes: Annotated[bool, o.flag("--yes", "Do not ask.")] = False,
+    names: list[str] = o.argument("RUN", "Run folders or names.", completion.runs),
+    runs_dir: Path | None = RUNS_DIR,
+    yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
     folders = list(dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,12 +21,11 @@ from featbert.report.units import duration, size
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from featbert.analysis.compare import Comparison
     from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
     from featbert.runs.experiment_record import ExperimentRecord
+    from featbert.runs.published import PublishedTable
     from featbert.runs.run import Run
 
 FIGURE_FORMATS = (".png", ".pdf")
@@ -48,27 +47,43 @@ class Outputs:
             raise InputError("--figure has no folder to draw to; add --figures DIR")
         check_known("figure", self.figure, NAMES)
         if self.report is not None:
-            from featbert.report.html.page import check_report_path
-
-            check_report_path(self.report)
+            if self.report.suffix.lower() not in (".html", ".htm"):
+                raise InputError(f"--report {str(self.report)!r} does not end in .html")
+            check_folder(self.report.parent, "--report")
 
     def show(
         self,
         comparisons: Sequence[Comparison],
-        matrices: Sequence[TransferMatrix],
+        asked: ExperimentRecord | None = None,
         *,
-        published: Sequence[str],
+        published: Sequence[str] = (),
         show: Sequence[str] = (),
         notes: Sequence[str] = (),
-        name: str = "",
     ) -> None:
         """Prints the tables, draws the figures and writes the report.
 
-        `show` are keys of further scores, `notes` further lines, `name` the experiment's.
+        `asked` is the experiment that is shown, `published` are names of tables besides its own,
+        `show` keys of further scores instead of its own, and `notes` further lines.
         """
+        from featbert.analysis.published import is_matrix, published_matrix
+        from featbert.analysis.transfer import transfer_matrices
         from featbert.report.rendering import render
+        from featbert.report.tables import search_line
+        from featbert.runs.published import published_table
 
-        tables = _published_matrices(published)
+        runs = [run for one in comparisons for row in one.rows for run in row.runs]
+        if asked is None:
+            matrices = [matrix for matrix in transfer_matrices(runs) if len(matrix.rows) > 1]
+        else:
+            matrices = transfer_matrices(runs) if asked.transfer else []
+            published, show = [*asked.published, *published], show or asked.show
+            notes = [*notes, *map(search_line, asked.searches)]
+            if asked.missing:
+                notes.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
+        known = [published_table(name) for name in dict.fromkeys(published)]
+        grids = [published_matrix(table) for table in known if is_matrix(table)]
+        comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
+        notes = [*notes, *lines]
         terminal = self.format == "text" and sys.stdout.isatty()
         text = render(
             comparisons,
@@ -76,13 +91,13 @@ class Outputs:
             notes=notes,
             show=show,
             matrices=matrices,
-            published=tables,
+            published=grids,
             width=shutil.get_terminal_size().columns if terminal else None,
             color=terminal,
         )
         typer.echo(text, nl=False)
         if self.figures is not None:
-            _save(self.figures, self._draw(comparisons, matrices, tables))
+            self._draw(self.figures, comparisons, matrices, grids)
         if self.report is not None:
             from featbert.analysis.breakdown import with_breakdowns, with_scorers
             from featbert.analysis.cost import with_costs
@@ -91,88 +106,56 @@ class Outputs:
 
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
             analysed = [with_breakdowns(one, list(one.task.facets)) for one in analysed]
-            page = html_report(
-                analysed, matrices=matrices, published=tables, notes=notes, name=name
-            )
+            name = "" if asked is None else asked.name
+            page = html_report(analysed, matrices=matrices, published=grids, notes=notes, name=name)
             written = write_report(self.report, page)
             say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
 
     def _draw(
         self,
+        folder: Path,
         comparisons: Sequence[Comparison],
         matrices: Sequence[TransferMatrix],
         published: Sequence[PublishedMatrix],
-    ) -> Iterator[tuple[str, Figure]]:
-        """Figures by name; of several comparisons they are numbered in the order of the tables."""
+    ) -> None:
+        """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
         from featbert.report.figures.registry import comparison_figures, crossing_figures
+        from featbert.report.figures.style import save_figure
 
-        for number, comparison in enumerate(comparisons, 1):
-            prefix = "" if len(comparisons) == 1 else f"{number}-"
-            for _, name, figure in comparison_figures(comparison, self.figure):
-                yield prefix + name, figure
-        for _, name, figure in crossing_figures(comparisons, matrices, published, self.figure):
-            yield name, figure
-
-
-def _save(folder: Path, figures: Iterable[tuple[str, Figure]]) -> None:
-    from featbert.report.figures.style import save_figure
-
-    written: list[str] = []
-    with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
-        for name, figure in figures:
-            paths = [folder / f"{name}{ending}" for ending in FIGURE_FORMATS]
-            written += [save_figure(figure, path).name for path in paths]
-            advance(1)
-    nothing = "no figure: figures need several rows, epochs or layers"
-    say(f"{folder}: {', '.join(written) or nothing}")
+        figures = [
+            (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(one, self.figure))
+            for number, one in enumerate(comparisons, 1)
+        ]
+        figures.append(("", crossing_figures(comparisons, matrices, published, self.figure)))
+        written: list[str] = []
+        with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
+            for prefix, drawn in figures:
+                for _, name, figure in drawn:
+                    for ending in FIGURE_FORMATS:
+                        path = folder / f"{prefix}{name}{ending}"
+                        written.append(save_figure(figure, path).name)
+                    advance(1)
+        nothing = "no figure: figures need several rows, epochs or layers"
+        say(f"{folder}: {', '.join(written) or nothing}")
 
 
-def with_published(
-    comparisons: Sequence[Comparison], names: Sequence[str]
-) -> tuple[list[Comparison], list[str]]:
-    """Comparisons with the published tables of these names, and why some cannot be shown."""
-    from featbert.analysis.published import is_matrix, published_figures
-    from featbert.runs.published import published_table
+def _with_published(
+    comparisons: Sequence[Comparison], tables: Sequence[PublishedTable]
+) -> tuple[list[Comparison], Iterable[str]]:
+    """Comparisons with the tables of their tasks, and why some of these cannot be shown."""
+    from featbert.analysis.published import published_figures
 
     notes: dict[str, None] = {}
     found = []
-    tables = [table for table in map(published_table, names) if not is_matrix(table)]
     for comparison in comparisons:
-        published = list(comparison.published)
-        for table in (one for one in tables if one.task == comparison.task.name):
+        published = []
+        for table in (table for table in tables if table.task == comparison.task.name):
             try:
                 published.append(published_figures(comparison, table))
             except InputError as error:
                 notes[f"{table.id}: {error}"] = None
         found.append(replace(comparison, published=tuple(published)))
-    return found, [*notes]
-
-
-def of_experiment(
-    asked: ExperimentRecord,
-    runs: Iterable[Run],
-    *,
-    vary: Iterable[str] = (),
-    baseline: str | None = None,
-) -> tuple[list[Comparison], list[str]]:
-    """The tables of an experiment, and lines on what its searches chose and what is missing."""
-    from featbert.analysis.compare import compare_tasks
-    from featbert.report.tables import search_line
-
-    found = compare_tasks(runs, vary=[*asked.vary, *vary], baseline=baseline)
-    comparisons, lines = with_published(found, asked.published)
-    notes = [*map(search_line, asked.searches), *lines]
-    if asked.missing:
-        notes.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
-    return comparisons, notes
-
-
-def _published_matrices(names: Sequence[str]) -> list[PublishedMatrix]:
-    from featbert.analysis.published import is_matrix, published_matrix
-    from featbert.runs.published import published_table
-
-    found = map(published_table, dict.fromkeys(names))
-    return [published_matrix(table) for table in found if is_matrix(table)]
+    return found, notes
 
 
 def grid(

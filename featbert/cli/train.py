@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
 from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
@@ -28,35 +27,27 @@ OF_THE_STORE = dict.fromkeys(
 )
 
 
-@app.command(
-    cls=Command, epilog="Example: featbert train --layers concat_last4 --layers last --seeds 1,2,3"
-)
-@o.options(
-    RowsTable,
-    Data,
-    Compute,
+@o.command(
+    "train --layers concat_last4 --layers last --seeds 1,2,3",
+    (RowsTable, Data, Compute),
     defaults=defaults("none").model_dump() | OF_THE_STORE,
     without=Tuning.model_fields,
 )
 def train(
     *,
-    features: o.Features = None,
-    layers: Annotated[
-        list[str] | None,
-        o.option(
-            "SPEC",
-            "Layer combination, such as embeddings, last, concat_last4, weighted_all, "
-            "layer:7 or concat:9-12; may be given several times.  [default: concat_last4]",
-            completion.layers,
-        ),
-    ] = None,
-    seeds: o.Seeds = "1",
+    features: Path | None = o.FEATURES,
+    layers: list[str] | None = o.option(
+        "SPEC",
+        "Layer combination, such as embeddings, last, concat_last4, weighted_all, layer:7 or "
+        "concat:9-12; may be given several times.  [default: concat_last4]",
+        completion.layers,
+    ),
+    seeds: str = o.SEEDS,
     given: dict[str, Any],
-    cache_dir: o.CacheDir = Path("cache"),
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    overwrite: o.Overwrite = False,
-    log_with: o.LogWith = None,
-    quiet: o.Quiet = False,
+    cache_dir: Path = o.CACHE_DIR,
+    runs_dir: Path = o.RUNS_DIR,
+    overwrite: bool = o.OVERWRITE,
+    log_with: str | None = o.LOG_WITH,
 ) -> None:
     """Train a small model on stored features.
 
@@ -106,23 +97,19 @@ def train(
     _make(partial(one, name, seed=seed) for name in wanted for seed in numbers)
 
 
-@app.command(cls=Command, epilog="Example: featbert finetune --model bert-base-cased --seeds 1-5")
-@o.options(
-    Encoding,
-    Data,
-    RowsTable,
-    Compute,
+@o.command(
+    "finetune --model bert-base-cased --seeds 1-5",
+    (Encoding, Data, RowsTable, Compute),
     defaults=defaults("full").model_dump(),
     without=("store_dtype", "keep"),
 )
 def finetune(
     *,
     given: dict[str, Any],
-    seeds: o.Seeds = "1",
-    runs_dir: o.RunsDir = Path("experiments/runs"),
-    overwrite: o.Overwrite = False,
-    log_with: o.LogWith = None,
-    quiet: o.Quiet = False,
+    seeds: str = o.SEEDS,
+    runs_dir: Path = o.RUNS_DIR,
+    overwrite: bool = o.OVERWRITE,
+    log_with: str | None = o.LOG_WITH,
 ) -> None:
     """Fine-tune the encoder, or a part of it, with a head on top.
 

@@ -24,16 +24,18 @@ def test_inspect_shows_the_manifest_and_sizes(finished: Workspace, store: Path) 
     shown = json.loads(finished.call("inspect", store, "--format", "json").stdout)
     assert shown["file_bytes"] == store.stat().st_size
     assert (shown["hidden_size"], shown["splits"]["train"]["sentences"]) == (16, 24)
-    text = finished.call("inspect", store, "--verify").stdout
-    assert "0, 1, 2, 3, 4 of 0 to 4" in text
-    flip(store, "dev/layers/02", 3)
-    assert "layer 2" in error_of(finished.call("inspect", store, "--verify"))
+    assert "0, 1, 2, 3, 4 of 0 to 4" in finished.call("inspect", store).stdout
 
 
 def test_an_intact_store_of_its_text_and_encoder(finished: Workspace, store: Path) -> None:
-    done = finished.call("verify", store, "--data", finished.corpus, "--model", finished.model)
+    words = ("verify", store, "--data", finished.corpus, "--model", finished.model)
+    done = finished.call(*words)
     assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", 1)
     assert str(store) in done.stdout
+    flip(store, "dev/layers/02", 3)
+    damaged = finished.call(*words)
+    assert "layer 2" in damaged.stdout
+    error_of(damaged)
 
 
 def test_each_store_has_its_line(finished: Workspace, store: Path, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ def test_lines_without_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
-    monkeypatch.setattr(progress, "INTERVAL", 0.0)
     with shown(), stage("reading\x1b", "bytes", 4_000_000, done=1_000_000) as advance:
         advance(1_000_000)
         advance(1_000_000)
