@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
@@ -21,6 +21,8 @@ from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
+# Columns of a terminal around a cell and between cells.
+_AROUND = 3
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
@@ -47,28 +49,26 @@ def render(
         width: of the terminal, for text: wider tables are split by columns. None: no limit.
     """
     check_known("format", [format], FORMATS)
+    if format == "json":
+        return _json(comparisons, matrices, published, notes)
     drawn = [
         *tables(comparisons, show=show),
         *transfer_tables(matrices, published),
         *overview_tables(comparisons),
     ]
-    if format == "json":
-        return json_report(comparisons, notes=notes, matrices=matrices, published=published)
     if format == "csv":
         return "\n".join(map(as_csv, drawn))
     lines = [visible(note) for note in notes]
     if format == "text":
         parts = [as_text(table, width=width, color=color) for table in drawn]
-        return "\n".join([*parts, "".join(f"{line}\n" for line in lines)]).rstrip("\n") + "\n"
-    if format == "markdown":
-        ending = "".join(f"- {markdown_text(line)}\n" for line in lines)
-        return "\n".join([*map(as_markdown, drawn), ending]).rstrip("\n") + "\n"
-    ending = "".join(f"% {line}\n" for line in lines)
-    preamble = "% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}\n"
-    return "\n".join([preamble, *map(as_latex, drawn), ending])
-
-
-# Terminal -----------------------------------------------------------------------------------------
+    elif format == "markdown":
+        parts = [*map(as_markdown, drawn)]
+        lines = [f"- {markdown_text(line)}" for line in lines]
+    else:
+        preamble = "% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}\n"
+        parts = [preamble, *map(as_latex, drawn)]
+        lines = [f"% {line}" for line in lines]
+    return "\n".join([*parts, *lines]).rstrip("\n") + "\n"
 
 
 def as_text(table: Table, *, width: int | None = None, color: bool = False) -> str:
@@ -105,10 +105,6 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-# Two spaces around a cell, and one between cells.
-_AROUND = 3
-
-
 def _size(column: Column, cells: Sequence[Cell], width: int | None) -> int:
     """Long names wrap at their words, so that half is left to numbers."""
     from rich.cells import cell_len
@@ -131,9 +127,6 @@ def _packs(sizes: Sequence[int], width: int | None) -> Iterator[list[int]]:
             pack = [0]
         pack.append(place)
     yield pack
-
-
-# Files --------------------------------------------------------------------------------------------
 
 
 def markdown_text(text: str) -> str:
@@ -207,56 +200,47 @@ def as_csv(table: Table) -> str:
 
 def harmless(value: Any) -> Any:
     """Text such that a spreadsheet takes it for no formula: an apostrophe before it."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
-        return f"'{visible(value)}"
-    return visible(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return "'" * value.lstrip(" ").startswith(_FORMULA) + visible(value)
 
 
-# JSON ---------------------------------------------------------------------------------------------
-
-
-def json_report(
+def _json(
     comparisons: Sequence[Comparison],
-    *,
-    notes: Sequence[str] = (),
-    matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedMatrix] = (),
+    matrices: Sequence[TransferMatrix],
+    published: Sequence[PublishedMatrix],
+    notes: Sequence[str],
 ) -> str:
     """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
 
-    `comparisons[]`, `rows[]`, `differences[]` (each row against its baseline), `costs[]`,
-    `scorers[]`, `breakdowns[]`, `overview[]` (features against fine-tuning, a line each corpus
-    and task), `published[]`, `transfer[]`, `published_transfer[]`, `notes[]`. The `group` of a
-    row, difference, ... is the `number` of its comparison. A row has its scores by split and
-    key, each with `mean`, `sd`, `n`, `values`; a split that was not scored is null. `values`
-    are in the order of `seeds` and `runs`. A number that is not finite is null.
+    The `group` of a row, difference, ... is the `number` of its comparison. A row has its scores by
+    split and key, `values` in the order of `seeds` and `runs`. A split that was not scored is null,
+    and so is a number that is not finite.
     """
     grouped = [*enumerate(comparisons, 1)]
-    report: dict[str, Any] = {
-        "comparisons": [_comparison(one, number) for number, one in grouped],
-        "rows": [_row(row, number) for number, one in grouped for row in one.rows],
+    parts: dict[str, Callable[[Any], Mapping[str, Any]]] = {
+        "rows": _row,
+        **dict.fromkeys(("differences", "costs", "scorers", "breakdowns"), vars),
+        "published": _published,
     }
-    for name in ("differences", "costs", "scorers", "breakdowns"):
-        report[name] = [
-            {"group": number, **vars(found)}
-            for number, one in grouped
-            for found in getattr(one, name)
-        ]
-    report["overview"] = overview_frame(comparisons).to_dict("records")
-    report["published"] = [
-        _published(found, number) for number, one in grouped for found in one.published
-    ]
-    report["transfer"] = [_matrix(matrix, number) for number, matrix in enumerate(matrices, 1)]
-    report["published_transfer"] = published
-    report["notes"] = notes
+    report: dict[str, Any] = {
+        "comparisons": [{"number": number, **_comparison(one)} for number, one in grouped],
+        **{
+            name: [{"group": n, **fields(of)} for n, one in grouped for of in getattr(one, name)]
+            for name, fields in parts.items()
+        },
+        "overview": overview_frame(comparisons).to_dict("records"),
+        "transfer": [{"number": n, **_matrix(matrix)} for n, matrix in enumerate(matrices, 1)],
+        "published_transfer": published,
+        "notes": notes,
+    }
     plain = to_jsonable_python(report, inf_nan_mode="null")
     return json.dumps(plain, indent=1, allow_nan=False) + "\n"
 
 
-def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     names = ("corpus", "model", "context", "scorer", "splits", "key", "varied", "notes")
     return {
-        "number": number,
         "task": comparison.task.name,
         "measure": comparison.task.measure.key,
         **{name: getattr(comparison, name) for name in names},
@@ -268,13 +252,12 @@ def _comparison(comparison: Comparison, number: int) -> dict[str, Any]:
     }
 
 
-def _row(row: Row, number: int) -> dict[str, Any]:
+def _row(row: Row) -> dict[str, Any]:
     last = ("task", "runs", "left_out", "splits", "cost")
     scores = {
         split: {key: row.score(split, key) for key in row.task.columns} for split in EVALUATED
     }
     return {
-        "group": number,
         **{name: value for name, value in vars(row).items() if name not in last},
         "seeds": row.seeds,
         "runs": [run.name for run in row.runs],
@@ -287,10 +270,9 @@ def _row(row: Row, number: int) -> dict[str, Any]:
     }
 
 
-def _published(found: PublishedFigures, number: int) -> dict[str, Any]:
+def _published(found: PublishedFigures) -> dict[str, Any]:
     table = found.table
     return {
-        "group": number,
         "table": table.id,
         **{name: getattr(table, name) for name in ("title", "source", "verified")},
         "lines": [
@@ -305,10 +287,9 @@ def _published(found: PublishedFigures, number: int) -> dict[str, Any]:
     }
 
 
-def _matrix(matrix: TransferMatrix, number: int) -> dict[str, Any]:
+def _matrix(matrix: TransferMatrix) -> dict[str, Any]:
     last = ("task", "rows", "columns")
     return {
-        "number": number,
         **{name: value for name, value in vars(matrix).items() if name not in last},
         "columns": matrix.columns,
         "rows": [

@@ -7,14 +7,13 @@ were chosen on dev; they are compared on the last split that both were scored on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.overview import CLEAR, Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.results import CostRow, Difference
+from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
@@ -26,16 +25,11 @@ from featbert.text import counted, in_percent
 _DEV = EVALUATED[0]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a comparison says of one corpus, encoder and context.
-
-    Attributes:
-        lines: (topic, sentence) in the order of the three questions.
-    """
+class Finding(NamedTuple):
+    """What a comparison says of one corpus, encoder and context: (topic, sentence) in order."""
 
     about: str
-    lines: tuple[tuple[str, str], ...]
+    lines: list[tuple[str, str]]
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -43,7 +37,7 @@ def findings(comparison: Comparison) -> list[Finding]:
     return [
         Finding(
             units.visible(" · ".join(contest.rows[0].varied.values())),
-            tuple((topic, units.visible(line)) for topic, line in _lines(contest)),
+            [(topic, units.visible(line)) for topic, line in _lines(contest)],
         )
         for contest in contests(comparison)
     ]
@@ -71,14 +65,12 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
     layers = [] if features is None else _alike(features, rows)
     if len(layers) > 1:
-        ordered = sorted(layers, key=lambda row: row.mean(_DEV))
-        low, high = ordered[0], ordered[-1]
+        low, *_, high = sorted((row.mean(_DEV), row.label) for row in layers)
         yield (
             "Layers",
-            f"The {len(layers)} rows on features differ by up to "
-            f"{_points(high.mean(_DEV) - low.mean(_DEV))} on {_DEV}, from {low.label} "
-            f"({units.percent(low.mean(_DEV))}) to {high.label} "
-            f"({units.percent(high.mean(_DEV))}).",
+            f"The {len(layers)} rows on features differ by up to {_points(high[0] - low[0])} on "
+            f"{_DEV}, from {low[1]} ({units.percent(low[0])}) to {high[1]} "
+            f"({units.percent(high[0])}).",
         )
 
 
@@ -126,12 +118,12 @@ def _trust(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     said = _trusted(test)
     if split == _DEV or dev is None:
         return said
-    apart, p = units.points(dev.pooled.difference), _equals(p_value(dev.adjusted))
-    return f"{said} On {_DEV} the difference is {apart}, p {p}."
+    apart = units.points(dev.pooled.difference)
+    return f"{said} On {_DEV} the difference is {apart}, {_p(dev.adjusted)}."
 
 
 def _trusted(test: Difference) -> str:
-    over_text = f"p {_equals(p_value(test.adjusted))} after Holm's correction"
+    over_text = f"{_p(test.adjusted)} after Holm's correction"
     clear_text = test.adjusted < CLEAR
     if test.over_seeds is None:
         seeds = counted(len(test.seeds), "seed says", "seeds say")
@@ -166,33 +158,26 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}."
     )
-    same = priced is not None and priced.against == tuned.name
-    return f"{said} {_break_even(priced)}" if priced is not None and same else said
-
-
-def _break_even(cost: CostRow) -> str:
-    by_time, by_operations = cost.seconds.cheaper_from, cost.flops.cheaper_from
+    if priced is None or priced.against != tuned.name:
+        return said
     words = {None: "at no number of runs", 1: "from the first run on"}
-    time = words.get(by_time, f"from run {by_time} on")
-    operations = words.get(by_operations, f"from run {by_operations} on")
+    time, operations = (
+        words.get(price.cheaper_from, f"from run {price.cheaper_from} on")
+        for price in (priced.seconds, priced.flops)
+    )
     if time == operations:
-        return f"Features are the cheaper way {time}, by time as by operations."
-    return f"By time features are the cheaper way {time}, by operations {operations}."
+        return f"{said} Features are the cheaper way {time}, by time as by operations."
+    return f"{said} By time features are the cheaper way {time}, by operations {operations}."
 
 
 def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split: str) -> str:
     """The buckets of a facet at which each is ahead most."""
     names = {features.name, tuned.name}
-    found = next(
-        (
-            b
-            for b in comparison.breakdowns
-            if (b.facet, b.split) == (facet, split) and names <= b.rows.keys() and len(b.gold) > 1
-        ),
-        None,
-    )
-    if found is None:
+    matching = [b for b in comparison.breakdowns if (b.facet, b.split) == (facet, split)]
+    matching = [b for b in matching if names <= b.rows.keys() and len(b.gold) > 1]
+    if not matching:
         return f"No scores of both rows by {facet}."
+    found = matching[0]
     ours, theirs = found.rows[features.name], found.rows[tuned.name]
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
@@ -214,5 +199,5 @@ def _points(difference: float) -> str:
     return f"{units.percent(abs(difference))} points"
 
 
-def _equals(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"
+def _p(value: float) -> str:
+    return f"p = {p_value(value)}".replace("= <", "<")

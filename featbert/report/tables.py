@@ -1,16 +1,15 @@
-"""Every table of the program: a frame, and how people read its columns.
-
-Text, Markdown, LaTeX, CSV and HTML are views of the same `Table`, so they cannot disagree.
-"""
+"""Every table of the program: a frame, and how people read its columns."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from featbert.analysis import frame as frames
 from featbert.analysis.breakdown import scorer_notes
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A value as people read it, and whether it is marked."""
 
     text: str
@@ -58,7 +56,7 @@ class Column:
     show: Callable[[Any], str] = str
     second: str = ""
     joint: str = " ± "
-    best: Collection[int] = ()
+    best: Iterable[int] = ()
     right: bool = True
     missing: Mapping[int, str] = field(default_factory=dict)
 
@@ -71,7 +69,8 @@ class Column:
         if self.second:
             pairs = zip(shown, self._texts(frame, self.second), strict=True)
             shown = [one if two is None else f"{one}{self.joint}{two}" for one, two in pairs]
-        return [Cell(visible(text), place in self.best) for place, text in enumerate(shown)]
+        best = {*self.best}
+        return [Cell(visible(text), place in best) for place, text in enumerate(shown)]
 
     def _texts(self, frame: pandas.DataFrame, name: str) -> list[str | None]:
         pairs = zip(frame[name].tolist(), frame[name].notna(), strict=True)
@@ -114,21 +113,14 @@ def _names(head: str, name: str = "") -> Column:
     return Column(head, name or head, right=False)
 
 
-def _scores(head: str, name: str, best: Collection[int] = ()) -> Column:
+def _scores(head: str, name: str, best: Iterable[int] = ()) -> Column:
     """Scores in percent with their standard deviation over seeds."""
     return Column(head, f"{name}_mean", percent, f"{name}_sd", best=best)
-
-
-def _places(marked: pandas.Series[bool]) -> list[int]:
-    return [place for place, one in enumerate(marked) if one]
 
 
 def _sections(frame: pandas.DataFrame) -> list[bool]:
     """A rule before each tuning but the first."""
     return [False, *(a != b for a, b in itertools.pairwise(frame["tuning"]))]
-
-
-# A comparison -------------------------------------------------------------------------------------
 
 
 def comparison_tables(
@@ -215,8 +207,8 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
             best = best_of(rows, split, key)
             columns.append(_scores(f"{split} {task.columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
-            bases = _places(frame["is_baseline"] & frame[f"{name}_mean"].notna())
-            missing = dict.fromkeys(bases, "baseline")
+            bases = frame["is_baseline"] & frame[f"{name}_mean"].notna()
+            missing = dict.fromkeys(np.flatnonzero(bases).tolist(), "baseline")
             columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=missing))
     columns += [
         Column("trained", "trained_parameters", units.parameters),
@@ -226,31 +218,27 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         Column("store", "store_bytes", units.size),
         Column("memory", "peak_memory_bytes", units.size),
     ]
-    sizes = [
+    about = [
         f"{split} {examples:,} {task.unit}s, {words:,} words"
         for split, (examples, words) in comparison.sizes.items()
     ]
+    several = len({corpus for corpus, _ in comparison.floors}) > 1
+    floors = [
+        f"{percent(value)} on {f'{corpus} ' * several}{split}"
+        for (corpus, split), value in comparison.floors.items()
+    ]
+    if floors:
+        about.append(f"{task.floor} {', '.join(floors)}")
     return Table(
         comparison.title,
         frame,
         columns,
-        " · ".join([*sizes, *_floors(comparison), f"scorer: {comparison.scorer}"]),
+        " · ".join([*about, f"scorer: {comparison.scorer}"]),
         _sections(frame),
         [*_legend(comparison, show)],
         comparison.notes,
         whole=True,
     )
-
-
-def _floors(comparison: Comparison) -> Iterator[str]:
-    """What a system without skill gets: chance 25.00 on dev, 25.00 on test"""
-    several = len({corpus for corpus, _ in comparison.floors}) > 1
-    shown = [
-        f"{units.percent(value)} on {f'{corpus} ' * several}{split}"
-        for (corpus, split), value in comparison.floors.items()
-    ]
-    if shown:
-        yield f"{comparison.task.floor} {', '.join(shown)}"
 
 
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
@@ -286,13 +274,13 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
     if len(baselines) > 1:
         columns.append(_names("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in comparison.differences):
-        clear, over = _places(frame[f"{split}_p_adjusted"] < CLEAR), f"{split}_over"
+        clear, over = frame[f"{split}_p_adjusted"] < CLEAR, f"{split}_over"
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
             Column("over text", f"{over}_text_low", points, f"{over}_text_high", " to "),
             Column("over seeds", f"{over}_seeds_low", points, f"{over}_seeds_high", " to "),
             Column("p", f"{split}_p", p_value),
-            Column("p (Holm)", f"{split}_p_adjusted", p_value, best=clear),
+            Column("p (Holm)", f"{split}_p_adjusted", p_value, best=np.flatnonzero(clear)),
         ]
     base = [f"baseline: {name}" for name in baselines] if len(baselines) == 1 else []
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
@@ -381,7 +369,7 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
     for bucket in by.gold:
         name = f"{by.split}_{measure.key}_{by.facet}_{bucket}"
         means = frame[f"{name}_mean"]
-        best = _places(means == means.max()) if len(means) > 1 else ()
+        best = np.flatnonzero(means == means.max()) if len(means) > 1 else ()
         columns.append(_scores(visible(bucket), name, best))
     sizes = ", ".join(f"{name} {n:,}" for name, n in by.gold.items())
     return Table(
@@ -410,9 +398,6 @@ def _published_table(found: PublishedFigures) -> Table:
         legend=["in percent; a difference only where corpus and encoder are the published ones"],
         notes=[note for note in (table.protocol, table.note) if note],
     )
-
-
-# Transfer -----------------------------------------------------------------------------------------
 
 
 def transfer_tables(
@@ -465,9 +450,6 @@ def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
         legend=["in percent, as published"],
         notes=[one.note] if one.note else [],
     )
-
-
-# Runs ---------------------------------------------------------------------------------------------
 
 
 def runs_table(found: FoundRuns) -> Table:
@@ -534,7 +516,7 @@ def run_scores_table(run: Run) -> Table:
 def epochs_table(run: Run) -> Table:
     """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
     frame, best = frames.epochs_frame(run), run.record.best_epoch
-    marked = _places(frame["epoch"] == best)
+    marked = np.flatnonzero(frame["epoch"] == best)
     columns = [
         Column("epoch", "epoch", lambda epoch: f"{epoch} best" if epoch == best else str(epoch)),
         Column("train loss", "train_loss", "{:.4f}".format),

@@ -9,7 +9,7 @@ NONE = "–"
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """0.63118 as `63.12`, with that many digits after the point."""
+    """0.63118 as `63.12`; `digits` are after the point."""
     return NONE if share is None else f"{100 * share:.{digits}f}"
 
 
@@ -39,23 +39,17 @@ def duration(seconds: float) -> str:
 
 def size(n_bytes: float | None) -> str:
     """Bytes in decimal units: `512 B`, `12.3 MB`, `6.0 GB`."""
-    if n_bytes is None:
-        return NONE
-    if n_bytes < 1000:
-        return f"{round(n_bytes)} B"
-    return _scaled(n_bytes, ("B", "kB", "MB", "GB", "TB", "PB"))
+    return NONE if n_bytes is None else _scaled(n_bytes, "B")
 
 
 def parameters(n: float) -> str:
     """A count: `512`, `768 k`, `13.4 M`, `1.2 G`."""
-    if n < 1000:
-        return f"{round(n)}"
-    return _scaled(n, ("", "k", "M", "G", "T"))
+    return _scaled(n, "")
 
 
 def operations(flops: float) -> str:
     """Operations as `3.4 GFLOP`, `60.0 TFLOP`, `1.2 PFLOP`."""
-    return f"{_scaled(flops, ('', 'k', 'M', 'G', 'T', 'P', 'E'))}FLOP"
+    return _scaled(flops, "FLOP")
 
 
 def rate(per_second: float) -> str:
@@ -71,10 +65,12 @@ def visible(text: str, keep: str = "") -> str:
     return printable(text, f"{keep}\xa0\u2009\u202f\u3000")
 
 
-def _scaled(number: float, units: tuple[str, ...]) -> str:
-    """With the largest unit that leaves one digit or more before the point: 3 digits at most."""
+def _scaled(number: float, unit: str) -> str:
+    """With the largest prefix that leaves one digit or more before the point: 3 digits at most."""
+    if number < 1000:
+        return f"{round(number)} {unit}".rstrip()
     power = 0
-    while number >= 999.5 and power < len(units) - 1:
+    while number >= 999.5 and power < 6:
         number /= 1000
         power += 1
-    return f"{number:.1f} {units[power]}" if number < 99.95 else f"{number:.0f} {units[power]}"
+    return f"{number:.{int(number < 99.95)}f} {' kMGTPE'[power]}{unit}"

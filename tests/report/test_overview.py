@@ -13,7 +13,7 @@ from featbert.analysis.overview import contests, overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
 from featbert.analysis.results import Difference
 from featbert.report.figures.registry import crossing_figures
-from featbert.report.rendering import json_report, render
+from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
 from featbert.runs.record import Mix, SplitIdentity
 from featbert.tasks.base import Scores
@@ -96,10 +96,8 @@ def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
     }
     assert shown["Δ"] == [f"{100 * d:+.2f}" for d in overview_frame(two)["difference"]]
     assert "better" not in shown  # not tested over the text
-    assert [line["corpus"] for line in json.loads(json_report(two))["overview"]] == [
-        "first",
-        "second",
-    ]
+    report = json.loads(render(two, "json"))
+    assert [line["corpus"] for line in report["overview"]] == ["first", "second"]
     assert not overview_tables(two[:1])
 
 

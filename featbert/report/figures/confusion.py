@@ -1,13 +1,15 @@
 """What is taken for what: the confusion matrix of the row that is best on the first split.
 
-Each line is in percent of its gold answers, summed over seeds; "none" is the partner of an answer
-without one.
+Each line is in percent of its gold answers, summed over seeds; an answer without a partner has
+"none".
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
@@ -23,7 +25,6 @@ _NONE = "none"
 
 
 @figure(
-    "confusion",
     caption="A line is in percent of its gold answers; the diagonal is right.",
     section="where",
     needs="predictions of a row",
@@ -39,17 +40,13 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
         pairs = confused(row, split)
     except MissingError:
         return None
-    names = sorted(
-        {name for pair in pairs for name in pair}, key=lambda name: (name == _NONE, name)
-    )
-    gold = [sum(pairs[line, name] for name in names) for line in names]
-    cells = [
-        [pairs[line, name] / total if total else None for name in names]
-        for line, total in zip(names, gold, strict=True)
-    ]
+    names = sorted({*chain(*pairs)}, key=lambda name: (name == _NONE, name))
+    counts = np.array([[pairs[line, name] for name in names] for line in names])
+    gold = counts.sum(axis=1)
+    cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
     drawn = new_figure(width or FULL_WIDTH, CELL * len(names) + 0.9)
     axes = drawn.subplots()
-    draw_cells(axes, cells, (0, 100), framed=[[i == j for j in names] for i in names])
+    draw_cells(axes, cells, (0, 100), framed=np.eye(len(names), dtype=bool).tolist())
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
     name_cells(axes, shown, lines, upright=len(names) > 8)

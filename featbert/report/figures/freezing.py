@@ -6,14 +6,12 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row
-from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures.lines import line_figure, line_names
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import num_layers
 
 
 @figure(
-    "freezing",
     caption="From left to right less of the encoder is trained.",
     section="layers",
     needs="three numbers of frozen layers; fine-tune with --freeze-to 0, --freeze-to 2, ...",
@@ -21,7 +19,7 @@ from featbert.report.figures.values import num_layers
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Fine-tuning to features (Wu and Dredze 2019, section 4); features are level lines."""
     scored = [(row, found) for row in comparison.rows if (found := row.score(split))]
-    tuned = [(row, found) for row, found in scored if _can_freeze(row)]
+    tuned = [(row, found) for row, found in scored if "freeze_to" in row.settings]
     steps = sorted({_frozen(row) for row, _ in tuned})
     if len(steps) < 3:
         return None
@@ -37,21 +35,14 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     ]
     by = "by how much of the encoder is frozen"
     drawn, axes = line_figure(comparison, split, points, by, width, levels=levels)
-    whole = {_frozen(row) for row, _ in tuned if _frozen(row) == num_layers(row)}
-    axes.set_xticks(range(len(steps)), [_step(step, whole) for step in steps])
+    whole = {_frozen(row): "all" for row, _ in tuned if _frozen(row) == num_layers(row)}
+    ticks = {-1: "none", 0: "emb.", **whole}
+    axes.set_xticks(range(len(steps)), [ticks.get(step, str(step)) for step in steps])
     axes.set(xlim=(-0.35, len(steps) - 0.65), xlabel="frozen up to layer")
     return drawn
-
-
-def _can_freeze(row: Row) -> bool:
-    return row.tuning in TUNINGS and "freeze_to" in TUNINGS[row.tuning].settings
 
 
 def _frozen(row: Row) -> int:
     """The highest frozen layer: 0 is the embeddings, -1 nothing."""
     highest = row.settings.get("freeze_to")
     return -1 if highest is None else int(highest)
-
-
-def _step(step: int, whole: set[int]) -> str:
-    return "all" if step in whole else {-1: "none", 0: "emb."}.get(step, str(step))

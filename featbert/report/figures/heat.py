@@ -15,10 +15,9 @@ from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT
 
 CELL = 0.27  # inches of height
 Cells = Sequence[Sequence[float | None]] | np.ndarray
-# One hue from light to dark, told from paper at its lightest.
-_COLORS = ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256))).with_extremes(
-    bad=EMPTY
-)
+# One hue from light to dark; at its lightest it still differs from paper.
+_BLUES = matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256))
+_COLORS = ListedColormap(_BLUES).with_extremes(bad=EMPTY)
 
 
 def scale_of(cells: Cells) -> tuple[float, float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
@@ -14,7 +12,6 @@ from featbert.report.figures.values import num_layers
 
 
 @figure(
-    "layers",
     caption="One tagger for each hidden state of the frozen encoder.",
     section="layers",
     needs="three single layers next to each other; train with --layers layer:1, layer:2, ...",
@@ -23,14 +20,15 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
     """Drawn where three layers are next to each other: a line across gaps would claim too much."""
     rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
     rows = [row for row in rows if row.score(split)]
-    if _longest({_layer(row) for row in rows}) < 3:
+    known = {_layer(row) for row in rows}
+    if not any({layer, layer + 1, layer + 2} <= known for layer in known):
         return None
     names = line_names(rows, (), "features")
     # `last` and `layer:12` may be the same state: the row with more seeds counts.
     best: dict[tuple[str, int], Row] = {}
     for name, row in zip(names, rows, strict=True):
-        known = best.get((name, _layer(row)))
-        if known is None or len(row.runs) > len(known.runs):
+        other = best.get((name, _layer(row)))
+        if other is None or len(row.runs) > len(other.runs):
             best[name, _layer(row)] = row
     points = [
         (name, row.tuning, layer, found)
@@ -48,12 +46,3 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
 
 def _layer(row: Row) -> int:
     return (row.layer_indices or (0,))[0]
-
-
-def _longest(layers: Collection[int]) -> int:
-    """Length of the longest run of layers that follow one another."""
-    longest = run = 0
-    for layer in range(max(layers, default=-1) + 1):
-        run = run + 1 if layer in layers else 0
-        longest = max(longest, run)
-    return longest

@@ -19,7 +19,6 @@ _ROOM = 0.42  # inches that a tick's label takes
 
 
 @figure(
-    "learning",
     caption="All rows learn from the same part of train; smaller shares are parts of larger ones.",
     section="learning",
     needs="rows of different shares of train; train with --train-share 0.1, 0.3, ...",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
@@ -38,45 +40,41 @@ def line_figure(
     looks = _line_looks([own[0][0] for own in lines.values()])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
-    shown = [mean for _, mean in levels]
-    drawn: list[tuple[str, dict[str, Any]]] = []
+    shown, keys = [mean for _, mean in levels], []
+    short = functools.partial(style.wrapped, width=style.COLUMN_WIDTH - 0.4)
     for (name, own), look in zip(lines.items(), looks, strict=True):
         shown += _draw(axes, look, sorted(((p, s) for _, p, s in own), key=lambda point: point[0]))
-        marked = {"color": look.color, "marker": look.marker}
-        drawn.append((name, {**marked, "linestyle": "-", "linewidth": 1.3}))
+        keys.append(style.key(short(name), look, linestyle="-", linewidth=1.3))
     others = itertools.filterfalse(looks.__contains__, style.looks())
     for (name, mean), look in zip(levels, others, strict=False):
         dashed: dict[str, Any] = {"color": look.color, "linestyle": style.DASHED, "linewidth": 0.9}
         axes.axhline(100 * mean, zorder=1, **dashed)
-        drawn.append((name, dashed))
+        keys.append(style.key(short(name), **dashed))
     label = score_name(comparison, split)
     axes.set(ylim=style.percent_limits(shown), ylabel=f"{label} (%)")
     axes.grid(axis="y")
     many = any(found.n > 1 for own in lines.values() for _, _, found in own)
     spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"
     note = about(comparison, spread, "dashed: frozen features" if levels else "")
-    named = [(style.wrapped(name, style.COLUMN_WIDTH - 0.4), how) for name, how in drawn]
-    keys = [style.key(name, **how) for name, how in named] if len(drawn) > 1 else []
-    return style.header(figure, f"{label} {by}", note, keys), axes
+    return style.header(figure, f"{label} {by}", note, keys if len(keys) > 1 else ()), axes
 
 
 def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]]) -> list[float]:
     """Draws one line; returns the scores in [0, 1] that the axes must show."""
     places = [place for place, _ in points]
-    means = [found.mean for _, found in points]
+    means = np.array([found.mean for _, found in points])
     # A point of one seed has no spread: the band has a gap there, not a width of nothing.
-    spreads = [math.nan if found.sd is None else found.sd for _, found in points]
-    low = [100 * (mean - sd) for mean, sd in zip(means, spreads, strict=True)]
-    high = [100 * (mean + sd) for mean, sd in zip(means, spreads, strict=True)]
+    spreads = np.array([math.nan if found.sd is None else found.sd for _, found in points])
+    low, high = means - spreads, means + spreads
     color, marker = look
-    axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
-    ys = [100 * mean for mean in means]
-    axes.plot(places, ys, color=color, marker=marker, markersize=3.6, linewidth=1.3)
-    dots = [(p, 100 * value) for p, found in points if found.n > 1 for value in found.values]
-    beside = axes.transData + ScaledTranslation(4 / 72, 0, axes.figure.dpi_scale_trans)
-    xs, seeds = [x for x, _ in dots], [y for _, y in dots]
-    axes.scatter(xs, seeds, s=6, color=color, alpha=0.6, linewidth=0, transform=beside, zorder=3)
-    return [*means, *(y / 100 for y in (*seeds, *low, *high) if not math.isnan(y))]
+    axes.fill_between(places, 100 * low, 100 * high, color=color, alpha=0.18, linewidth=0)
+    axes.plot(places, 100 * means, color=color, marker=marker, markersize=3.6, linewidth=1.3)
+    seeds = [(p, value) for p, found in points if found.n > 1 for value in found.values]
+    right = axes.transData + ScaledTranslation(4 / 72, 0, axes.figure.dpi_scale_trans)
+    xs, ys = [x for x, _ in seeds], [100 * y for _, y in seeds]
+    axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=right, zorder=3)
+    shown = (*means, *low, *high, *(value for _, value in seeds))
+    return [value for value in shown if not math.isnan(value)]
 
 
 def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
@@ -88,7 +86,7 @@ def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
 
 
 def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
-    """What tells each row's line from others: what it varies, and settings beside `without`."""
+    """What tells each row's line from others: what it varies, and settings but `without`."""
     names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
     # Rows without namesakes have no setting in their label.
     shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]

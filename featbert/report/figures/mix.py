@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +20,6 @@ _HEIGHT = 1.75
 
 
 @figure(
-    "mix",
     caption="How much each layer counts in the learned mix; all begin equal.",
     section="layers",
     needs="a learned mix of layers; train with --layers weighted_last4 or weighted_all",
@@ -37,8 +35,9 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
     for axes, (row, found) in zip(panes, mixes, strict=True):
         _panel(axes, found)
         scale = Statistic.of([one.scale for one in found])
-        told = f"{scale.mean:.2f}" + (f" ± {scale.sd:.2f}" if scale.sd is not None else "")
-        axes.set_title(style.wrapped(f"{row.name} · scale {told}", _NARROWEST - 0.5))
+        spread = "" if scale.sd is None else f" ± {scale.sd:.2f}"
+        title = f"{row.name} · scale {scale.mean:.2f}{spread}"
+        axes.set_title(style.wrapped(title, _NARROWEST - 0.5))
     seeds = "dots: seeds, line: ± 1 sd" if any(len(found) > 1 for _, found in mixes) else ""
     note = about(comparison, seeds, "dashed: equal weights, where training begins")
     return style.header(drawn, "Learned weights of the scalar mix by layer", note)
@@ -58,9 +57,9 @@ def _panel(axes: Axes, mixes: list[Mix]) -> None:
         if one.sd is not None:
             ends = one.mean - one.sd, one.mean + one.sd
             axes.vlines(layer, *ends, color=style.INK, linewidth=0.9, zorder=3)
-            beside = [layer + 0.16] * one.n
-            axes.scatter(beside, one.values, s=7, color=color, linewidth=0, zorder=3)
-    equal: dict[str, Any] = {"color": style.FAINT, "linewidth": 0.8, "linestyle": style.DASHED}
-    axes.axhline(1 / len(layers), zorder=1, **equal)
+            right = [layer + 0.16] * one.n
+            axes.scatter(right, one.values, s=7, color=color, linewidth=0, zorder=3)
+    equal = 1 / len(layers)
+    axes.axhline(equal, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED, zorder=1)
     axes.set(xlabel="layer", ylabel="weight", xlim=(layers[0] - 0.6, layers[-1] + 0.6))
     layer_ticks(axes, layers)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from featbert.analysis.compare import Comparison
@@ -37,7 +36,6 @@ _AROUND = [
 
 
 @figure(
-    "pareto",
     caption="Up and to the left is better.",
     section="cost",
     needs="two rows with a score and a known cost",
@@ -68,12 +66,12 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
     drawn.draw_without_rendering()  # so that the axes have their places
-    labels = [
+    free = [
         _label(axes, front, [visible(point.name) for point in front.points])
         for axes, front in zip(panes, fronts, strict=True)
     ]
-    if not all(free for _, free in labels):
-        for note in itertools.chain(*(notes for notes, _ in labels)):
+    if not all(free):
+        for note in [note for axes in panes for note in axes.texts]:
             note.remove()
         for axes, front in zip(panes, fronts, strict=True):
             _label(axes, front, [str(point.number) for point in front.points])
@@ -97,10 +95,9 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
     if front.label:
         axes.set_title(style.wrapped(front.label, _NARROWEST))
     axes.grid()
-    ends = [
-        (p.score.mean - (p.score.sd or 0), p.score.mean + (p.score.sd or 0)) for p in front.points
-    ]
-    axes.set_ylim(*style.percent_limits(end for both in ends for end in both))
+    spreads = [(point.score.mean, point.score.sd or 0.0) for point in front.points]
+    ends = [(mean - sd, mean + sd) for mean, sd in spreads]
+    axes.set_ylim(*style.percent_limits(itertools.chain(*ends)))
     corners = _steps(front, axes.get_xlim()[1])
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
@@ -121,15 +118,15 @@ def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
     return [*corners, (end, corners[-1][1])]
 
 
-def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[Annotation], bool]:
-    """Texts near their marks, each at its freest place, and whether they hide nothing."""
+def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> bool:
+    """Adds texts near their marks, each at its freest place; whether they hide nothing."""
     pixels = axes.figure.dpi / 72
     places = [(point.cost, 100 * point.score.mean) for point in front.points]
     taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in axes.transData.transform(places)]
     steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
     taken += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
     inside = axes.get_window_extent()
-    notes, free = [], True
+    free = True
     for place, point, text in zip(places, front.points, texts, strict=True):
         note = axes.annotate(
             text,
@@ -155,9 +152,8 @@ def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> tuple[list[A
         if note.arrow_patch and reach == _AROUND[0][0]:
             note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
         taken.append(there)
-        notes.append(note)
         free = free and not hidden
-    return notes, free
+    return free
 
 
 def _time(seconds: float) -> str:

@@ -19,25 +19,23 @@ _APART = 0.045  # inches: the published mark above, ours beneath
 
 
 @figure(
-    "published",
     caption="Of other encoders or corpora where the table says so.",
     section="published",
     needs="a published table with figures of the same rows",
 )
 def published(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
     """A figure for each published table that shares a row's score with the comparison."""
-    found = {}
-    for reproduction in comparison.published:
-        both = [row for row in reproduction.lines if None not in _pair(row, split)]
-        if both:
-            found[reproduction.table.id] = _draw(comparison, reproduction, split, width)
-    return found
+    return {
+        one.table.id: _draw(comparison, one, split, width)
+        for one in comparison.published
+        if any(None not in _pair(row, split) for row in one.lines)
+    }
 
 
 def _draw(
     comparison: Comparison, reproduction: PublishedFigures, split: str, width: float | None
 ) -> Figure:
-    rows = [row for row in reproduction.lines if _pair(row, split) != (None, None)]
+    rows = [row for row in reproduction.lines if any(_pair(row, split))]
     marks = [_pair(row, split) for row in rows]
     given = [mark for mark in itertools.chain(*marks) if mark]
     drawn, axes, places = row_plot(
@@ -53,17 +51,18 @@ def _draw(
             _mark(axes, y - apart, theirs, _PUBLISHED, hollow=True)
         if ours:
             _mark(axes, y + apart, ours, tuning_look(_tuning(row)))
-    keys = [key("published", _PUBLISHED, markerfacecolor="white")]
-    tunings = dict.fromkeys(
-        _tuning(row) for row, (_, ours) in zip(rows, marks, strict=True) if ours
-    )
-    keys += [key(f"{tuning_title(name)}, reproduced", tuning_look(name)) for name in tunings]
+    tunings = {_tuning(row): None for row, pair in zip(rows, marks, strict=True) if pair[1]}
+    keys = [key(f"{tuning_title(name)}, reproduced", tuning_look(name)) for name in tunings]
+    keys.insert(0, key("published", _PUBLISHED, markerfacecolor="white"))
     table = reproduction.table
-    note = [table.source or "", f"figures from: {table.verified}"]
-    note.append(f"published on {table.corpus}; here on {comparison.corpus}, {comparison.model}")
-    note += ["line: ± 1 sd"] if any(sd for _, sd in given) else []
+    note = [
+        table.source,
+        f"figures from: {table.verified}",
+        f"published on {table.corpus}; here on {comparison.corpus}, {comparison.model}",
+        "line: ± 1 sd" if any(sd for _, sd in given) else "",
+    ]
     title = f"Published and reproduced {score_name(comparison, split)}: {table.title}"
-    return header(drawn, title, " · ".join(part for part in note if part), keys)
+    return header(drawn, title, " · ".join(filter(None, note)), keys)
 
 
 _Mark = tuple[float, float]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from featbert.analysis.compare import Comparison
 
-# One line a figure, in the order of the report.
+# In the order of the report.
 NAMES = (
     "overview",
     "tasks",
@@ -46,7 +46,7 @@ _KINDS: dict[str, Kind] = {}
 
 @dataclass(kw_only=True)
 class Kind:
-    """A kind of figure; it decorates the function that draws it.
+    """A kind of figure; it decorates the function that draws it and has the same name.
 
     Attributes:
         needs: what a comparison must have for it.
@@ -58,17 +58,17 @@ class Kind:
             figure, several by name, or None for nothing to show.
     """
 
-    name: str = field(kw_only=False)
     caption: str
     section: Section = "scores"
     needs: str
     of: Literal["comparison", "comparisons", "matrices"] = "comparison"
     splits: Literal["each", "last", "none"] = "each"
     prepare: Callable[[Comparison, str], Comparison] | None = None
+    name: str = field(init=False)
     draw: Draw = field(init=False)
 
     def __call__(self, draw: Draw) -> Draw:
-        self.draw = draw
+        self.name, self.draw = draw.__name__, draw
         _KINDS[self.name] = self
         return draw
 
@@ -122,8 +122,7 @@ def comparison_figures(
 ) -> Iterator[tuple[Kind, str, Figure]]:
     """Kind, full name and figure of all, or of `only` some kinds, that have something to show."""
     for kind in _kinds(only, "comparison"):
-        splits = comparison.splits if kind.splits == "each" else comparison.splits[-1:]
-        for split in splits:
+        for split in comparison.splits if kind.splits == "each" else comparison.splits[-1:]:
             for name, drawn in kind.figures(comparison, split).items():
                 yield kind, name, drawn
 
@@ -135,10 +134,9 @@ def crossing_figures(
     only: Collection[str] = (),
 ) -> Iterator[tuple[Kind, str, Figure]]:
     """The same of all comparisons together, and of transfer matrices with published ones."""
-    grids = {"": matrices, "published": published}
-    subjects = (("comparisons", comparisons, comparisons), ("matrices", grids, matrices))
-    for of, subject, there in subjects:
-        for kind in _kinds(only, of) if there else ():
+    grids = {"": matrices, "published": published} if matrices else {}
+    for of, subject in (("comparisons", comparisons), ("matrices", grids)):
+        for kind in _kinds(only, of) if subject else ():
             for name, drawn in kind.figures(subject, "").items():
                 yield kind, name, drawn
 

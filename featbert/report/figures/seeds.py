@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
@@ -13,19 +12,12 @@ from featbert.analysis.rows import Statistic
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
 from featbert.report.figures.style import DASHED, FAINT, header, key
-from featbert.report.figures.values import (
-    about,
-    baseline_mean,
-    score_name,
-    tuning_keys,
-    tuning_look,
-)
+from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 
 
 @figure(
-    "seeds",
     caption="Rows whose dots overlap are hard to tell apart by means alone.",
     needs="two scored runs",
 )
@@ -42,14 +34,15 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     several = [found.n for found in scored.values() if found.n > 1]
     intervals = bool(several) and min(several) >= FEWEST
     bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
-    baselines = {i: baseline_mean(rows[i], split) for i in scored}
+    ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
+    baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
     drawn, axes, places = row_plot(
         [row.name for row in rows],
         [row.tuning for row in rows],
         [
             *itertools.chain(*(found.values for found in scored.values())),
             *itertools.chain(*(bar for bar in bars.values() if bar)),
-            *(mean for mean in baselines.values() if mean is not None),
+            *baselines.values(),
         ],
         label=f"{score_name(comparison, split)} (%)",
         width=width,
@@ -81,10 +74,11 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
             zorder=4,
         )
     keys = tuning_keys(row.tuning for row in rows)
-    if any(mean is not None for mean in baselines.values()):
+    if baselines:
         keys.append(key("baseline", linestyle=DASHED, linewidth=0.8))
-    title = f"{score_name(comparison, split)} of every seed"
-    return header(drawn, title, about(comparison, _note(several, intervals=intervals)), keys)
+    what = f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
+    note = about(comparison, f"dots: seeds, tick: mean, bar: {what}" if several else "one seed")
+    return header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)
 
 
 def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
@@ -92,10 +86,3 @@ def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
         interval = t_interval(found.values)
         return None if interval is None else (interval.low, interval.high)
     return None if found.sd is None else (found.mean - found.sd, found.mean + found.sd)
-
-
-def _note(several: Sequence[int], *, intervals: bool) -> str:
-    if not several:
-        return "one seed"
-    bar = f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
-    return f"dots: seeds, tick: mean, bar: {bar}"

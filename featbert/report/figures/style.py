@@ -11,7 +11,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ FULL_WIDTH = 7.0
 TITLE, TEXT, SMALL = 8.5, 7.5, 7.0  # points
 
 INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
-# Okabe and Ito's palette without yellow, told apart with any colour vision (Wong 2011, Nature
+# Okabe and Ito's palette without yellow, distinct to any colour vision (Wong 2011, Nature
 # Methods 8:441); shapes tell series apart where there is no colour at all.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -89,11 +89,9 @@ class Look(NamedTuple):
     marker: str
 
 
-@contextmanager
-def styled() -> Iterator[None]:
+def styled() -> AbstractContextManager[None]:
     """matplotlib's own defaults with this module's settings, until the block ends."""
-    with matplotlib.style.context(["default", _SETTINGS]):
-        yield
+    return matplotlib.style.context(["default", _SETTINGS])
 
 
 def looks() -> Iterator[Look]:
@@ -117,7 +115,7 @@ class _StyledFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure for axes that take `height` inches; `header` adds what stands above them."""
+    """A figure for axes that take `height` inches; `header` adds what is above them."""
     figure = _StyledFigure(
         figsize=(width, height), dpi=_SCREEN, facecolor="white", layout="constrained"
     )
@@ -142,7 +140,6 @@ def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
     texts = [(wrapped(title, width, TITLE), TITLE, INK), (wrapped(note, width), SMALL, FAINT)]
-    texts = [text for text in texts if text[0]]
     labels = [str(one.get_label()).split("\n") for one in keys]
     taken = [max(map(len, lines)) + 7 for lines in labels]
     room = _fitting(width, SMALL)

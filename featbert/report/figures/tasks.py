@@ -16,6 +16,7 @@ from featbert.report.figures.registry import figure
 from featbert.report.units import visible
 
 _FEWEST = 3  # single layers
+_PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
 
 
 @dataclass
@@ -28,7 +29,6 @@ class _Line:
 
 
 @figure(
-    "tasks",
     caption="What each layer holds: a row is dark where it scores, or is weighted, highest.",
     section="tasks",
     of="comparisons",
@@ -46,9 +46,7 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     width = width or style.FULL_WIDTH
     height = CELL * len(lines) + 0.4
     drawn, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
-    for axes, title, kind in zip(
-        panes, ("score (%)", "weight in the mix (%)"), _KINDS, strict=False
-    ):
+    for axes, (kind, title) in zip(panes, _PANELS.items(), strict=False):
         found = [getattr(line, kind) for line in lines]
         cells = np.array([[one.get(n, np.nan) for n in range(deepest + 1)] for one in found])
         known = np.ma.masked_invalid(cells)  # a row may lack a mix
@@ -56,16 +54,13 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         shades = (cells - low[:, None]) / np.maximum(high - low, 1e-9)[:, None]
         best = cells == high[:, None]
         draw_cells(axes, cells, (0, 1), framed=best.tolist(), bold=best, shades=shades)
-        names = [visible(line.name) for line in lines] if kind == _KINDS[0] else [""] * len(lines)
+        names = [visible(line.name) if kind == "scores" else "" for line in lines]
         name_cells(axes, columns, names, upright=False)
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(one.model for one in comparisons))
     note = f"{encoders} · means over seeds; framed: the highest of a row"
     return style.header(drawn, "Layers by task, on frozen features", note)
-
-
-_KINDS = ("scores", "weights")
 
 
 def _lines(comparison: Comparison) -> Iterator[_Line]:

@@ -21,7 +21,6 @@ _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
 
 
 @figure(
-    "training",
     caption="A row whose dev score still rises at the end was trained too briefly.",
     section="training",
     needs="a run of several epochs",
@@ -91,6 +90,9 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
     for run, ys in zip(row.runs, values, strict=True):
         epochs = [epoch.epoch for epoch in run.record.history]
         last = max([last, *epochs])
+        best = run.record.best_epoch if mark else None
+        # A line of one point does not show.
+        marked = [i for i, epoch in enumerate(epochs) if epoch == best or len(epochs) == 1]
         axes.plot(
             epochs,
             ys,
@@ -101,12 +103,7 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
             markersize=4,
             markeredgecolor="white",
             markeredgewidth=0.4,
-            # A line of one point does not show.
-            markevery=[
-                i
-                for i, epoch in enumerate(epochs)
-                if len(epochs) == 1 or (mark and epoch == run.record.best_epoch)
-            ],
+            markevery=marked,
         )
     if mark and all(math.isnan(y) for ys in values for y in ys):
         axes.annotate("no dev score", (0.04, 0.5), xycoords="axes fraction", color=style.FAINT)

@@ -20,7 +20,6 @@ Grid = TransferMatrix | PublishedMatrix
 
 
 @figure(
-    "transfer",
     caption="Rows: trained on; columns: evaluated on. Framed: the language trained on.",
     section="transfer",
     of="matrices",

@@ -30,7 +30,6 @@ def _read_types(comparison: Comparison, split: str) -> Comparison:
 
 
 @figure(
-    "types",
     caption="The darker, the better; on a dark page, the lighter.",
     section="where",
     needs="predictions of its rows; see the notes of the comparison",

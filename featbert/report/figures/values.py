@@ -40,14 +40,3 @@ def tuning_keys(names: Iterable[str]) -> list[Line2D]:
 def num_layers(row: Row) -> int:
     """Transformer layers of the row's encoder."""
     return row.runs[0].record.signature.encoder_layers
-
-
-def baseline_mean(row: Row, split: str) -> float | None:
-    """Mean score of the row that this one is compared with, which may be itself."""
-    own = row.score(split)
-    if own is None:
-        return None
-    if row.is_baseline:
-        return own.mean
-    less = (row.difference or {}).get(split)
-    return None if less is None else own.mean - less

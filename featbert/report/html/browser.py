@@ -33,13 +33,16 @@ def browser_json(
     """
     types = _types(texts)
     several = len({text.corpus for text in texts}) > 1
-    data = {
-        "types": [visible(kind) for kind in types],
-        "texts": [
-            _text(text, types, best, baselines, several=several) | {"about": _about(text, unit)}
-            for text in texts
-        ],
-    }
+    shown = [
+        {
+            "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
+            **_sides(text, best, baselines),
+            **_text(text, types),
+            "about": _about(text, unit),
+        }
+        for text in texts
+    ]
+    data = {"types": [visible(kind) for kind in types], "texts": shown}
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
@@ -55,25 +58,19 @@ def _types(texts: Sequence[JudgedText]) -> list[str]:
     return sorted(counts, key=lambda kind: (-counts[kind], kind))
 
 
-def _text(
-    text: JudgedText,
-    types: list[str],
-    best: Sequence[str],
-    baselines: Sequence[str],
-    *,
-    several: bool,
-) -> dict[str, Any]:
-    def spans(found: Sequence[Span]) -> list[list[int]]:
-        return [[first, stop, types.index(kind)] for first, stop, kind in found]
-
+def _sides(text: JudgedText, best: Sequence[str], baselines: Sequence[str]) -> dict[str, int]:
     names = [answer.row for answer in text.answers]
     a = next((names.index(name) for name in best if name in names), 0)
     others = [*baselines, *reversed(names)]
     b = next((names.index(n) for n in others if n in names and n != names[a]), a)
+    return {"a": a, "b": b}
+
+
+def _text(text: JudgedText, types: list[str]) -> dict[str, Any]:
+    def spans(found: Sequence[Span]) -> list[list[int]]:
+        return [[first, stop, types.index(kind)] for first, stop, kind in found]
+
     return {
-        "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
-        "a": a,
-        "b": b,
         "rows": [
             {"name": visible(a.row), "run": visible(a.run), "seed": a.seed} for a in text.answers
         ],

@@ -21,9 +21,8 @@ from featbert.runs.run import FoundRuns, Run
 
 def html_template(name: str) -> Template:
     """A template of the package, which escapes what it is filled with."""
-    loader = PackageLoader("featbert.report.html")
     environment = Environment(
-        loader=loader,
+        loader=PackageLoader("featbert.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -25,7 +25,6 @@ from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.rows import baseline_of, shared
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import InputError
 from featbert.io import explaining, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
@@ -36,7 +35,7 @@ from featbert.report.tables import comparison_tables, overview_tables, transfer_
 from featbert.report.units import NONE, percent, visible
 from featbert.runs.experiment_file import flattened
 from featbert.runs.record import RunRecord
-from featbert.tasks.base import get_task
+from featbert.runs.run import Run
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -90,23 +89,11 @@ def html_report(
 def write_report(path: Path | str, page: str) -> Path:
     """Writes a page, whole or not at all; folders above it are made."""
     path = Path(path)
-    check_report_path(path)
     with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path, durable=False) as temporary:
             temporary.write_text(page, "utf-8", newline="\n")
     return path
-
-
-def check_report_path(path: Path) -> None:
-    """Raises InputError where a report cannot be written under that name."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path.name!r} is no name of a report; it must end in .html")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; --report needs a file")
-    above = next((p for p in path.absolute().parents if p.exists()), None)
-    if above is not None and not above.is_dir():
-        raise InputError(f"{above} is a file; the report needs a folder there")
 
 
 def _title(comparisons: Sequence[Comparison], name: str) -> str:
@@ -125,7 +112,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
     runs = [
         {
             "name": visible(run.name),
-            "line": visible(f"{row.name}, seed {run.record.seed}: {_scores(run.record)}"),
+            "line": visible(f"{row.name}, seed {run.record.seed}: {_scores(run)}"),
             "facts": {n: v for n, v in facts[run.name].items() if n not in alike},
         }
         for row in comparison.rows
@@ -186,13 +173,10 @@ def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | No
     return Markup(browser_json(texts, *names, unit=comparison.task.unit))
 
 
-def _scores(record: RunRecord) -> str:
-    measure = get_task(record.task).measure
-    scores = [
-        f"{split} {measure.name} {percent(found.values[measure.key])}"
-        for split, found in record.scores.items()
-    ]
-    return ", ".join([*scores, f"best epoch {record.best_epoch}"])
+def _scores(run: Run) -> str:
+    r, measure = run.record, run.task.measure.name
+    scores = [f"{split} {measure} {percent(r.score(split))}" for split in r.scores]
+    return ", ".join([*scores, f"best epoch {r.best_epoch}"])
 
 
 def _facts(record: RunRecord) -> dict[str, str]:
