@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -123,18 +124,17 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
     The first row is the header if it has a usual name, or one of the columns that are given.
     """
     cells = _cells(lines, path)
-    number, first = next(cells, (0, []))
-    if not first:
+    head = next(cells, None)
+    if head is None:
         return
+    first = head[1]
     given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
     has_header = bool(usual_texts(first) or looks_like_choices(first) or given & {*first})
     names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"column {name!r} occurs twice in the header of {path}")
-    if not has_header:
-        yield Row(dict(zip(names, first, strict=True)), f"line {number} of {path}", number)
-    for number, row in cells:
+    for number, row in cells if has_header else chain([head], cells):
         where = f"line {number} of {path}"
         if len(row) != len(names):
             raise InputError(

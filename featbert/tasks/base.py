@@ -296,13 +296,11 @@ def by_bucket(
     parts: dict[str, dict[str, Bucket]] = {}
     for facet in facets:
         names, order = buckets(facet)
-        places = {name: i for i, name in enumerate(order)}
-        numbers = np.array([places[name] for name in names], dtype=np.int64)
-        sizes = np.bincount(numbers, minlength=len(order)).tolist()
+        each = np.array(names, dtype=object)
         parts[facet] = {
-            name: Bucket(tuple(counts[numbers == i].sum(axis=0).tolist()), sizes[i])
-            for name, i in places.items()
-            if sizes[i]
+            name: Bucket(tuple(counts[inside].sum(axis=0).tolist()), int(inside.sum()))
+            for name in order
+            if (inside := each == name).any()
         }
     return parts
 

@@ -6,7 +6,7 @@ Accuracy chooses the epoch unless another measure is named: "classification:matt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
@@ -27,9 +27,6 @@ class Classification(ExampleTask):
     output = "softmax"
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
-
-    def _applies(self, key: str, classes: Sequence[str]) -> bool:
-        return key != "f1" or len(classes) <= 2
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         by_class = scores_by_class(single(gold), single(predicted))

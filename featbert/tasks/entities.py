@@ -16,7 +16,7 @@ import importlib.metadata
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -228,10 +228,8 @@ def word_report(gold: Rows, predicted: Rows) -> str:
     labels = sorted((set(gold_labels) | set(predicted_labels)) - {""})
     if not labels:
         return "no word is tagged other than O, in gold or prediction"
-    text = classification_report(
-        gold_labels, predicted_labels, digits=4, labels=labels, zero_division=0.0
-    )
-    return cast(str, text).rstrip("\n")
+    options = {"digits": 4, "labels": labels, "zero_division": 0.0}
+    return str(classification_report(gold_labels, predicted_labels, **options)).rstrip("\n")
 
 
 def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:

@@ -84,12 +84,9 @@ class ExampleTask(Task, Protocol):
         values = {}
         for key in self.columns:
             measure = self.measures[key]
-            if key == self.measure.key or self._applies(key, classes):
+            if key == self.measure.key or len(classes) <= measure.most_classes:
                 values[key] = float(measure.of(measure.count(*sides, classes).sum(axis=0)))
         return values
-
-    def _applies(self, key: str, classes: Sequence[str]) -> bool:
-        return True
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         known = sorted({*classes, *self.classes_in([*gold, *predicted])})

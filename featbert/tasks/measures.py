@@ -16,6 +16,7 @@ A correlation with a constant is undefined; its value here is 0.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class ExampleMeasure(Measure):
     """
 
     count: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
+    most_classes: float = math.inf
 
 
 def positive_class(classes: Sequence[str]) -> str:
@@ -186,7 +188,7 @@ def _both(*answers: Sequence[str]) -> Counts:
 # The first of each task is its own where none is named.
 OF_CLASSES = {
     "accuracy": ExampleMeasure("accuracy", "accuracy", accuracy_of, _accuracy),
-    "f1": ExampleMeasure("f1", "F1", f1_of, _f1),
+    "f1": ExampleMeasure("f1", "F1", f1_of, _f1, most_classes=2),
     "macro_f1": ExampleMeasure("macro_f1", "macro F1", macro_f1_of, _macro_f1),
     "matthews": ExampleMeasure("matthews", "Matthews", matthews_of, _matthews),
 }
