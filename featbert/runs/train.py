@@ -42,9 +42,9 @@ from featbert.runs.run import Run
 from featbert.runs.states import training_states
 from featbert.text import counted, named_sentence
 from featbert.training.checkpoint import Checkpoint
-from featbert.training.history import Epoch
+from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs, grouped
-from featbert.training.loop import Fitted, fit, predict, prediction_budget, prediction_flops
+from featbert.training.loop import fit, predict, prediction_budget, prediction_flops
 from featbert.training.step import Compute, Targets
 from featbert.training.tracking import epoch_log
 
@@ -204,7 +204,7 @@ class _Training:
 
     def _fit(
         self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
-    ) -> Fitted:
+    ) -> Progress:
         encoded = self.task.encode(self.train, self.classes, self.scheme)
         groups = self.task.groups(self.train.sentences)
         targets = Targets.of(encoded, self.task.items(self.train), joint=groups is not None)
@@ -264,7 +264,7 @@ class _Training:
         self,
         model: Model,
         inputs: Mapping[str, Inputs],
-        fitted: Fitted,
+        fitted: Progress,
         folder: Path,
         prediction_seconds: float,
     ) -> Cost:

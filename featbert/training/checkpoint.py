@@ -7,21 +7,22 @@ file of `torch.save`, a zip archive with a CRC-32 of each tensor, and is read wi
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from zipfile import ZipFile
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from featbert.io import explaining, replacing
-from featbert.training.history import HISTORY, Epoch
+from featbert.training.history import Progress
 
 # Share of a training's time that its checkpoints may take.
 COST = 0.05
@@ -43,25 +44,19 @@ class Pace:
         self._took = self._last - began
 
 
-class Progress(NamedTuple):
-    """How far a training is; `best` are dev score, epoch and weights, if there is one."""
-
-    history: list[Epoch]
-    best: tuple[float, int, Mapping[str, Tensor]] | None
-    step: int
-    flops: float
-    trained: dict[str, int]
-
-
-@dataclass(frozen=True)
+@dataclass
 class Learner:
-    """What steps change; `names` are the parameters of `module` that some epoch trains."""
+    """What steps change, and the weights that were best on dev.
+
+    `names` are the parameters of `module` that some epoch trains.
+    """
 
     module: nn.Module
     names: Sequence[str]
     optimizer: Optimizer
     schedule: LRScheduler
     scaler: torch.amp.GradScaler
+    best: Mapping[str, Tensor] | None = None
 
     def weights(self) -> dict[str, Tensor]:
         """The trained parameters by name, not copied."""
@@ -81,8 +76,8 @@ class Checkpoint:
     def __init__(self, path: Path, identity: str) -> None:
         self.path, self.identity, self.pace = path, identity, Pace()
 
-    def resume(self, learner: Learner) -> tuple[Progress, float] | None:
-        """Sets the learner and the random states to what was kept; returns progress and seconds.
+    def resume(self, learner: Learner) -> Progress | None:
+        """Sets the learner and the random states to what was kept; returns how far that is.
 
         None where there is no file, or a damaged one, or that of another training.
         """
@@ -91,9 +86,9 @@ class Checkpoint:
                 if archive.testzip() is not None:
                     return None
             state = torch.load(self.path, map_location="cpu", weights_only=True)
-            about = json.loads(state["about"])
-            if about["identity"] != self.identity:
+            if state["identity"] != self.identity:
                 return None
+            progress = TypeAdapter(Progress).validate_json(state["progress"])
         except Exception:  # a damaged archive raises almost anything
             return None
         learner.set_weights(state["weights"])
@@ -102,29 +97,19 @@ class Checkpoint:
         learner.scaler.load_state_dict(state["scaler"])
         torch.set_rng_state(state["random"]["cpu"])
         torch.cuda.set_rng_state_all(state["random"]["cuda"])
-        best = about["best"] and (*about["best"], state["best"] or state["weights"])
-        history = HISTORY.validate_python(about["history"], strict=False)
-        progress = Progress(history, best, about["step"], about["flops"], about["trained"])
-        return progress, about["seconds"]
+        if progress.best is not None:
+            learner.best = state["best"] or state["weights"]
+        return progress
 
-    def keep(self, learner: Learner, progress: Progress, seconds: float) -> None:
+    def keep(self, learner: Learner, progress: Progress) -> None:
         """Writes how far the training is; the old file stays where a FeatbertError is raised."""
         began = time.perf_counter()
-        best = progress.best
-        about = {
-            "identity": self.identity,
-            "best": best and best[:2],
-            "history": HISTORY.dump_python(progress.history),
-            "step": progress.step,
-            "flops": progress.flops,
-            "trained": progress.trained,
-            "seconds": seconds,
-        }
         state = {
-            "about": json.dumps(about),
+            "identity": self.identity,
+            "progress": json.dumps(dataclasses.asdict(progress)),
             "weights": learner.weights(),
             # None: the weights as they are
-            "best": best[2] if best and best[1] < len(progress.history) else None,
+            "best": learner.best if progress.best_epoch < len(progress.history) else None,
             "optimizer": learner.optimizer.state_dict(),
             "schedule": learner.schedule.state_dict(),
             "scaler": learner.scaler.state_dict(),

@@ -7,34 +7,11 @@ the result stays there until the end of the epoch.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from featbert.text import counted
-
-
-@dataclass(frozen=True)
-class NonFinite:
-    """Gradients that were not finite, first in `step` since the last look.
-
-    `parameters` are names of those concerned; none where the norm over all is too large.
-    """
-
-    step: int
-    loss: float
-    parameters: list[str]
-
-    @property
-    def description(self) -> str:
-        """What is not finite; the loss comes first."""
-        if not math.isfinite(self.loss):
-            return f"the loss is {self.loss}"
-        if not self.parameters:
-            return "the norm of the gradients is too large for float32"
-        concerned = f"{counted(len(self.parameters), 'parameter')} ({self.parameters[0]} first)"
-        return f"the gradients of {concerned} are not finite"
 
 
 class GradientWatch:
@@ -73,10 +50,16 @@ class GradientWatch:
         self._loss = torch.where(is_first, loss.detach().float(), self._loss)
         self._wrong = self._wrong | wrong
 
-    def found(self) -> NonFinite | None:
-        """What was not finite since the last look; None where everything was. Waits for a GPU."""
+    def found(self) -> str | None:
+        """What was not finite since the last look, and in which step first; waits for a GPU."""
         if not self._wrong:
             return None
         self._wrong = torch.zeros_like(self._wrong)
         names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
-        return NonFinite(int(self._first), float(self._loss), names)
+        what = "the norm of the gradients is too large for float32"
+        if not math.isfinite(self._loss):
+            what = f"the loss is {float(self._loss)}"
+        elif names:
+            concerned = f"{counted(len(names), 'parameter')} ({names[0]} first)"
+            what = f"the gradients of {concerned} are not finite"
+        return f"{what} in step {int(self._first)}"

@@ -1,8 +1,9 @@
-"""The shape of a training history: one row an epoch, as it is kept in the run record."""
+"""The history of a training, one row an epoch, as it is kept in checkpoints and run records."""
 
 from __future__ import annotations
 
-import pydantic
+from dataclasses import field
+
 import pydantic.dataclasses
 
 from featbert.tasks.base import KEPT
@@ -43,4 +44,24 @@ class Epoch:
         return None if self.dev is None else next(iter(self.dev.values()))
 
 
-HISTORY = pydantic.TypeAdapter(list[Epoch])
+@pydantic.dataclasses.dataclass(config=KEPT)
+class Progress:
+    """How far a training is, and in the end its result.
+
+    Attributes:
+        best: highest score on dev and its epoch; None where dev is not scored.
+        flops: estimated from shapes, without dev scoring.
+        trained: sizes of the parameters that training changed, in any epoch, by name.
+    """
+
+    history: list[Epoch] = field(default_factory=list)
+    best: tuple[float, int] | None = None
+    step: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+    trained: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch, from 1, whose weights are kept: the best one on dev, else the last one."""
+        return len(self.history) if self.best is None else self.best[1]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,30 +22,15 @@ from featbert.encoders.memory import freed_memory_kept
 from featbert.errors import InputError
 from featbert.models.model import Model
 from featbert.progress import stage
-from featbert.training.checkpoint import Checkpoint, Learner, Progress
-from featbert.training.gradients import GradientWatch, NonFinite
-from featbert.training.history import Epoch
+from featbert.training.checkpoint import Checkpoint, Learner
+from featbert.training.gradients import GradientWatch
+from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule, rate_share
 from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.step import Compute, Step, Targets
 
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The result of training; the model holds the weights of `best_epoch` (from 1).
-
-    `trained` has sizes of the parameters that training changed, in any epoch, by name; `flops` are
-    estimated from shapes, without dev scoring.
-    """
-
-    history: list[Epoch]
-    best_epoch: int
-    seconds: float
-    trained: Mapping[str, int]
-    flops: float
 
 
 @freed_memory_kept()
@@ -63,7 +47,7 @@ def fit(
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: Checkpoint | None = None,
     name_of: Callable[[int], str] = "sentence {}".format,
-) -> Fitted:
+) -> Progress:
     """Trains the model and leaves it, in eval mode, with the weights that were best on dev.
 
     Args:
@@ -80,8 +64,7 @@ def fit(
     device = compute.device
     lengths = np.diff(inputs.offsets)
     draw = {"batch_size": settings.batch_size, "seed": seed, "documents": documents}
-    steps = count_steps(lengths, epochs=settings.epochs, **draw)  # type: ignore[arg-type]
-    total = sum(steps)
+    total = count_steps(lengths, epochs=settings.epochs, **draw)  # type: ignore[arg-type]
     optimizer = make_optimizer(model, settings)
     kept = [name for name, p in model.named_parameters() if p.requires_grad]
     schedule = make_schedule(optimizer, settings, total=total)
@@ -89,90 +72,73 @@ def fit(
     there = dataclasses.replace(targets, values=targets.values.to(device.torch))
     training = Step(model, inputs, there, scaler, compute, settings.token_budget)
     watch = GradientWatch(model, device.torch)
-    history: list[Epoch] = []
-    best: tuple[float, int, Mapping[str, Tensor]] | None = None
-    flops = 0.0
-    trained: dict[str, int] = {}
-    step = 0
-    started = time.perf_counter()
     learner = Learner(model, kept, optimizer, schedule, scaler)
-    if checkpoint is not None and (resumed := checkpoint.resume(learner)) is not None:
-        (history, best, step, flops, trained), seconds = resumed
-        started -= seconds
-        del resumed  # else the best weights of then stay in memory
-        if on_epoch is not None:
-            for row in history:
-                on_epoch(row)
+    progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
+    started = time.perf_counter() - progress.seconds
+    if on_epoch is not None:
+        for row in progress.history:
+            on_epoch(row)
     with stage("training", "steps", total) as advance:
-        advance(step)
-        for epoch in range(len(history) + 1, settings.epochs + 1):
+        advance(progress.step)
+        for epoch in range(len(progress.history) + 1, settings.epochs + 1):
             patience = settings.patience
-            if best is not None and patience is not None and epoch - 1 - best[1] >= patience:
+            if patience is not None and epoch - 1 - progress.best_epoch >= patience:
                 break
             epoch_started = time.perf_counter()
             model.train()
             model.set_trained(settings, epoch)
-            trained |= {n: p.numel() for n, p in model.named_parameters() if p.requires_grad}
+            learned = {n: p.numel() for n, p in model.named_parameters() if p.requires_grad}
+            progress.trained |= learned
             loss_sum = torch.zeros((), device=device.torch)
-            first_step = step
+            first_step = progress.step
             batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
             for number, sequences in enumerate(batches, 1):
                 loss_sum, done = training.gradients(sequences, loss_sum)
-                flops += done
+                progress.flops += done
                 scaler.unscale_(optimizer)
                 watch.clip(settings.clip_norm, number, loss_sum)
                 if watch.is_immediate and (wrong := watch.found()):
-                    raise _not_finite(wrong, epoch, _blame(training, sequences, name_of))
+                    culprit = training.culprit(sequences)
+                    where = "in" if culprit is not None else "in a batch with"
+                    named = name_of(int(sequences[0]) if culprit is None else culprit)
+                    raise _diverged(f"{wrong} of epoch {epoch}, {where} {named}")
                 scaler.step(optimizer)
                 scaler.update()
                 schedule.step()
-                step += 1
+                progress.step += 1
                 advance(1)
             # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
             if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
-                raise _not_finite(wrong, epoch)
+                raise _diverged(f"{wrong} of epoch {epoch}")
             mean_loss = float(loss_sum) / targets.losses(np.arange(len(lengths)))
             if not np.isfinite(mean_loss):
-                raise InputError(
-                    f"the loss is {mean_loss} in epoch {epoch}; "
-                    "lower --learning-rate, or use --precision fp32"
-                )
+                raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
             dev = None if score_dev is None else score_dev()
             share = max(
                 rate_share(s, total=total, warmup=settings.warmup, schedule=settings.schedule)
-                for s in range(first_step, step)
+                for s in range(first_step, progress.step)
             )
             groups = describe_groups(optimizer, share)
             row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
-            history.append(row)
+            progress.history.append(row)
+            progress.seconds = time.perf_counter() - started
             if on_epoch is not None:
                 on_epoch(row)
             score = row.dev_score
-            if score is not None and (best is None or score > best[0]):
-                best = (score, epoch, {n: t.clone() for n, t in learner.weights().items()})
+            if score is not None and (progress.best is None or score > progress.best[0]):
+                progress.best = score, epoch
+                learner.best = {n: t.clone() for n, t in learner.weights().items()}
             if checkpoint is not None and epoch < settings.epochs and checkpoint.pace.is_due():
-                progress = Progress(history, best, step, flops, trained)
-                checkpoint.keep(learner, progress, time.perf_counter() - started)
-    if best is not None:
-        learner.set_weights(best[2])
+                checkpoint.keep(learner, progress)
+    if learner.best is not None:
+        learner.set_weights(learner.best)
     model.eval()
-    best_epoch = settings.epochs if best is None else best[1]
-    return Fitted(history, best_epoch, time.perf_counter() - started, trained, flops)
+    progress.seconds = time.perf_counter() - started
+    return progress
 
 
-def _not_finite(wrong: NonFinite, epoch: int, where: str = "") -> InputError:
-    return InputError(
-        f"{wrong.description} in step {wrong.step} of epoch {epoch}{where}; "
-        "lower --learning-rate, or use --precision fp32"
-    )
-
-
-def _blame(training: Step, sequences: Ints, name_of: Callable[[int], str]) -> str:
-    """The sequence that makes a step not finite; the weights must be those before the step."""
-    culprit = training.culprit(sequences)
-    if culprit is None:
-        return f", in a batch with {name_of(int(sequences[0]))}"
-    return f", in {name_of(culprit)}"
+def _diverged(what: str) -> InputError:
+    return InputError(f"{what}; lower --learning-rate, or use --precision fp32")
 
 
 def predict(
@@ -182,19 +148,15 @@ def predict(
 
     `offsets` (S + 1,) are the items before each sequence; `budget` as in `prediction_budget`.
     """
-
-    def answer(*batch: Any) -> tuple[Tensor, ...]:
-        return (model.decode(*batch),)
-
-    return _answers(model, inputs, offsets, compute, budget, answer)[0]
+    return _answers(model, inputs, offsets, compute, budget, model.decode)[0]
 
 
 def predict_probabilities(
     model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
 ) -> tuple[Ints, Floats]:
     """(T,) the answers that `predict` gives, and (T, C) the probability of every class."""
-    answers, shares = _answers(model, inputs, offsets, compute, budget, model.probabilities)
-    return answers, shares
+    found = _answers(model, inputs, offsets, compute, budget, model.probabilities)
+    return found[0], found[1]
 
 
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> int:
@@ -215,7 +177,7 @@ def _answers(
     offsets: Ints,
     compute: Compute,
     budget: TokenBudget,
-    answer: Callable[..., tuple[Tensor, ...]],
+    answer: Callable[..., Tensor | tuple[Tensor, ...]],
 ) -> list[NDArray[Any]]:
     """(T, ...) each of what `answer` gives for a batch and its layout, in the text's order."""
     model.eval()
@@ -230,7 +192,8 @@ def _answers(
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
             places = to_device(rows, compute.device.torch)
-            parts = answer(inputs.batch(ids, budget.tokens), inputs.layout(ids))
+            given = answer(inputs.batch(ids, budget.tokens), inputs.layout(ids))
+            parts = given if isinstance(given, tuple) else (given,)
             if not found:
                 found.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
             for whole, part in zip(found, parts, strict=True):

@@ -43,14 +43,14 @@ def epoch_batches(
 
 def count_steps(
     lengths: Ints, batch_size: int, *, seed: int, epochs: int, documents: Ints | None = None
-) -> list[int]:
-    """Steps of each epoch, from the first; where documents are packed they may differ."""
+) -> int:
+    """Steps of all epochs; where documents are packed these may differ."""
     if documents is None:
-        return [-(-len(lengths) // batch_size)] * epochs
-    return [
+        return -(-len(lengths) // batch_size) * epochs
+    return sum(
         len(epoch_batches(lengths, batch_size, seed=seed, epoch=epoch, documents=documents))
         for epoch in range(1, epochs + 1)
-    ]
+    )
 
 
 def _length_buckets(shuffled: Ints, lengths: Ints, batch_size: int) -> list[Ints]:

@@ -88,8 +88,16 @@ class Step:
 
         InputError where the batch does not fit in memory.
         """
+        n_losses, flops = self.targets.losses(sequences), 0.0
+        loss_sum = loss_sum.clone()
+        for parameter in self.parameters:
+            parameter.grad = None
         try:
-            return self._gradients(sequences, loss_sum)
+            for ids in self.inputs.parts(sequences, self.budget):
+                loss = self._loss(ids)
+                self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
+                loss_sum += loss.detach()
+                flops += self.inputs.flops(self.model, ids, training=True)
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise
@@ -97,6 +105,7 @@ class Step:
                 f"a batch of {self.budget:,} tokens does not fit in memory ({memory_lack(error)}); "
                 f"lower --token-budget, for example to {max(1, self.budget // 2)}"
             ) from None
+        return loss_sum, flops
 
     def culprit(self, sequences: Ints) -> int | None:
         """The first sequence whose loss or gradients alone are not finite.
@@ -111,18 +120,9 @@ class Step:
                 wrong.append(int(sequence))
         return wrong[0] if 0 < len(wrong) < len(sequences) else None
 
-    def _gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
-        device = self.compute.device.torch
-        n_losses, flops = self.targets.losses(sequences), 0.0
-        loss_sum = loss_sum.clone()
-        for parameter in self.parameters:
-            parameter.grad = None
-        for ids in self.inputs.parts(sequences, self.budget):
-            rows = to_device(torch.from_numpy(self.targets.rows(ids)), device)
-            with autocast(self.compute.device, self.compute.precision):
-                batch, layout = self.inputs.batch(ids, self.budget), self.inputs.layout(ids)
-                loss = self.model.loss(batch, layout, self.targets.values[rows])
-            self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
-            loss_sum += loss.detach()
-            flops += self.inputs.flops(self.model, ids, training=True)
-        return loss_sum, flops
+    def _loss(self, sequences: Ints) -> Tensor:
+        rows = torch.from_numpy(self.targets.rows(sequences))
+        targets = self.targets.values[to_device(rows, self.compute.device.torch)]
+        with autocast(self.compute.device, self.compute.precision):
+            batch = self.inputs.batch(sequences, self.budget)
+            return self.model.loss(batch, self.inputs.layout(sequences), targets)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import pytest
 import torch
 from torch import nn
 
-from featbert.training.gradients import GradientWatch, NonFinite
+from featbert.training.gradients import GradientWatch
 
 CPU = torch.device("cpu")
 LOSS = torch.tensor(2.5)
@@ -50,8 +51,7 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
         # On a GPU the weights are lost after the first such step, and every later loss with them.
         watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
     found = watch.found()
-    assert found == NonFinite(3, 2.5, ["1.weight", "2.bias"])
-    assert "1.weight" in found.description
+    assert re.search(r"\b2\b.*1\.weight.*step 3$", found)
     assert watch.found() is None
 
 
@@ -63,6 +63,4 @@ def test_a_norm_too_large_for_float32():
         parameter.grad.view(-1)[0] = 1.5e19
     watch = GradientWatch(module, CPU)
     watch.clip(1.0, 1, LOSS)
-    found = watch.found()
-    assert (found.step, found.parameters) == (1, [])
-    assert found.description
+    assert watch.found().endswith("step 1")

@@ -17,8 +17,9 @@ from featbert.errors import InputError
 from featbert.models.model import Layout, Model
 from featbert.progress import heard_by
 from featbert.training.gradients import GradientWatch
+from featbert.training.history import Progress
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import Fitted, fit, predict
+from featbert.training.loop import fit, predict
 from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
 from tests.listening import Ear
@@ -103,7 +104,9 @@ def rising():
     return scripted(np.linspace(0.1, 0.9, 100))
 
 
-def run(inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, **options) -> Fitted:
+def run(
+    inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, **options
+) -> Progress:
     targets = Targets.of(LABELS, inputs.offsets)
     options = {"score_dev": rising()} | options
     return fit(model, inputs, targets, settings, compute, seed=seed, **options)
