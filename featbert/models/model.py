@@ -91,37 +91,33 @@ class Model(nn.Module):
     def encoder(self) -> Encoder | None:
         return self.states if isinstance(self.states, Encoder) else None
 
-    def vectors(self, batch: Any, layout: Layout) -> Tensor:
-        """(W, width) what the output reads: vectors of words, or one of each sequence."""
+    def vectors(self, batch: Any, layout: Layout) -> tuple[Tensor, Ints]:
+        """(W, width) what the output reads, of words or of each sequence, and its lengths."""
         vectors, lengths = self.states(batch), layout.lengths
         if self.pooling is None:
-            return self.body(vectors, lengths if lengths.ndim == 1 else lengths.sum(axis=1))
+            words = lengths if lengths.ndim == 1 else lengths.sum(axis=1)
+            return self.body(vectors, words), lengths
+        single = np.ones(len(lengths), dtype=np.int64)
         if self.pools_first:
-            return self.body(self.pooling(vectors, lengths), np.ones(len(lengths), dtype=np.int64))
-        pooled: Tensor = self.pooling(self.body(vectors, lengths.ravel()), lengths)
-        return pooled
+            pooled = self.body(self.pooling(vectors, lengths), single)
+        else:
+            pooled = self.pooling(self.body(vectors, lengths.ravel()), lengths)
+        return pooled, single if layout.groups is None else layout.groups
 
     def loss(self, batch: Any, layout: Layout, targets: Tensor) -> Tensor:
         """Sum of the losses of the batch's items."""
-        return self.output.loss(self.vectors(batch, layout), self._lengths(layout), targets)
+        return self.output.loss(*self.vectors(batch, layout), targets)
 
     def decode(self, batch: Any, layout: Layout) -> Tensor:
         """The answers, as numbers."""
-        return self.output.decode(self.vectors(batch, layout), self._lengths(layout))
+        return self.output.decode(*self.vectors(batch, layout))
 
     def probabilities(self, batch: Any, layout: Layout) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item."""
-        return self.output.probabilities(self.vectors(batch, layout), self._lengths(layout))
-
-    def _lengths(self, layout: Layout) -> Ints:
-        """What the output gets as lengths."""
-        if self.pooling is None:
-            return layout.lengths
-        single = np.ones(len(layout.lengths), dtype=np.int64)
-        return single if layout.groups is None else layout.groups
+        return self.output.probabilities(*self.vectors(batch, layout))
 
     def head_flops(self, vectors: float, sequences: float) -> float:
-        """Operations of a forward pass from so many vectors on, of words or of sequences."""
+        """Operations of a forward pass from the states of `vectors` words, or sequences, on."""
         entries = matrix_entries(self)
         if (encoder := self.encoder) is not None:
             entries -= matrix_entries(encoder)

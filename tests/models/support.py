@@ -36,4 +36,4 @@ def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> M
 
 def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:
     """(W, C) of a model with a softmax output."""
-    return model.output.logits(model.vectors(batch, Layout(lengths)))
+    return model.output.logits(model.vectors(batch, Layout(lengths))[0])

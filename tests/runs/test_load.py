@@ -92,7 +92,8 @@ def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tu
         inputs = loaded.inputs([sentence])
         lengths = Layout(np.array([len(sentence.words)]))
         with torch.no_grad():
-            vectors = loaded.model.vectors(inputs.batch(np.array([0])), lengths).double().numpy()
+            vectors, _ = loaded.model.vectors(inputs.batch(np.array([0])), lengths)
+            vectors = vectors.double().numpy()
         weight, bias = (p.detach().double().numpy() for p in loaded.model.output.parameters())
         logits = vectors @ weight.T + bias
         shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
