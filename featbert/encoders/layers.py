@@ -74,24 +74,28 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
 
 def available(num_layers: int) -> tuple[str, ...]:
     """Names that an encoder with `num_layers` layers can serve."""
-    need = {"second_to_last": 1, "last": 1, "weighted_all": 1}
-    return tuple(n for n in NAMES if num_layers >= (4 if "last4" in n else need.get(n, 0)))
+    return tuple(name for name in NAMES if num_layers >= _layers_needed(name))
+
+
+def _layers_needed(name: str) -> int:
+    return 4 if "last4" in name else int(name != "embeddings")
 
 
 def _named(name: str, num_layers: int | None) -> LayerCombination:
-    if num_layers is not None and name not in available(num_layers):
+    if num_layers is not None and num_layers < _layers_needed(name):
         raise InputError(
-            f"{name!r} needs an encoder with at least {4 if 'last4' in name else 1} layers, this "
-            f"one has {num_layers}; {_offer(num_layers)}"
+            f"{name!r} needs an encoder with at least {_layers_needed(name)} layers, this one has "
+            f"{num_layers}; {_offer(num_layers)}"
         )
     top = -1 if num_layers is None else num_layers
-    single = {"embeddings": 0, "last": top, "second_to_last": top - 1}
-    if name in single:
-        return LayerCombination(name, (single[name],), "single")
-    mode = cast(Mode, name.split("_")[0])
-    if name == "weighted_all":
-        return LayerCombination(name, tuple(range(1, (num_layers or 1) + 1)), mode)
-    return LayerCombination(name, tuple(range(top - 3, top + 1)), mode)
+    indices = {
+        "embeddings": range(1),
+        "last": range(top, top + 1),
+        "second_to_last": range(top - 1, top),
+        "weighted_all": range(1, (num_layers or 1) + 1),
+    }.get(name, range(top - 3, top + 1))
+    mode = name.partition("_")[0]
+    return LayerCombination(name, tuple(indices), cast(Mode, mode if mode in MODES else "single"))
 
 
 def _offer(num_layers: int) -> str:
@@ -107,19 +111,12 @@ def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
     found: dict[int, None] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
-        if match is None:
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+        if not numbers:
             raise InputError(f"{excerpt(part)} in {excerpt(spec)} is no layer number; give {form}")
-        first = int(match[1])
-        last = int(match[2]) if match[2] else first
-        if last < first:
-            raise InputError(f"the range {excerpt(part)} in {excerpt(spec)} does not rise")
-        for number in range(first, last + 1):
-            if number in found:  # refused at once: a text of many ranges must not fill the memory
-                raise InputError(f"{excerpt(spec)} names layer {number} twice")
-            found[number] = None
+        if twice := found.keys() & numbers:
+            raise InputError(f"{excerpt(spec)} names layer {min(twice)} twice")
+        found |= dict.fromkeys(numbers)
     if one and len(found) != 1:
-        raise InputError(
-            f"{excerpt(spec)} names {len(found)} layers; give {form}, or use concat:, sum:, mean: "
-            "or weighted:"
-        )
+        raise InputError(f"{excerpt(spec)} names {len(found)} layers; give {form}")
     return tuple(found)

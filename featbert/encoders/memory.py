@@ -16,11 +16,10 @@ import torch
 from featbert.encoders.device import Device
 from featbert.errors import InputError
 
-# Parameters of mallopt (malloc.h of glibc), and where glibc's own adjustment ends in a process that
-# frees large blocks: trim, mmap.
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-USUAL = (64 << 20, 32 << 20)
-KEPT = (2**31 - 1, 1 << 30)
+# Parameters of mallopt (malloc.h of glibc): trim and mmap thresholds, and where glibc's own
+# adjustment of these ends in a process that frees large blocks.
+USUAL = {-1: 64 << 20, -3: 32 << 20}
+KEPT = {-1: 2**31 - 1, -3: 1 << 30}
 # Bytes of a float32 parameter; of one that is trained: itself, its gradient, Adam's two moments.
 FROZEN_BYTES, TRAINED_BYTES = 4, 16
 
@@ -32,12 +31,12 @@ def freed_memory_kept() -> Iterator[None]:
     Otherwise each step would get them back as pages that the system must clear first. Afterwards
     what is unused is given back. glibc's malloc only; nothing happens elsewhere.
     """
-    _set_thresholds(KEPT)
+    _glibc("mallopt", *KEPT.items())
     try:
         yield
     finally:
-        _set_thresholds(USUAL)
-        _trim()
+        _glibc("mallopt", *USUAL.items())
+        _glibc("malloc_trim", (0,))
 
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
@@ -107,7 +106,7 @@ def reset_peak_memory(device: Device) -> None:
     gc.collect()
     if device.kind == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    _trim()
+    _glibc("malloc_trim", (0,))
     with contextlib.suppress(OSError):  # Linux: sets VmHWM to the present size
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -128,16 +127,10 @@ def give_back() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    _trim()
+    _glibc("malloc_trim", (0,))
 
 
-def _set_thresholds(thresholds: tuple[int, int]) -> None:
+def _glibc(function: str, *calls: tuple[int, ...]) -> None:
     with contextlib.suppress(OSError, AttributeError):  # not glibc
-        libc = ctypes.CDLL(None)
-        for name, value in zip((TRIM_THRESHOLD, MMAP_THRESHOLD), thresholds, strict=True):
-            libc.mallopt(name, value)
-
-
-def _trim() -> None:
-    with contextlib.suppress(OSError, AttributeError):  # not glibc
-        ctypes.CDLL(None).malloc_trim(0)
+        for arguments in calls:
+            getattr(ctypes.CDLL(None), function)(*arguments)

@@ -116,11 +116,8 @@ class EncoderSource:
 
     def size(self, *keys: str) -> int | None:
         """The first of `keys` that the config holds as a whole number."""
-        for key in keys:
-            value = self.config.get(key)
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-        return None
+        found = (self.config.get(key) for key in keys)
+        return next((value for value in found if type(value) is int), None)
 
     @property
     def num_layers(self) -> int | None:

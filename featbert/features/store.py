@@ -20,6 +20,7 @@ from typing import Any
 import h5py
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import DTYPE_BYTES, Precision
@@ -166,12 +167,8 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """Raises one of DAMAGE where the text is no manifest."""
-        data = json.loads(text)
-        data["splits"] = {k: StoredSplit(**v) for k, v in data["splits"].items()}
-        data["layers"] = tuple(data["layers"])
-        known = {f.name for f in dataclasses.fields(cls)}
-        return cls(**{k: v for k, v in data.items() if k in known})
+        """Raises ValueError where the text is no manifest."""
+        return TypeAdapter(cls).validate_json(text)
 
 
 @dataclass(frozen=True)

@@ -135,13 +135,17 @@ class StoreWriter:
 
     def _created(self, plan: str) -> h5py.File:
         self.finished, self._seconds_before = {}, 0.0
+        early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)  # places now, vectors later
+        early.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        early.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         try:
             self.journal.unlink(missing_ok=True)
             with h5py.File(self.partial, "w") as file:
                 for split, layout in self.layouts.items():
                     for kind, layer in self.manifest.datasets:
+                        name = layer_path(split, layer, kind)
                         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
-                        _allocate(file, layer_path(split, layer, kind), shape, self.manifest.dtype)
+                        file.create_dataset(name, shape, self.manifest.dtype, dcpl=early)
                     for name, numbers in vars(layout).items():
                         file[f"{split}/{name}"] = numbers
                     sums = (len(self.manifest.datasets), len(layout.blocks) - 1)
@@ -168,11 +172,8 @@ class StoreWriter:
                 raise
             return None  # missing or damaged
         lines = [plan + "\n"]
-        numbers = {(n, k) for n, lay in self.layouts.items() for k in range(len(lay.blocks) - 1)}
         try:
             for split, block, sums, seconds in track(entries, "comparing blocks", "blocks"):
-                if (split, block) not in numbers:
-                    continue
                 found = []
                 for kind, layer in self.manifest.datasets:
                     start, stop = self.layouts[split].edges(kind)[block : block + 2]
@@ -258,21 +259,3 @@ def _system_error(error: OSError | RuntimeError) -> OSError:
     found = re.search(r"errno = (\d+)", str(error))
     code = int(found[1]) if found else getattr(error, "errno", None)
     return OSError(str(error).split("\n")[0]) if code is None else OSError(code, os.strerror(code))
-
-
-def _allocate(file: h5py.File, name: str, shape: tuple[int, int], dtype: str) -> None:
-    """A contiguous dataset whose place in the file is taken now and filled later."""
-    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    properties.set_layout(h5py.h5d.CONTIGUOUS)
-    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
-    links.set_create_intermediate_group(True)
-    h5py.h5d.create(
-        file.id,
-        name.encode(),
-        h5py.h5t.py_create(np.dtype(dtype)),
-        h5py.h5s.create_simple(shape),
-        dcpl=properties,
-        lcpl=links,
-    )

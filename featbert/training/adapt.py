@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
 from featbert.encoders.source import (
@@ -54,10 +56,7 @@ ENCODER = "encoder"
 
 @dataclass(frozen=True)
 class AdaptEpoch:
-    """Mean losses of one epoch, in nats: of masked pieces, and of labelled pairs (None without).
-
-    Epoch 0 is dev before training.
-    """
+    """Mean losses in nats of masked pieces and labelled pairs; epoch 0 is dev before training."""
 
     epoch: int
     train_mlm: float | None
@@ -65,11 +64,6 @@ class AdaptEpoch:
     dev_mlm: float
     dev_nsp: float | None
     seconds: float
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> AdaptEpoch:
-        """The epoch of a row that may have further values."""
-        return cls(**{field.name: row[field.name] for field in dataclasses.fields(cls)})
 
     @property
     def dev_perplexity(self) -> float:
@@ -104,8 +98,7 @@ class Adapted:
 
     @classmethod
     def of(cls, folder: Path, record: dict[str, Any], *, hit: bool) -> Adapted:
-        history = [AdaptEpoch.of(row) for row in record["history"]]
-        return cls(folder, history, tuple(record["fresh"]), record["counts"], hit)
+        return TypeAdapter(cls).validate_python(record | {"folder": folder, "hit": hit})
 
 
 @dataclass(frozen=True)
@@ -185,12 +178,10 @@ def plan_adaptation(
     folder = Path(models_dir) / name if out is None else Path(out).expanduser()
     if folder.name in ("", ".."):
         folder = folder.resolve()
-    if not folder.name:
-        raise InputError(f"--out is {folder}, which cannot be replaced; name a folder in it")
-    plan = AdaptationPlan(
-        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, None
+    done = finished_adaptation(folder, identity, source, overwrite)
+    return AdaptationPlan(
+        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, done
     )
-    return dataclasses.replace(plan, finished=finished_adaptation(plan, source))
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
@@ -225,30 +216,29 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
     return not lacking
 
 
-def finished_adaptation(plan: AdaptationPlan, source: EncoderSource) -> Adapted | None:
+def finished_adaptation(
+    folder: Path, identity: str, source: EncoderSource, overwrite: bool
+) -> Adapted | None:
     """The adapted encoder that is asked for, where it is there and is not to be overwritten.
 
     InputError where the folder holds something else, which is kept: files of another kind, another
     adapted encoder, or a damaged one (`overwrite` replaces the last two).
     """
-    folder = plan.folder
     if folder.resolve() == source.folder.resolve():
         raise InputError(f"--out {folder} is the encoder itself; name another folder")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder} is a file; name a folder")
-    if not folder.exists() or not any(folder.iterdir()):
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     path = folder / ADAPTATION_RECORD
     if not path.is_file():
         raise InputError(
-            f"{folder} holds other files than an adapted encoder's; name another folder with --out"
+            f"--out {folder} is something else than an adapted encoder's folder; name another one"
         )
-    if plan.overwrite:
+    if overwrite:
         return None
     try:
         record = json.loads(path.read_text("utf-8"))
         whole = find_encoder(str(folder)).weights_hash == record["weights"]
-        if whole and record["identity"] == plan.identity:
+        if whole and record["identity"] == identity:
             return Adapted.of(folder, record, hit=True)
     except (OSError, ValueError, KeyError, TypeError, InputError):
         whole = False
@@ -265,13 +255,13 @@ def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) 
     folder = plan.folder
     with owning(folder), explaining(folder):
         _move_into_place(folder)
-        done = finished_adaptation(plan, source)
+        done = finished_adaptation(folder, plan.identity, source, plan.overwrite)
         return done or _train(plan, corpus, source)
 
 
 def settle_adapted(folder: Path) -> None:
     """Removes what a kill left beside a finished encoder, unless another process makes it again."""
-    if any(path.exists() for path in (_partial(folder), lock_beside(folder))):
+    if _partial(folder).exists() or lock_beside(folder).exists():
         with contextlib.suppress(FeatbertError), owning(folder):
             shutil.rmtree(_partial(folder), ignore_errors=True)
 
@@ -280,11 +270,7 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
     from safetensors import SafetensorError
 
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
-    from featbert.training.language_model import (
-        NotFiniteError,
-        last_checkpoint,
-        train_language_model,
-    )
+    from featbert.training.language_model import last_checkpoint, train_language_model
 
     folder, where, partial = plan.folder, plan.device, _partial(plan.folder)
     check_memory(
@@ -329,7 +315,7 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
             flush(path)
         write_json(new / ADAPTATION_RECORD, record)  # the last file: with it the folder is whole
         _move_into_place(folder)
-    except NotFiniteError:
+    except InputError:  # the same command would end so again
         shutil.rmtree(partial)
         raise
     except (SafetensorError, RuntimeError) as error:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
@@ -290,7 +291,6 @@ def train_language_model(
         eval_on_start=checkpoint is None,
         save_strategy="epoch",
         logging_strategy="no",
-        logging_nan_inf_filter=False,
         remove_unused_columns=False,
         disable_tqdm=True,
         log_level="error",
@@ -353,7 +353,8 @@ def _steps(checkpoint: Path | None) -> int:
 def history_of(state: Any) -> list[AdaptEpoch]:
     """The epochs in a trainer's log, from epoch 0."""
     rows = [row for row in state.log_history if "dev_mlm" in row]
-    return [AdaptEpoch.of(row | {"epoch": number}) for number, row in enumerate(rows)]
+    numbered = [row | {"epoch": number} for number, row in enumerate(rows)]
+    return TypeAdapter(list[AdaptEpoch]).validate_python(numbered)
 
 
 class _LanguageModelTrainer(Trainer):
@@ -417,7 +418,7 @@ class _LanguageModelTrainer(Trainer):
         row = _means("train", self._sums, self._counts) | _means("dev", sums, counts)
         wrong = [loss for loss in row.values() if loss is not None and not math.isfinite(loss)]
         if wrong:
-            raise NotFiniteError(
+            raise InputError(
                 f"the loss is {wrong[0]} in epoch {round(self.state.epoch or 0)}; lower "
                 "--learning-rate, or use --precision fp32"
             )
@@ -452,10 +453,6 @@ def _means(split: str, sums: Tensor, counts: Tensor) -> dict[str, Any]:
     names = (f"{split}_mlm", f"{split}_nsp")
     losses = zip(names, sums.tolist(), counts.tolist(), strict=True)
     return {name: total / n if n else None for name, total, n in losses}
-
-
-class NotFiniteError(InputError):
-    """Training that diverged; the same command would end so again."""
 
 
 def _counts(batch: dict[str, Tensor]) -> Tensor:
