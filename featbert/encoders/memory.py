@@ -26,10 +26,9 @@ FROZEN_BYTES, TRAINED_BYTES = 4, 16
 
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within it, freed blocks serve the next ones instead of going back to the system.
+    """Within it, freed blocks serve the next ones; what is unused is given back afterwards.
 
-    Otherwise each step would get them back as pages that the system must clear first. Afterwards
-    what is unused is given back. glibc's malloc only; nothing happens elsewhere.
+    glibc's malloc only; nothing happens elsewhere.
     """
     _glibc("mallopt", *KEPT.items())
     try:
@@ -99,10 +98,7 @@ def _left_of_groups(
 
 
 def reset_peak_memory(device: Device) -> None:
-    """Starts a new measurement of the highest memory, where the system can.
-
-    What earlier work left to the allocator is given back first, so that it does not count.
-    """
+    """Starts a new measurement of the highest memory, without what earlier work left unused."""
     gc.collect()
     if device.kind == "cuda":
         torch.cuda.reset_peak_memory_stats()

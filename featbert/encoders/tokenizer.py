@@ -20,8 +20,8 @@ from featbert.encoders.source import EncoderSource, refusing
 from featbert.errors import InputError
 from featbert.progress import stage
 
-# Distinct words that the tokenizer gets at a time, in texts of so many: what it returns for a text
-# takes many times the memory of its piece ids.
+# Distinct words that the tokenizer gets at a time, and words of each text that it gets: what it
+# returns takes many times the memory of the piece ids.
 WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
 
 

@@ -180,7 +180,7 @@ class _Training:
         )
         write_record(folder, record)
         # After the record: a kill in between leaves a finished run and a file too many (`settle`).
-        checkpoint.remove()
+        checkpoint.path.unlink(missing_ok=True)
         done = Run(plan.folder, record)
         outdated = len(evaluation_files(done)) if folder != plan.folder else 0
         move_into_place(folder, plan.folder)
@@ -205,9 +205,9 @@ class _Training:
     def _fit(
         self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
     ) -> Progress:
-        encoded = self.task.encode(self.train, self.classes, self.scheme)
+        encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
         groups = self.task.groups(self.train.sentences)
-        targets = Targets.of(encoded, self.task.items(self.train), joint=groups is not None)
+        targets = Targets(encoded, self.task.items(self.train), joint=groups is not None)
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
         documents = None

@@ -46,10 +46,7 @@ class Pace:
 
 @dataclass
 class Learner:
-    """What steps change, and the weights that were best on dev.
-
-    `names` are the parameters of `module` that some epoch trains.
-    """
+    """What steps change; `names` are trained in some epoch, `best` are the best weights on dev."""
 
     module: nn.Module
     names: Sequence[str]
@@ -126,7 +123,3 @@ class Checkpoint:
         ):
             torch.save(state, file)
         self.pace.wrote(began)
-
-    def remove(self) -> None:
-        """Removes the file, if it exists."""
-        self.path.unlink(missing_ok=True)

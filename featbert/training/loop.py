@@ -44,7 +44,7 @@ def fit(
     seed: int,
     score_dev: Callable[[], dict[str, float]] | None = None,
     documents: Ints | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
+    on_epoch: Callable[[Epoch], None] = lambda row: None,
     checkpoint: Checkpoint | None = None,
     name_of: Callable[[int], str] = "sentence {}".format,
 ) -> Progress:
@@ -75,9 +75,8 @@ def fit(
     learner = Learner(model, kept, optimizer, schedule, scaler)
     progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
     started = time.perf_counter() - progress.seconds
-    if on_epoch is not None:
-        for row in progress.history:
-            on_epoch(row)
+    for row in progress.history:
+        on_epoch(row)
     with stage("training", "steps", total) as advance:
         advance(progress.step)
         for epoch in range(len(progress.history) + 1, settings.epochs + 1):
@@ -122,8 +121,7 @@ def fit(
             row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
             progress.history.append(row)
             progress.seconds = time.perf_counter() - started
-            if on_epoch is not None:
-                on_epoch(row)
+            on_epoch(row)
             score = row.dev_score
             if score is not None and (progress.best is None or score > progress.best[0]):
                 progress.best = score, epoch

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints, ranges
@@ -55,11 +53,6 @@ class Targets:
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
-
-    @classmethod
-    def of(cls, values: NDArray[Any], offsets: Ints, *, joint: bool = False) -> Targets:
-        """Targets from an array."""
-        return cls(torch.from_numpy(values), offsets, joint)
 
 
 @dataclass(frozen=True)

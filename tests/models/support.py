@@ -22,7 +22,7 @@ def settings_of(tuning: str, **given: Any) -> Settings:
 
 
 def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given: Any) -> Model:
-    """A model on stored states of an encoder with so many layers."""
+    """A model on stored states of an encoder with `layers` layers."""
     settings = settings_of("none", **given)
     return stored_model(parse_layers(spec, layers), hidden, classes(n), settings)
 

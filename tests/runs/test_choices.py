@@ -215,7 +215,8 @@ def test_loss_and_probabilities_are_those_of_transformers(made):
     theirs.bert.load_state_dict(encoder.model.state_dict())
     torch.nn.init.zeros_(theirs.classifier.bias)
     theirs.classifier.weight.data.copy_(ours.output.scores.weight.data)
-    targets = Targets.of(TASK.encode(split, ("0", "1"), "bio"), TASK.items(split), joint=True)
+    encoded = torch.from_numpy(TASK.encode(split, ("0", "1"), "bio"))
+    targets = Targets(encoded, TASK.items(split), joint=True)
     for example in range(6):
         ids = np.array([example])
         batch, layout = inputs.batch(ids), inputs.layout(ids)

@@ -68,7 +68,7 @@ def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SE
     fitted = fit(
         model,
         VectorInputs(STATES),
-        Targets.of(LABELS, OFFSETS),
+        Targets(torch.from_numpy(LABELS), OFFSETS),
         settings,
         CPU,
         seed=7,

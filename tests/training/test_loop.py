@@ -107,7 +107,7 @@ def rising():
 def run(
     inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, **options
 ) -> Progress:
-    targets = Targets.of(LABELS, inputs.offsets)
+    targets = Targets(torch.from_numpy(LABELS), inputs.offsets)
     options = {"score_dev": rising()} | options
     return fit(model, inputs, targets, settings, compute, seed=seed, **options)
 
@@ -422,7 +422,7 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
 
         monkeypatch.setattr(GradientWatch, "clip", clip)
         settings = settings_of(tuning, epochs=3, batch_size=3, token_budget=40)
-        targets = Targets.of(labels, inputs.offsets)
+        targets = Targets(torch.from_numpy(labels), inputs.offsets)
         fit(model, inputs, targets, settings, CPU, seed=4)
         return found
 

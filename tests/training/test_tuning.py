@@ -40,9 +40,9 @@ def inputs_of(model, texts=TEXTS) -> PieceInputs:
 
 def trained(model, settings):
     words = [w for s in sentences_of(TEXTS) for w in s.words]
-    labels = np.array([w[0].isupper() for w in words]).astype(np.int64)
+    labels = torch.tensor([w[0].isupper() for w in words]).long()
     inputs = inputs_of(model)
-    return fit(model, inputs, Targets.of(labels, inputs.offsets), settings, CPU, seed=1)
+    return fit(model, inputs, Targets(labels, inputs.offsets), settings, CPU, seed=1)
 
 
 def sizes(model) -> dict[str, int]:

@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def nothing(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    """Trains no parameter."""
-    return False
-
-
 @dataclass(frozen=True)
 class Tuning:
     """A way to tune an encoder.
@@ -33,7 +28,7 @@ class Tuning:
     name: str
     title: str
     defaults: Mapping[str, Any]
-    trains: Callable[[str, int, Any, int, int], bool] = nothing
+    trains: Callable[[str, int, Any, int, int], bool] = lambda *_: False
     settings: tuple[str, ...] = ()
     frozen: bool = False
     prepare: Callable[[nn.Module, Any], None] | None = field(default=None, repr=False)

@@ -12,17 +12,14 @@ from typing import Any
 from featbert.encoders.tunings.base import Tuning
 
 
-def lowest_trained(settings: Any, num_layers: int, epoch: int) -> int:
-    """The lowest depth that is trained in an epoch (from 1); L + 1 is the head alone."""
-    frozen = 0 if settings.freeze_to is None else settings.freeze_to + 1
-    if settings.unfreeze is None:
-        return frozen
-    reached = num_layers + 1 - settings.unfreeze * (epoch - 1)
-    return max(frozen, reached if reached > 1 else 0)
-
-
 def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    return depth >= lowest_trained(settings, num_layers, epoch)
+    if settings.freeze_to is not None and depth <= settings.freeze_to:
+        return False
+    if settings.unfreeze is None:
+        return True
+    # The lowest depth that is unfrozen; L + 1 is the head alone.
+    lowest = num_layers + 1 - settings.unfreeze * (epoch - 1)
+    return depth >= lowest or lowest <= 1
 
 
 TUNING = Tuning(
