@@ -20,7 +20,7 @@ from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
-from featbert.features.writer import partial_path, remove_stale_journal
+from featbert.features.writer import partial_path
 from featbert.io import explaining
 from featbert.versions import library_versions
 
@@ -66,8 +66,7 @@ def plan_extraction(
 ) -> ExtractionPlan:
     """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
 
-    A stale journal of a finished store is deleted. Only a device or precision that this machine
-    lacks is refused after torch is loaded.
+    Only a device or precision that this machine lacks is refused after torch is loaded.
     """
     encoding = encoding or Encoding()
     encoding.check(source, corpus)
@@ -123,7 +122,6 @@ def plan_extraction(
             )
         if set(manifest.layers) <= set(store.layers):
             hit = store
-            remove_stale_journal(path)
         else:  # one store per text and encoder: the layers of the old one are kept
             union = tuple(sorted({*manifest.layers, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)

@@ -48,7 +48,7 @@ class StoreWriter:
         BusyError where another process is writing it, or has just finished it.
         """
         self.path = path
-        self.partial, self.journal = partial_path(path), journal_path(path)
+        self.partial, self.journal = partial_path(path), path.with_name(f"{path.name}.journal")
         self.manifest = manifest
         self.layouts = layouts
         self.finished: dict[tuple[str, int], list[int]] = {}
@@ -57,7 +57,11 @@ class StoreWriter:
         plan = json.dumps({"plan": json_hash(manifest.plan)})
         with ExitStack() as locked:
             locked.enter_context(owning(path))
-            self._check_unfinished()
+            if path.is_file() and not {*FeatureStore(path).layers} < {*manifest.layers}:
+                raise BusyError(
+                    f"another process has finished {path} meanwhile; run the command again to use "
+                    "it"
+                )
             with self._explaining():
                 self._file = self._resumed(plan) or self._created(plan)
             self._lock = locked.pop_all()
@@ -122,17 +126,6 @@ class StoreWriter:
             self._file.close()
         self._lock.close()
 
-    def _check_unfinished(self) -> None:
-        """Raises BusyError where another process has finished this store since it was planned."""
-        if self.path.is_file() and not set(FeatureStore(self.path).layers) < set(
-            self.manifest.layers
-        ):
-            remove_stale_journal(self.path)
-            raise BusyError(
-                f"another process has finished {self.path} meanwhile; run the command again to "
-                "use it"
-            )
-
     def _created(self, plan: str) -> h5py.File:
         self.finished, self._seconds_before = {}, 0.0
         early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)  # places now, vectors later
@@ -172,8 +165,11 @@ class StoreWriter:
                 raise
             return None  # missing or damaged
         lines = [plan + "\n"]
+        numbers = {(n, k) for n, lay in self.layouts.items() for k in range(len(lay.blocks) - 1)}
         try:
             for split, block, sums, seconds in track(entries, "comparing blocks", "blocks"):
+                if (split, block) not in numbers:
+                    continue
                 found = []
                 for kind, layer in self.manifest.datasets:
                     start, stop = self.layouts[split].edges(kind)[block : block + 2]
@@ -205,18 +201,6 @@ class StoreWriter:
 def partial_path(store: Path) -> Path:
     """The file that a store is written to until it is complete."""
     return store.with_name(store.name + ".partial")
-
-
-def journal_path(store: Path) -> Path:
-    """The list of the finished blocks of an unfinished store."""
-    return store.with_name(store.name + ".journal")
-
-
-def remove_stale_journal(store: Path) -> None:
-    """Removes the journal of a finished store, which a kill in its last moment may have left."""
-    with suppress(OSError):
-        if not partial_path(store).exists():
-            journal_path(store).unlink(missing_ok=True)
 
 
 def _line(split: str, block: int, sums: list[int], seconds: float) -> str:

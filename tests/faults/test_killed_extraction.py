@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from featbert.features.store import FeatureStore
-from featbert.features.writer import journal_path
 from tests.features.stores import datasets
 from tests.processes import killed_command
 from tests.workspace import Workspace, write_corpus
@@ -47,7 +46,7 @@ def test_an_extraction_that_is_killed_gives_the_store_of_an_undisturbed_one(
     whole, cache = space.folder / "whole", space.folder / "cache"
     assert space.call(*words(space, whole)).exit_code == 0
     (expected,) = whole.glob("*.h5")
-    journal = journal_path(cache / expected.name)
+    journal = cache / f"{expected.name}.journal"
 
     def finished() -> list[str]:
         """Lines of the journal: one for the plan, one for each finished block."""

@@ -22,7 +22,7 @@ from featbert.features import extraction, plan
 from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.store import FeatureStore
-from featbert.features.writer import StoreWriter, journal_path
+from featbert.features.writer import StoreWriter
 from featbert.progress import heard_by
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
@@ -273,14 +273,6 @@ def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monk
     assert datasets(store.path) == datasets(unbroken.path)
     assert store.verify() == []
     assert [p.name for p in cache.iterdir()] == [unbroken.path.name]
-
-
-def test_a_journal_left_by_a_finished_store_is_removed(corpus, folder, tmp_path):
-    """A kill between the last two steps leaves it."""
-    store = run(corpus, folder, tmp_path)
-    journal_path(store.path).write_text('{"plan": "x"}\n', "utf-8")
-    run(corpus, folder, tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
 
 
 def test_what_another_process_finished_meanwhile_is_not_written_again(corpus, folder, tmp_path):
