@@ -95,7 +95,7 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
         "weighted_all": range(1, (num_layers or 1) + 1),
     }.get(name, range(top - 3, top + 1))
     mode = name.partition("_")[0]
-    return LayerCombination(name, tuple(indices), cast(Mode, mode if mode in MODES else "single"))
+    return LayerCombination(name, tuple(indices), mode if mode in MODES else "single")
 
 
 def _offer(num_layers: int) -> str:

@@ -316,7 +316,7 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
         write_json(new / ADAPTATION_RECORD, record)  # the last file: with it the folder is whole
         _move_into_place(folder)
     except InputError:  # the same command would end so again
-        shutil.rmtree(partial)
+        shutil.rmtree(partial, ignore_errors=True)
         raise
     except (SafetensorError, RuntimeError) as error:
         if isinstance(error, SafetensorError) or "PytorchStreamWriter" in str(error):

@@ -317,10 +317,10 @@ class Overflowing:
         self.plain, self.word = model.vectors, word
 
     def __call__(self, batch, lengths):
-        vectors = self.plain(batch, lengths)
+        vectors, lengths = self.plain(batch, lengths)
         if (batch == self.word).all(dim=2).any():
             vectors.register_hook(lambda gradient: gradient * float("inf"))
-        return vectors
+        return vectors, lengths
 
 
 def overflowing(inputs, sentence, monkeypatch) -> Model:

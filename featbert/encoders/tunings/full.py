@@ -18,7 +18,7 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
     if settings.unfreeze is None:
         return True
     # The lowest depth that is unfrozen; L + 1 is the head alone.
-    lowest = num_layers + 1 - settings.unfreeze * (epoch - 1)
+    lowest: int = num_layers + 1 - settings.unfreeze * (epoch - 1)
     return depth >= lowest or lowest <= 1
 
 
