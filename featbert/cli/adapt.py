@@ -41,6 +41,7 @@ def adapt(
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
+    from featbert.encoders.tokenizer import is_uncased
     from featbert.training.adapt import adapt as adapt_encoder
     from featbert.training.adapt import decide_nsp
 
@@ -49,10 +50,7 @@ def adapt(
     corpus = load_corpus(text.data, targets=None, **text.reading)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
     load_torch()
-
-    from featbert.encoders.tokenizer import load_wordpieces
-
-    if load_wordpieces(source).lowercases:
+    if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
     objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
     report(f"{source.name} as a language model of {corpus.name}: {objectives}")

@@ -59,8 +59,8 @@ def evaluate(
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
-    from featbert.runs.evaluate import choose_splits, parse_mapping, plan_evaluation
-    from featbert.runs.load import check_usable, find_run
+    from featbert.runs.evaluate import carry_out, choose_splits, parse_mapping, plan_evaluation
+    from featbert.runs.load import check_usable, find_run, load_run
     from featbert.tasks.base import get_task
 
     mapping = parse_mapping(types or [])
@@ -70,19 +70,16 @@ def evaluate(
     names = choose_splits(corpus, split or [])
     usable = check_usable(found, model=model)
     plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
-    before = [None if overwrite else plan.finished for plan in plans]
-    records = list(before)
-    if None in records:
-        load_torch()
-        from featbert.runs.evaluate import carry_out
-        from featbert.runs.load import load_run
-
-        loaded = load_run(usable, device=o.chosen(Compute, given).device)
-        for at, plan in enumerate(plans):
-            if records[at] is None:
-                report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
-                records[at] = carry_out(plan, loaded, cache_dir)
-    results = [(p, r, b is not None) for p, r, b in zip(plans, records, before, strict=True) if r]
+    results, loaded = [], None
+    for plan in plans:
+        record = None if overwrite else plan.finished
+        was_there = record is not None
+        if record is None:
+            load_torch()
+            loaded = loaded or load_run(usable, device=o.chosen(Compute, given).device)
+            report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
+            record = carry_out(plan, loaded, cache_dir)
+        results.append((plan, record, was_there))
     if format == "json":
         rows = [dataclasses.asdict(record) | {"path": str(p.path)} for p, record, _ in results]
         typer.echo(json_text({"evaluations": rows}))

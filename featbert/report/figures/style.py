@@ -182,8 +182,7 @@ def key(label: str, look: Look | None = None, **style: Any) -> Line2D:
 
 def wrapped(text: str, width: float, size: float = SMALL) -> str:
     """`text` with control characters made visible, on lines of about `width` inches at most."""
-    lines = textwrap.wrap(visible(text), _fitting(width, size), break_on_hyphens=False)
-    return "\n".join(lines)
+    return textwrap.fill(visible(text), _fitting(width, size), break_on_hyphens=False)
 
 
 def _fitting(width: float, size: float) -> int:
