@@ -14,26 +14,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 LOG = logging.getLogger("featbert")
 # Seconds between two messages about the same stage from another process.
 INTERVAL = 0.1
-
-
 # Gets the number of units done since the last call.
 Advance = Callable[[int], None]
-
-
-class Listener(Protocol):
-    """Shows a stage: what is done, in which unit, how much there is and was done before."""
-
-    def __call__(
-        self, what: str, unit: str, total: int | None, done: int
-    ) -> AbstractContextManager[Advance]: ...
-
-
+# Shows a stage: what is done, in which unit, how much there is and was done before.
+Listener = Callable[[str, str, int | None, int], AbstractContextManager[Advance]]
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
 
 

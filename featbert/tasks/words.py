@@ -44,43 +44,40 @@ class WordTask(Task, Protocol):
         write_conll(path, sentences, predicted)
 
     def read_predictions(self, path: Path) -> Predictions:
-        return read_columns(path)
+        """Of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8: {error}") from None
+        # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
+        separator = "\t" if "\t" in text else " "
+        found = Predictions([], [], [], [])
+        parts = found.words, found.gold, found.predicted
+        open_sentence = False
+        document = 0
+        for number, line in enumerate(text.split("\n"), 1):
+            line = line.removesuffix("\r")
+            columns = line.split(separator)
+            if not line.strip(" \t") or columns[0] == "-DOCSTART-":
+                open_sentence = False
+                document += columns[0] == "-DOCSTART-"
+                continue
+            if len(columns) != 3 or not all(columns):
+                raise InputError(
+                    f"line {number} of {path} does not have three columns (word, gold tag, "
+                    f"predicted tag): {line[:60]!r}"
+                )
+            if not open_sentence:
+                for rows in parts:
+                    rows.append([])
+                found.documents.append(document)
+                open_sentence = True
+            for rows, column in zip(parts, columns, strict=True):
+                rows[-1].append(column)
+        return found
 
 
 def check_lengths(gold: Rows, predicted: Rows) -> None:
     """Raises InputError where there is not one predicted label for each gold one."""
     if [*map(len, gold)] != [*map(len, predicted)]:
         raise InputError("the predictions are not of these sentences: their lengths differ")
-
-
-def read_columns(path: Path) -> Predictions:
-    """Sentences of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: {error}") from None
-    # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
-    separator = "\t" if "\t" in text else " "
-    found = Predictions([], [], [], [])
-    open_sentence = False
-    document = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        columns = line.split(separator)
-        if not line.strip(" \t") or columns[0] == "-DOCSTART-":
-            open_sentence = False
-            document += columns[0] == "-DOCSTART-"
-            continue
-        if len(columns) != 3 or not all(columns):
-            raise InputError(
-                f"line {number} of {path} has not the three columns word, gold tag, predicted "
-                f"tag: {line[:60]!r}"
-            )
-        if not open_sentence:
-            for rows in (found.words, found.gold, found.predicted):
-                rows.append([])
-            found.documents.append(document)
-            open_sentence = True
-        for rows, column in zip((found.words, found.gold, found.predicted), columns, strict=True):
-            rows[-1].append(column)
-    return found
