@@ -19,8 +19,6 @@ _CONLL_2003_ENGLISH = {
     "dev": (3_250, 51_362, 5_942),
     "test": (3_453, 46_435, 5_648),
 }
-# Targets of which a text has one.
-_OF_TEXTS = ("classes", "scores", "choices")
 Words = tuple[str, ...]
 
 
@@ -152,6 +150,7 @@ class _Contents:
         answers = {(s.words, s.pair, s.tags) for s in examples}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
+        one_each = self.targets in ("classes", "scores", "choices")
         return SplitReport(
             sentences=len(examples),
             documents=len({s.document for s in split}) if split.has_documents else None,
@@ -161,7 +160,7 @@ class _Contents:
             labels={} if entities else kinds,
             scores=(min(scores), max(scores)) if scores else None,
             choices=len(split) if self.targets == "choices" else 0,
-            contradictions=contradictions if self.targets in _OF_TEXTS else 0,
+            contradictions=contradictions if one_each else 0,
             answers=sum(s.tags is not None for s in examples),
             longest_sentence=max(map(len, split), default=0),
             **asdict(split.notes),

@@ -90,7 +90,7 @@ def column_sentences(
     for number, line in enumerate(lines, start=1):
         cells = layout.split(line)
         blank = not line.strip(" \t")
-        mark = not blank and layout.is_docstart(line, cells)
+        mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
         if (blank or mark) and rows:
             yield sentence()
             rows.clear()
@@ -174,9 +174,6 @@ class Layout:
     def split(self, line: str) -> list[str]:
         cells = line.split(self.separator)
         return cells if self.separator == "\t" else [cell for cell in cells if cell]
-
-    def is_docstart(self, line: str, cells: list[str]) -> bool:
-        return bool(_DOCSTART.match(line)) or cells[self.token : self.token + 1] == [DOCSTART]
 
     def is_comment(self, line: str, cells: list[str]) -> bool:
         """Whether a line before the first word of a sentence is a comment."""

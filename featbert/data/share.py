@@ -17,15 +17,14 @@ from featbert.data.corpus import SPLITS, Split
 from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
-# Training draws its epochs with a seed and their numbers, from 1.
-_STREAM = 0
 
 
 def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
     """Indices of the sentences in a share (above 0, at most 1), rising; at least one document."""
     units = unit_numbers(split)
     sizes = np.bincount(units)
-    order = np.random.default_rng([seed, _STREAM]).permutation(len(sizes))
+    # Training draws its epochs with the seed and their numbers, from 1.
+    order = np.random.default_rng([seed, 0]).permutation(len(sizes))
     # 0.07 of 100 sentences are 7, though their product is 7.000000000000001.
     wanted = math.ceil(share * len(split) - 1e-9)
     n_units = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))

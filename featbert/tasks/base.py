@@ -228,7 +228,7 @@ class Task(Protocol):
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
         """Names of the classes for people, sorted."""
-        return tuple(sorted(classes))
+        return tuple(self.classes_in([classes]))
 
     def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
         """Names of the classes of a corpus for people, sorted."""

@@ -73,9 +73,6 @@ class Choice(ExampleTask):
         """Choices have no classes."""
         return []
 
-    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
-        return ()
-
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The words of the choice, with its number."""
         marks = []

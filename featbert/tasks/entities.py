@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
-Surface = tuple[str, ...]
 
 _LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
 _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
@@ -127,7 +126,7 @@ class Entities(WordTask):
             }
         return parts
 
-    def known(self, words: Rows, gold: Rows) -> set[Surface]:
+    def known(self, words: Rows, gold: Rows) -> set[tuple[str, ...]]:
         """The words of every entity, as they are written."""
         return {
             tuple(row[first : last + 1])
@@ -160,9 +159,6 @@ class Entities(WordTask):
         """
         rows = super().answers(numbers, classes, sentences, scheme)
         return rows if scheme == "bio" else [list(to_bio(row, scheme)[0]) for row in rows]
-
-    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
-        return tuple(sorted({name[2:] for name in classes if name != "O"}))
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Entity types that occur, sorted."""

@@ -54,11 +54,10 @@ def positive_class(classes: Sequence[str]) -> str:
         raise InputError(
             f"F1 is of two classes, but the data has {len(classes)}; use macro_f1 or accuracy"
         )
-    first, last = sorted(classes, key=natural)[:1], sorted(classes, key=natural)[-1:]
-    negated = first and last[0] != first[0] and last[0].lower().endswith(first[0].lower())
-    if negated and last[0].lower().startswith(_NEGATIONS):
-        return first[0]
-    return last[0] if last else ""
+    ordered = sorted(classes, key=natural) or [""]
+    first, last = (name.lower() for name in (ordered[0], ordered[-1]))
+    negated = last != first and last.endswith(first) and last.startswith(_NEGATIONS)
+    return ordered[0] if negated else ordered[-1]
 
 
 def prf(correct: float, predicted: float, gold: float) -> dict[str, float]:

@@ -47,9 +47,6 @@ class Regression(ExampleTask):
         """Scores have no classes."""
         return []
 
-    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
-        return ()
-
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 

@@ -178,6 +178,9 @@ class Spans(ExampleTask):
         high = margins[k] if k < len(margins) else margins[-1] + 2
         return float((low + high) / 2)
 
+    def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
+        return tuple(classes)
+
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         texts = [(words, sizes[0]) for words, sizes in zip(found.words, found.texts, strict=True)]
         if facet == "answer":
