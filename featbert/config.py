@@ -97,6 +97,8 @@ class Data(Section):
     """Column of the answers of examples: a name, or a number from 1."""
     dev_share: float | None = Field(None, gt=0, lt=1)
     """Part of train that becomes dev, where there is no dev."""
+    answerable: bool = False
+    """Leave out questions without an answer, as SQuAD 1.1 does."""
     tag_scheme: Literal["bio", "iob1"] = "bio"
     """Scheme of the labels that are learned; scores are of the entities."""
 

@@ -1,7 +1,8 @@
 """Published figures next to what comparable runs reached.
 
 A published row is next to the comparison rows that have its name, unless their labels have other
-settings. A difference is computed only where corpus and encoder are the published ones.
+settings; to those on the published corpus alone, if there are any. A difference is computed only
+where corpus and encoder are the published ones.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ def published_figures(comparison: Comparison, table: PublishedTable) -> Publishe
     if not splits:
         raise InputError(f"{table.id} has no figures by split that a comparison could be next to")
     lines = []
+    own = [row for row in comparison.rows if _is_of(row, table)]
     for published in table.rows:
-        rows = [row for row in comparison.rows if _is_called(row, published)]
+        rows = [row for row in own or comparison.rows if _is_called(row, published)]
         lines += [_line(published, row, table, splits) for row in rows or (None,)]
     return PublishedFigures(table, splits, tuple(lines))
 
@@ -44,9 +46,7 @@ def _line(
     published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
 ) -> PublishedLine:
     same = (
-        row is not None
-        and _plain(table.corpus).startswith(_plain(row.corpus))
-        and row.model.rpartition("/")[2] == published.model
+        row is not None and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
     )
     figures = {}
     for split in splits:
@@ -88,8 +88,14 @@ def _label(published: PublishedRow) -> str:
     return f"{base} ({', '.join(inner)})" if inner else base
 
 
+def _is_of(row: Row, table: PublishedTable) -> bool:
+    """Whether the corpus is the published one: CoNLL-2003 English begins as conll2003 does."""
+    if table.data is not None:
+        return row.corpus == table.data
+    return _plain(table.corpus).startswith(_plain(row.corpus))
+
+
 def _plain(name: str) -> str:
-    """CoNLL-2003 English begins as conll2003 does."""
     return "".join(char for char in name.casefold() if char.isalnum())
 
 

@@ -27,7 +27,7 @@ from featbert.data.files import EXTENSIONS, RawFile, Row, codec_name, excerpt, i
 from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
 from featbert.data.jsonl import WORD_KEYS, jsonl_sentences
 from featbert.data.share import with_dev
-from featbert.data.spans import json_questions
+from featbert.data.spans import json_questions, may_be_answerable
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import notice, track
@@ -65,6 +65,7 @@ def load_corpus(
     pair: int | str | None = None,
     target: int | str | None = None,
     dev_share: float | None = None,
+    answerable: bool = False,
 ) -> Corpus:
     """Load a corpus.
 
@@ -87,6 +88,7 @@ def load_corpus(
         text, pair, target: columns of examples by name, or by number from 1 (`examples`).
         dev_share: part of train that becomes dev, where there is no dev: whole documents, or
             examples, always the same ones.
+        answerable: leaves out questions without an answer; the corpus is "NAME-answerable".
 
     Raises:
         MissingError: no such path or dataset, or a package that it needs is not installed.
@@ -95,7 +97,8 @@ def load_corpus(
     kind = targets_of(targets)
     if kind.keys is None and tag_column is not None:
         raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
-    read = _Reader(kind, encoding, token_column, tag_column, Columns(text, pair, target))
+    columns = Columns(text, pair, target)
+    read = _Reader(kind, encoding, token_column, tag_column, columns, answerable)
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
@@ -115,6 +118,7 @@ def load_corpus(
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
+    name += "-answerable" * answerable
     return Corpus(name, splits, language or found, source, kind.name or None)
 
 
@@ -125,6 +129,7 @@ class _Reader:
     token_column: int | str | None
     tag_column: int | str | None
     columns: Columns
+    answerable: bool
 
     def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
         """The files of the splits, all of texts or all of words."""
@@ -196,6 +201,7 @@ class _Reader:
     def _examples(
         self, form: type[Examples], rows: Iterable[Row], path: Path, split: str, unit: str = "line"
     ) -> RawFile:
+        rows = filter(may_be_answerable, rows) if self.answerable else rows
         must = self.kind.keys is not None and split == "train"
         return read_examples(rows, form(self.columns, self.kind.keys, path, must), unit=unit)
 

@@ -145,6 +145,12 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
     return found
 
 
+def may_be_answerable(row: Row) -> bool:
+    """Whether a question has an answer, or hides whether it has."""
+    found = [_answers(row, key) for key in ANSWER_KEYS]
+    return any(found) or found == [None] * len(found)
+
+
 def words_at(places: Sequence[tuple[int, int]], start: int, length: int) -> tuple[int, int]:
     """First and last word at `places` that have one of `length` characters from `start` on.
 

@@ -4,22 +4,23 @@ Frozen and tuned encoders both use it. Which window a word is read from is expla
 ARCHITECTURE.md ("One window mechanism for both contexts").
 
 The two texts of a pair share their windows (packing "joint"), or have windows of their own
-("apart"). Where a joint pair is too long, the shorter text is repeated in each window of the
-longer one. If it would take more than half of a window, its beginning is, and then it has windows
-of its own, with the beginning of the other.
+("apart"), which are those of all pairs with the same text. Where a joint pair is too long, the
+shorter text is repeated in each window of the longer one. If it would take more than half of a
+window, its beginning is, and then it has windows of its own, with the beginning of the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints, ranges
-from featbert.encoders.encoding import Context, Packing, check_context
+from featbert.encoders.encoding import Context, Packing, check_context, distinct_texts
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 
@@ -31,16 +32,16 @@ class Alignment:
     Attributes:
         pieces: (P,) piece ids without specials.
         word_pieces: (N + 1,) word n has pieces word_pieces[n] .. word_pieces[n + 1] - 1.
-        sentences: (S + 1,) sentence s has words sentences[s] .. sentences[s + 1] - 1.
+        texts: (S, T, 2) first and end word of each sentence (T = 1), or of both texts of each pair
+            where they are apart; texts with the same words are one.
         windows: (V, 2) first and end piece of each window, in text order; of its first text, where
             it holds a pair.
         seconds: (V, 2) first and end piece of each window's second text; None where no window
             holds a pair.
         owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1.
-        units: (U + 1,) windows of each context unit (sentence, document, or one text of a pair):
+        units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
-        texts: units of each sentence; None in document context.
-        pairs: (S,) first word of each pair's second text; None without pairs.
+        pairs: (S, 2) words of both texts of each pair; None without pairs.
         n_special: special pieces that the encoder adds to each window.
         counts: what was unusual: windowed_sentences (documents, in document context),
             unknown_words, overlong_words.
@@ -48,12 +49,11 @@ class Alignment:
 
     pieces: Ints
     word_pieces: Ints
-    sentences: Ints
+    texts: Ints
     windows: Ints
     seconds: Ints | None
     owned: Ints
     units: Ints
-    texts: int | None
     n_special: int
     counts: dict[str, int]
     pairs: Ints | None = None
@@ -62,7 +62,7 @@ class Alignment:
     def n_words(self) -> int:
         return len(self.word_pieces) - 1
 
-    @property
+    @cached_property
     def window_lengths(self) -> Ints:
         """(V,) pieces of each window, specials included."""
         lengths: Ints = self.windows[:, 1] - self.windows[:, 0] + self.n_special
@@ -73,17 +73,20 @@ class Alignment:
         return ranges(self.owned[windows], self.owned[windows + 1] - self.owned[windows])
 
     @property
-    def text_lengths(self) -> Ints:
-        """(S, 2) words of both texts of each pair."""
-        assert self.pairs is not None
-        edges = np.stack([self.sentences[:-1], self.pairs, self.sentences[1:]], axis=1)
-        lengths: Ints = np.diff(edges)
-        return lengths
+    def sentences(self) -> Ints:
+        """(S + 1,) words before each sentence; a text of several pairs counts in each."""
+        lengths = np.diff(self.texts).sum(axis=(1, 2))
+        return np.concatenate([[0], np.cumsum(lengths)])
 
-    @property
+    @cached_property
     def unit_words(self) -> Ints:
         """(U + 1,) words before each unit."""
         return self.owned[self.units]
+
+    @cached_property
+    def text_units(self) -> Ints:
+        """(S, T) the unit that has each of `texts`."""
+        return np.searchsorted(self.unit_words, self.texts[..., 0], side="right") - 1
 
     def windows_of(self, words: Ints) -> Ints:
         """(len(words),) the window that each of `words` is read from."""
@@ -111,21 +114,21 @@ def align(
             f"the encoder reads {positions} positions, which {n_special} special pieces fill; "
             "use another encoder"
         )
-    pieces, word_pieces, unknown = wordpieces.pieces([s.words for s in sentences])
-    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences], dtype=np.int64)])
-    seconds = offsets if packing is None else _seconds(sentences, offsets)
+    pairs = None if packing is None else _pairs(sentences)
+    words, numbers = [s.words for s in sentences], np.arange(len(sentences))[:, None]
     if packing == "apart":
-        unit_words = np.unique(np.concatenate([offsets, seconds]))
-    else:
-        unit_words = offsets[_unit_starts(sentences, context)]
+        words, numbers = distinct_texts(sentences)
+    pieces, word_pieces, unknown = wordpieces.pieces(words)
+    edges = np.concatenate([[0], np.cumsum([*map(len, words)], dtype=np.int64)])
+    unit_words = edges[_unit_starts(sentences, context)] if packing is None else edges
     counts = np.diff(word_pieces)
     windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
     per_unit: list[int] = [0]
     overlong = 0
     for unit, (first, end) in enumerate(pairwise(unit_words)):
-        if joint:
-            spans, owns, most = plan_pair(counts[first:end], seconds[unit] - first, capacity)
+        if joint and pairs is not None:
+            spans, owns, most = plan_pair(counts[first:end], pairs[unit, 0], capacity)
         else:
             spans, owns = plan_windows(counts[first:end], capacity)
             spans, most = spans[:, None], np.array([capacity])
@@ -138,28 +141,28 @@ def align(
     return Alignment(
         pieces=pieces,
         word_pieces=word_pieces,
-        sentences=offsets,
+        texts=np.stack([edges[numbers], edges[numbers + 1]], axis=2),
         windows=found[:, 0],
         seconds=found[:, 1] if joint else None,
         owned=np.concatenate(owned),
         units=np.cumsum(per_unit),
-        texts=(2 if packing == "apart" else 1) if context == "sentence" else None,
         n_special=n_special,
         counts={
             f"windowed_{context}s": int(np.sum(np.array(per_unit) > 1)),
             "unknown_words": unknown,
             "overlong_words": overlong,
         },
-        pairs=None if packing is None else seconds,
+        pairs=pairs,
     )
 
 
-def _seconds(sentences: Sequence[Sentence], offsets: Ints) -> Ints:
-    """(S,) first word of each pair's second text; InputError for a sentence that is no pair."""
+def _pairs(sentences: Sequence[Sentence]) -> Ints:
+    """(S, 2) words of both texts of each pair; InputError for a sentence that is no pair."""
     alone = next((i for i, s in enumerate(sentences) if s.pair is None), None)
     if alone is not None:
         raise InputError(f"packing is for pairs, but text {alone + 1} is alone")
-    return offsets[:-1] + np.array([s.pair for s in sentences], dtype=np.int64)
+    sizes = [(s.pair, len(s) - (s.pair or 0)) for s in sentences]
+    return np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
 
 def _unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:

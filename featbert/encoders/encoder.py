@@ -181,23 +181,26 @@ class Encoder(nn.Module):
     ) -> PieceBatch:
         """The words of whole sentences, in the given order of sentences.
 
-        With `firsts` each one's first special piece is before its words; sentence context alone.
+        With `firsts` each one's first special piece is before its words, that of the first text
+        where texts are apart; sentence context alone.
         """
-        sizes = np.diff(alignment.sentences)[sentences]
-        words = ranges(alignment.sentences[sentences], sizes)
+        texts = alignment.texts[sentences]  # (B, T, 2)
+        sizes = np.diff(texts)[..., 0]
+        words = ranges(texts[..., 0].ravel(), sizes.ravel())
         windows = np.unique(alignment.windows_of(words))
         batch = self.batch(alignment, windows, words)
         if not firsts:
             return batch
-        rank = np.argsort(sentences)
-        owner = np.searchsorted(alignment.sentences, alignment.owned[windows], side="right") - 1
-        sequence = rank[np.searchsorted(sentences[rank], owner)]  # (R,)
-        # Where each is in the result: of several windows of a sequence the mean
-        begin = np.cumsum(sizes + 1) - (sizes + 1)
-        places = ranges(begin + 1, sizes)
+        units = alignment.text_units[sentences, 0]
+        n_windows = np.diff(alignment.units)[units]
+        rows = np.searchsorted(windows, ranges(alignment.units[units], n_windows))
+        # Where each is in the result: of several windows of a text the mean
+        lengths = sizes.sum(axis=1)
+        begin = np.cumsum(lengths + 1) - (lengths + 1)
+        places = ranges(begin + 1, lengths)
         places = places if batch.segments is None else places[batch.segments.numpy()]
-        segments = torch.from_numpy(np.concatenate([places, begin[sequence]]))
-        read = batch.with_firsts().positions
+        segments = torch.from_numpy(np.concatenate([places, np.repeat(begin, n_windows)]))
+        read = torch.cat([batch.positions, torch.from_numpy(rows * batch.ids.shape[1])])
         n_words = len(words) + len(sentences)
         if len(read) > n_words:
             return replace(batch, positions=read, segments=segments, n_words=n_words)
@@ -206,9 +209,7 @@ class Encoder(nn.Module):
 
     def first_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """The first special pieces of whole sentences; two a sentence where its texts are apart."""
-        assert alignment.texts is not None
-        texts = np.arange(alignment.texts)
-        units = (sentences[:, None] * alignment.texts + texts).ravel()
+        units = alignment.text_units[sentences].ravel()
         sizes = np.diff(alignment.units)[units]
         batch = self.batch(alignment, ranges(alignment.units[units], sizes), np.zeros(0, np.int64))
         sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from featbert.data.corpus import Corpus, Sentence, Split
+import numpy as np
+
+from featbert.data.corpus import Corpus, Sentence
 from featbert.data.truecase import Truecaser
+from featbert.encoders.batching import Ints
 from featbert.encoders.device import DTYPE_BYTES
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
@@ -53,11 +56,14 @@ class Encoding:
     token_budget: int | None = None
     device: str = "auto"
 
-    def units(self, split: Split) -> int:
-        """Texts of a split that are encoded by themselves."""
-        if self.context == "document":
-            return len({sentence.document for sentence in split})
-        return len(split) * (2 if self.packing == "apart" and split.has_pairs else 1)
+    def sizes(self, sentences: Sequence[Sentence]) -> tuple[int, int]:
+        """Words of a split's texts, and how many are encoded by themselves."""
+        if self.packing == "apart" and any(s.pair is not None for s in sentences):
+            texts, _ = distinct_texts(sentences)
+            return sum(map(len, texts)), len(texts)
+        document = self.context == "document"
+        units = len({s.document for s in sentences}) if document else len(sentences)
+        return sum(map(len, sentences)), units
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
@@ -85,6 +91,14 @@ class Encoding:
                 raise InputError(
                     f"{source.name} has no {found}; its hidden states are 0 to {source.num_layers}"
                 )
+
+
+def distinct_texts(pairs: Sequence[Sentence]) -> tuple[list[tuple[str, ...]], Ints]:
+    """The texts of pairs, each once, and (S, 2) which of them are those of each pair."""
+    known: dict[tuple[str, ...], int] = {}
+    both = ((s.words[: s.pair], s.words[s.pair :]) for s in pairs)
+    numbers = [[known.setdefault(text, len(known)) for text in texts] for texts in both]
+    return list(known), np.array(numbers, dtype=np.int64).reshape(-1, 2)
 
 
 class Reading:

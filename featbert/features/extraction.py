@@ -23,7 +23,7 @@ from torch import Tensor
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, align
-from featbert.encoders.batching import Ints, TokenBudget, length_batches
+from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches
 from featbert.encoders.device import (
     DTYPE_BYTES,
     PRECISION_BYTES,
@@ -110,7 +110,12 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
         for name, split in corpus.splits.items()
     }
     layouts = {
-        name: Layout(a.sentences, a.unit_words, block_edges(a, manifest.block_words))
+        name: Layout(
+            a.sentences,
+            a.unit_words,
+            block_edges(a, manifest.block_words),
+            a.text_units if manifest.packing == "apart" else None,
+        )
         for name, a in alignments.items()
     }
     writer = StoreWriter(plan.path, manifest, layouts)
@@ -265,7 +270,7 @@ def _not_finite(
         [np.arange(*e) if kind == "words" else layout.units[slice(*e)] for kind, e in edges.items()]
     )
     words = np.unique(words_of[found.any(axis=0)])
-    sentence = int(np.searchsorted(layout.offsets, words[0], side="right")) - 1
+    sentence = holder(layout.places(), words[0])
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
     precise = manifest.precision == "fp32"
     what = "NaN" if bool(states.isnan().any()) else "infinite values"

@@ -16,7 +16,7 @@ from featbert.encoders.device import (
     find_device,
     find_precision,
 )
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import Encoding, Reading
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
@@ -75,6 +75,7 @@ def plan_extraction(
     assert hidden_size is not None
     layers = range(num_layers + 1) if encoding.layers is None else encoding.layers
     device = find_device(encoding.device)
+    read = Reading(corpus, encoding.casing)
     manifest = Manifest(
         corpus=corpus.name,
         source=corpus.source,
@@ -82,7 +83,7 @@ def plan_extraction(
         reading=dict(reading or {}),
         splits={
             name: StoredSplit(
-                split.text_fingerprint, len(split), split.n_words, encoding.units(split)
+                split.text_fingerprint, len(split), *encoding.sizes(read(split.sentences))
             )
             for name, split in corpus.splits.items()
         },

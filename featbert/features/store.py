@@ -44,7 +44,8 @@ class StoredSplit:
     """Text identity and size of one split in a store.
 
     Attributes:
-        units: texts that are encoded by themselves: sentences, documents, or both texts of pairs.
+        words, units: words that are stored, and texts that are encoded by themselves: sentences,
+            documents, or each text of pairs once.
     """
 
     text: str
@@ -121,7 +122,7 @@ class Manifest:
 
     @property
     def texts(self) -> int:
-        """Units of each sequence: both texts of pairs that are apart."""
+        """Texts of each sequence: both of pairs that are apart."""
         return 2 if self.packing == "apart" else 1
 
     def rows(self, split: str, kind: str) -> int:
@@ -179,11 +180,23 @@ class Layout:
         offsets: (S + 1,) words before each sentence.
         units: (U + 1,) words before each unit.
         blocks: (K + 1,) units before each block.
+        texts: (S, 2) units of both texts of each pair, where they are apart.
     """
 
     offsets: NDArray[np.int64]
     units: NDArray[np.int64]
     blocks: NDArray[np.int64]
+    texts: NDArray[np.int64] | None = None
+
+    def places(self, kind: str = "words") -> NDArray[np.int64]:
+        """(S, T, 2) first and end vector of each sentence, or of both texts where they are apart.
+
+        Of vectors of units, sentence context alone.
+        """
+        texts = np.arange(len(self.offsets) - 1)[:, None] if self.texts is None else self.texts
+        begins = self.offsets if self.texts is None else self.units
+        begins = begins if kind == "words" else np.arange(len(self.units))
+        return np.stack([begins[texts], begins[texts + 1]], axis=2)
 
     def edges(self, kind: str) -> NDArray[np.int64]:
         """(K + 1,) vectors of a kind before each block."""
@@ -237,13 +250,12 @@ class FeatureStore:
 
     def offsets(self, split: str) -> NDArray[np.int64]:
         """(S + 1,) words before each sentence of a split."""
-        self._check_split(split)
-        return self._layouts[split].offsets
+        return self.layout(split).offsets
 
-    def units(self, split: str) -> NDArray[np.int64]:
-        """(U + 1,) words before each unit of a split."""
+    def layout(self, split: str) -> Layout:
+        """Where the parts of a split begin."""
         self._check_split(split)
-        return self._layouts[split].units
+        return self._layouts[split]
 
     def read(
         self,
@@ -385,6 +397,9 @@ class FeatureStore:
             self._numbers(file, f"{split}/offsets", (stored.sentences + 1,)),
             self._numbers(file, f"{split}/units", (stored.units + 1,)),
             self._numbers(file, f"{split}/blocks", shape),
+            self._numbers(file, f"{split}/texts", (stored.sentences, 2))
+            if self.manifest.packing == "apart"
+            else None,
         )
         for edges, end in ((found.units, stored.words), (found.blocks, stored.units)):
             if edges[0] != 0 or edges[-1] != end or not (edges[1:] > edges[:-1]).all():
@@ -429,11 +444,11 @@ def checksum(rows: NDArray[Any], start: int = 0) -> int:
 
 
 def frame_checksum(manifest: str, layouts: dict[str, Layout]) -> int:
-    """CRC-32 over the manifest's text, and the offsets of sentences and units of all splits."""
+    """CRC-32 over the manifest's text, and offsets, units and texts of all splits."""
     value = zlib.crc32(manifest.encode())
     for name in sorted(layouts):
-        for numbers in (layouts[name].offsets, layouts[name].units):
-            value = checksum(numbers.astype("<i8"), value)
+        for numbers in (layouts[name].offsets, layouts[name].units, layouts[name].texts):
+            value = value if numbers is None else checksum(numbers.astype("<i8"), value)
     return value
 
 

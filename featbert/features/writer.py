@@ -140,7 +140,8 @@ class StoreWriter:
                         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
                         file.create_dataset(name, shape, self.manifest.dtype, dcpl=early)
                     for name, numbers in vars(layout).items():
-                        file[f"{split}/{name}"] = numbers
+                        if numbers is not None:
+                            file[f"{split}/{name}"] = numbers
                     sums = (len(self.manifest.datasets), len(layout.blocks) - 1)
                     file[f"{split}/checksums"] = np.zeros(sums, dtype=np.uint32)
             _reserve(self.partial)

@@ -3,7 +3,8 @@
     batch ─▶ states (W, D) ─▶ body (W, width) ─▶ output ─▶ loss or answers
 
 Where a task has one answer a sequence, its words are pooled: before a body that does not read
-words, else after it.
+words, else after it. Where the words of two texts that are encoded apart are read, these attend to
+each other before the body.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import Encoder, matrix_entries
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.tunings import TUNINGS
+from featbert.models.attention import Attention
 from featbert.models.combination import CombineLayers
 from featbert.models.pooling import Pooling
 from featbert.models.registry import BODIES, OUTPUTS
@@ -79,9 +81,11 @@ class Model(nn.Module):
         pooling: Pooling | None = None,
         *,
         pools_first: bool = False,
+        attention: Attention | None = None,
     ) -> None:
         super().__init__()
         self.states = states
+        self.attention = attention
         self.body = body
         self.pooling = pooling
         self.pools_first = pools_first
@@ -94,6 +98,8 @@ class Model(nn.Module):
     def vectors(self, batch: Any, layout: Layout) -> tuple[Tensor, Ints]:
         """(W, width) what the output reads, of words or of each sequence, and its lengths."""
         vectors, lengths = self.states(batch), layout.lengths
+        if self.attention is not None:
+            vectors = self.attention(vectors, lengths)
         if self.pooling is None:
             words = lengths if lengths.ndim == 1 else lengths.sum(axis=1)
             return self.body(vectors, words), lengths
@@ -171,7 +177,10 @@ def head(
 
     `width` is that of a word in `states`; `texts` is 2 for pairs of texts that are encoded apart.
     """
-    part, pooling = BODIES[settings.body], None
+    part, pooling, attention = BODIES[settings.body], None, None
+    if texts == 2 and settings.sentence_pooling == "none":
+        attention = Attention(width, settings)
+        width = attention.width
     if settings.sentence_pooling != "none" and not part.words:
         pooling = Pooling(width, settings, texts)
         width = pooling.width
@@ -181,7 +190,7 @@ def head(
         pooling = Pooling(width, settings, texts)
         width = pooling.width
     output = OUTPUTS[settings.output].load()(width, classes, settings)
-    return Model(states, body, output, pooling, pools_first=not part.words)
+    return Model(states, body, output, pooling, pools_first=not part.words, attention=attention)
 
 
 def stored_model(

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Folder in the cache of stores that serve an evaluation alone.
 EVALUATIONS = "evaluations"
 # Reading options that say which words a file has; the others say how its tags are read.
-_WORD_OPTIONS = ("language", "encoding", "token_column")
+_WORD_OPTIONS = ("language", "encoding", "token_column", "answerable")
 
 
 @dataclass(frozen=True)
@@ -273,26 +273,28 @@ class FrozenRun(LoadedRun):
         return encoder.to(self.device.torch)
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
+        from featbert.encoders.batching import holder
         from featbert.training.inputs import FeatureInputs, PooledInputs
 
-        states, texts = self._states(alignment), alignment.texts or 1
+        states, n_words = self._states(alignment), alignment.n_words
         reads = self.usable.settings.reads
         if reads not in ("words", "sequence"):
-            return PooledInputs(states, alignment.sentences, texts)
+            return PooledInputs(states, alignment.sentences, alignment.text_units)
         finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
         if not finite.all():
             word = int((~finite).nonzero()[0])
-            # First pieces, if they are read, are behind the words.
-            at = int(np.searchsorted(alignment.sentences, word, side="right")) - 1
-            at = at if word < alignment.n_words else word - alignment.n_words
+            # First pieces of units, if they are read, are behind the words.
+            word = word if word < n_words else int(alignment.unit_words[word - n_words])
+            at = holder(alignment.texts, word)
             raise InputError(
                 f"{self.usable.source.name} gives hidden states that are not finite in "
                 f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
                 f"{self.usable.record.signature.store_dtype}"
             )
-        by_text = alignment.text_lengths if texts == 2 or reads == "sequence" else None
-        firsts = alignment.n_words + np.arange(len(sentences)) if reads == "sequence" else None
-        return FeatureInputs(states, alignment.sentences, texts=by_text, firsts=firsts)
+        if reads == "words":
+            return FeatureInputs(states, alignment.texts)
+        firsts = n_words + alignment.text_units[:, 0]
+        return FeatureInputs(states, alignment.texts, pairs=alignment.pairs, firsts=firsts)
 
     def stored(self, store: FeatureStore, split: Split) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""

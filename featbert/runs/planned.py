@@ -238,11 +238,8 @@ def _named(
 ) -> PlannedRun:
     settings, task = options.settings, get_task(options.task)
     task.check(settings)
-    if settings.reads == "sequence" and encoding["packing"] != "joint":
-        raise InputError(
-            f"output {settings.output} reads both texts of a pair together, but here they are "
-            f"{encoding['packing'] or 'single texts'}; use --packing joint"
-        )
+    if settings.reads == "sequence" and encoding["packing"] is None:
+        raise InputError(f"output {settings.output} reads pairs of texts, but here are single ones")
     if options.tag_scheme != "bio" and task.targets != "entities":
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
     layers = None if combination is None else combination.name

@@ -43,7 +43,10 @@ class PublishedRow(BaseModel):
 
 
 class PublishedTable(BaseModel):
-    """One published table with where it is from and how it was made."""
+    """One published table with where it is from and how it was made.
+
+    `data` names the corpus as its runs do, where `corpus` does not begin with that name.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,6 +56,7 @@ class PublishedTable(BaseModel):
     verified: str
     rows: tuple[PublishedRow, ...]
     task: str = "entities"
+    data: str | None = None
     source: str | None = None
     context: str | None = None
     scorer: str | None = None

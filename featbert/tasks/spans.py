@@ -111,16 +111,11 @@ class Spans(ExampleTask):
         """All values; those of answerable or unanswerable questions where there are some."""
         counts = self.counts(gold, predicted)
         has = np.array([_class_of(row) == CLASSES[0] for row in gold], dtype=bool)
-        f1, exact = (self.measures[key].of for key in ("f1", "exact"))
-        values = {
-            "f1": f1(counts.sum(axis=0)),
-            "exact": exact(counts.sum(axis=0)),
-        }
-        if has.any():
-            of_has = counts[has].sum(axis=0)
-            values |= {"has_answer_f1": f1(of_has), "has_answer_exact": exact(of_has)}
+        values = {key: one.of(counts.sum(axis=0)) for key, one in self.measures.items()}
+        for key, one in self.measures.items() if has.any() else ():
+            values[f"has_answer_{key}"] = one.of(counts[has].sum(axis=0))
         if not has.all():
-            values["no_answer"] = exact(counts[~has].sum(axis=0))
+            values["no_answer"] = self.measures["exact"].of(counts[~has].sum(axis=0))
         return {key: float(values[key]) for key in self.columns if key in values}
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
@@ -135,7 +130,7 @@ class Spans(ExampleTask):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.
 
-        Place 0 is the first special piece, which stands for no answer, 1 the first word.
+        Place 0 is the first special piece and means no answer; 1 is the first word.
         """
         rows = zip(split, self.gold(split), strict=True)
         places = [answer_words(s.places, s.pair or 0, row[0]) for s, row in rows]

@@ -72,29 +72,29 @@ class FeatureInputs:
     def __init__(
         self,
         states: Tensor | Sequence[Sequence[Tensor]],
-        offsets: Ints,
+        places: Ints,
         *,
-        starts: Ints | None = None,
-        texts: Ints | None = None,
+        pairs: Ints | None = None,
         firsts: Ints | None = None,
     ) -> None:
         """
         Args:
             states: (k, N, H) in the combination's order, on the model's device; or, left on disk,
                 for each of several texts that follow one another k tensors (n, H).
-            offsets: (S + 1,) words before each sentence.
-            starts: (S,) place of each sentence's first word in `states`, where those have other
-                sentences too; by default they follow one another as in `offsets`.
-            texts: (S, 2) words of both texts of each pair, where they were encoded apart or the
-                head reads sequences.
+            places: (S, T, 2) first and end word in `states` of each sequence (T = 1), or of both
+                texts of each pair that was encoded apart.
+            pairs: (S, 2) words of both texts of each pair, where the head reads sequences.
             firsts: (S,) place of each sequence's first special piece in `states`, where it is read
                 before the words.
         """
         self.states = states
-        self.offsets = offsets
-        self.starts: Ints = offsets[:-1] if starts is None else starts
-        self.lengths: Ints = np.diff(offsets)
-        self.texts = texts if texts is None or firsts is None else texts + np.array([1, 0])
+        self.starts: Ints = places[..., 0]
+        self.sizes: Ints = np.diff(places)[..., 0]
+        self.lengths: Ints = self.sizes.sum(axis=1)
+        self.offsets: Ints = np.concatenate([[0], np.cumsum(self.lengths)])
+        by_text = self.sizes if pairs is None else pairs
+        by_text = by_text if firsts is None else by_text + np.array([1, 0])
+        self.layout_lengths: Ints = by_text if by_text.shape[1] == 2 else by_text[:, 0]
         self.firsts = firsts
         self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
 
@@ -107,58 +107,50 @@ class FeatureInputs:
         device: torch.device,
         *,
         sentences: Ints | None = None,
-        texts: Ints | None = None,
+        pairs: Ints | None = None,
     ) -> FeatureInputs:
         """The selected layers of one or more splits, which follow one another as if one.
 
         Where they would take most of the memory that is left they stay on disk. `sentences` are
-        the numbers of those that are wanted, in their order; `texts` are the words of their texts
+        the numbers of those that are wanted, in their order; `pairs` are the words of their texts
         where sequences are read. InputError for a layer that the store lacks.
         """
-        lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
-        kinds = ("words",) if texts is None else ("words", "cls")
-        by_text, firsts = texts, None
-        if texts is not None:
-            firsts = int(lengths.sum()) + np.arange(len(lengths))
-        elif store.manifest.texts == 2:
-            units = [np.diff(store.units(name)) for name in names]
-            by_text = np.concatenate(units).reshape(-1, 2)
-            by_text = by_text if sentences is None else by_text[sentences]
-        starts: Ints = np.cumsum(lengths) - lengths
-        n_read = 0  # words that are held for a moment besides those that are kept
+        kinds = ("words",) if pairs is None else ("words", "cls")
+        places, n_words = _places(store, names, "words", sentences)
+        firsts = None
+        if pairs is not None:
+            firsts = n_words + _places(store, names, "cls", sentences)[0][:, 0, 0]
+        n_kept, n_read = n_words, 0  # the latter are held for a moment besides those that are kept
         if sentences is not None:
-            n_read = int(lengths.sum())
-            starts, lengths = starts[sentences], lengths[sentences]
-            firsts = firsts if firsts is None else firsts[sentences]
-        offsets: Ints = np.concatenate([[0], np.cumsum(lengths)])
+            chosen, kept = _kept(places)
+            n_kept, n_read = len(chosen), n_words
         vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
-        needed = (len(combination.indices) * int(offsets[-1]) + n_read) * vector
+        needed = (len(combination.indices) * n_kept + n_read) * vector
         have = available_memory()
         if have is not None and have * MEMORY_SHARE < needed:
             mapped = [store.mapped(n, combination.indices, kind) for kind in kinds for n in names]
             arrays = [[torch.from_numpy(a) for a in layers] for layers in mapped]
-            inputs = cls(arrays, offsets, starts=starts, texts=by_text, firsts=firsts)
+            inputs = cls(arrays, places, pairs=pairs, firsts=firsts)
             inputs.device = device
             return inputs
         if sentences is not None:
-            chosen = ranges(starts, lengths)
-            chosen = chosen if firsts is None else np.concatenate([chosen, firsts])
+            if firsts is not None:
+                chosen = np.concatenate([chosen, firsts])
+                firsts = n_kept + np.arange(len(firsts))
             size = (len(combination.indices), len(chosen), store.manifest.hidden_size)
             states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
-            for kept, layer in zip(states, combination.indices, strict=True):
+            for row, layer in zip(states, combination.indices, strict=True):
                 read = [store.read(n, [layer], kind=kind)[0] for kind in kinds for n in names]
                 whole = torch.cat([*map(torch.from_numpy, read)])
-                torch.index_select(whole, 0, torch.from_numpy(chosen), out=kept)
-            if firsts is not None:
-                firsts = int(offsets[-1]) + np.arange(len(lengths))
-            return cls(states.to(device), offsets, texts=by_text, firsts=firsts)
+                torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
+            return cls(states.to(device), kept, pairs=pairs, firsts=firsts)
         parts = [
             torch.from_numpy(store.read(name, combination.indices, kind=kind))
             for kind in kinds
             for name in names
         ]
         states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return cls(states.to(device), offsets, texts=by_text, firsts=firsts)
+        return cls(states.to(device), places, pairs=pairs, firsts=firsts)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
@@ -171,9 +163,9 @@ class FeatureInputs:
 
     def batch(self, sentences: Ints, token_budget: int | None = None) -> Tensor:
         """(k, W, H) the sentences' vectors, gathered by word index."""
-        sizes = self.lengths[sentences]
-        places = ranges(self.starts[sentences], sizes)
+        places = ranges(self.starts[sentences].ravel(), self.sizes[sentences].ravel())
         if self.firsts is not None:
+            sizes = self.lengths[sentences]
             places = np.insert(places, np.cumsum(sizes) - sizes, self.firsts[sentences])
         words = torch.from_numpy(places)
         if isinstance(self.states, Tensor):
@@ -182,7 +174,7 @@ class FeatureInputs:
 
     def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts."""
-        return Layout((self.lengths if self.texts is None else self.texts)[sentences])
+        return Layout(self.layout_lengths[sentences])
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the model meets every word once, or every sequence."""
@@ -193,14 +185,13 @@ class FeatureInputs:
 class PooledInputs(FeatureInputs):
     """Frozen vectors of whole texts: one a sequence, or two of a pair that was encoded apart."""
 
-    def __init__(self, states: Tensor, offsets: Ints, texts: int) -> None:
-        """`states` are (k, S * texts, H) on the model's device: a sequence costs its vectors.
+    def __init__(self, states: Tensor, offsets: Ints, texts: Ints) -> None:
+        """`states` are (k, U, H) on the model's device: a sequence costs its vectors.
 
-        `offsets` are (S + 1,) words before each sequence: batches are those of other rows.
+        `offsets` are (S + 1,) words before each sequence: batches are those of other rows; `texts`
+        are (S, T) the vector of each text.
         """
-        n = len(offsets) - 1
-        ones = np.ones((n, 2), dtype=np.int64) if texts == 2 else None
-        super().__init__(states, np.arange(n + 1) * texts, texts=ones)
+        super().__init__(states, np.stack([texts, texts + 1], axis=2))
         self.offsets = offsets
 
     @classmethod
@@ -222,15 +213,35 @@ class PooledInputs(FeatureInputs):
             if pooling in m.kinds or "words" not in m.kinds:
                 parts.append(torch.from_numpy(store.read(name, combination.indices, kind=pooling)))
                 continue
-            of_units = np.diff(store.units(name))
+            of_units = np.diff(store.layout(name).units)
             layers = (torch.from_numpy(store.read(name, [k])) for k in combination.indices)
             parts.append(torch.cat([pooled_by_layer(one, of_units, pooling) for one in layers]))
         states = torch.cat(parts, dim=1)
+        texts, _ = _places(store, names, pooling, sentences)
         if sentences is not None:
-            units = sentences[:, None] * m.texts + np.arange(m.texts)
-            states = states.index_select(1, torch.from_numpy(units.ravel()))
+            chosen, texts = _kept(texts)
+            states = states.index_select(1, torch.from_numpy(chosen))
             lengths = lengths[sentences]
-        return cls(states.to(device), np.concatenate([[0], np.cumsum(lengths)]), m.texts)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return cls(states.to(device), offsets, texts[..., 0])
+
+
+def _places(
+    store: FeatureStore, names: Sequence[str], kind: str, sentences: Ints | None
+) -> tuple[Ints, int]:
+    """(S, T, 2) places of a kind's vectors in splits that follow one another, and how many."""
+    before = np.cumsum([0, *(store.manifest.rows(name, kind) for name in names)])
+    found = (store.layout(name).places(kind) for name in names)
+    places = np.concatenate([own + n for own, n in zip(found, before, strict=False)])
+    return places if sentences is None else places[sentences], int(before[-1])
+
+
+def _kept(places: Ints) -> tuple[Ints, Ints]:
+    """The vectors of texts, each once, and (S, T, 2) where the texts are among them."""
+    begins, at, text = np.unique(places[..., 0], return_index=True, return_inverse=True)
+    sizes = np.diff(places)[..., 0].ravel()[at]
+    moved = np.cumsum(sizes) - sizes - begins
+    return ranges(begins, sizes), places + moved[text.reshape(places.shape[:2])][..., None]
 
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
@@ -269,9 +280,9 @@ class PieceInputs:
         self.alignment = alignment
         self.encoder = encoder
         self.device = device
-        # (S,) each: a sentence's words are read from consecutive windows.
-        self.first: Ints = alignment.windows_of(self.offsets[:-1])
-        self.last: Ints = alignment.windows_of(self.offsets[1:] - 1)
+        # (S, T) each: a text's words are read from consecutive windows.
+        self.first: Ints = alignment.windows_of(alignment.texts[..., 0])
+        self.last: Ints = alignment.windows_of(alignment.texts[..., 1] - 1)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Sentences that share windows stay together where the budget allows: each is read once."""
@@ -313,9 +324,10 @@ class PieceInputs:
     def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts; ones where the first pieces are read."""
         firsts = self.reads == "sequence"
-        by_text = firsts or self.alignment.texts == 2
-        lengths = self.alignment.text_lengths if by_text else self.lengths
-        found: Ints = lengths[sentences] + np.array([1, 0]) if firsts else lengths[sentences]
+        by_text = firsts or self.alignment.texts.shape[1] == 2
+        lengths = self.alignment.pairs if by_text else None
+        found: Ints = (self.lengths if lengths is None else lengths)[sentences]
+        found = found + np.array([1, 0]) if firsts else found
         return Layout(np.ones_like(found) if self.reads == "cls" else found)
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
@@ -332,15 +344,18 @@ class PieceInputs:
 
     def _windows(self, sentences: Ints) -> Ints:
         """Numbers of the windows that the sentences' words are read from, each once."""
-        sizes = self.last[sentences] - self.first[sentences] + 1
-        return np.unique(ranges(self.first[sentences], sizes))
+        first = self.first[sentences].ravel()
+        return np.unique(ranges(first, self.last[sentences].ravel() - first + 1))
 
     def _sharing(self, sentences: Ints) -> list[Ints]:
-        """The sentences, in text order, parted wherever neighbours share no window."""
+        """The sentences, in text order, parted wherever neighbours share no window.
+
+        Of pairs whose texts are apart, windows of the second one.
+        """
         if not len(sentences):
             return []
-        order = sentences[np.lexsort((sentences, self.first[sentences]))]
-        parted = np.flatnonzero(self.first[order[1:]] > self.last[order[:-1]]) + 1
+        order = sentences[np.lexsort((sentences, self.first[sentences, -1]))]
+        parted = np.flatnonzero(self.first[order[1:], -1] > self.last[order[:-1], -1]) + 1
         return np.split(order, parted)
 
     def _within(self, together: Ints, token_budget: int) -> Iterator[Ints]:
@@ -355,14 +370,14 @@ class PieceInputs:
 
     def _size(self, cluster: Ints) -> tuple[int, int]:
         """Windows that a cluster reads, and the longest of them."""
-        first, last = int(self.first[cluster[0]]), int(self.last[cluster[-1]])
-        return last - first + 1, int(self.alignment.window_lengths[first : last + 1].max())
+        windows = self._windows(cluster)
+        return len(windows), int(self.alignment.window_lengths[windows].max())
 
 
 class GroupedInputs:
     """Groups of sequences that are answered together: here a group counts as one sequence.
 
-    So a batch has so many groups, and no part of it has a piece of one.
+    A batch has a number of groups, and no part of it has a piece of one.
     """
 
     def __init__(self, inputs: Inputs, groups: Ints) -> None:
@@ -429,6 +444,6 @@ def stored_inputs(
             combination,
             device,
             sentences=sentences,
-            texts=None if edges is None else np.diff(np.array(edges)),
+            pairs=None if edges is None else np.diff(np.array(edges)),
         )
     return PooledInputs.of(store, names, combination, device, reads, sentences=sentences)

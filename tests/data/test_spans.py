@@ -56,16 +56,8 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 LAST = {
-    "Abara",
-    "Brandt",
-    "Dorn",
-    "Farkas",
-    "Castell",
-    "Eklund",
-    "Lund",
-    "Novak",
-    "Rossi",
-    "Jensen",
+    *("Abara", "Brandt", "Dorn", "Farkas", "Castell"),
+    *("Eklund", "Lund", "Novak", "Rossi", "Jensen"),
 }
 FORMS = {
     "train-v2.0.json": json.dumps(nested(ROWS)),
@@ -90,6 +82,11 @@ def test_every_form_has_the_same_questions(tmp_path: Path, name: str) -> None:
         assert (split.notes.misplaced_answers, split.notes.partial_words) == (0, 0)
         without = load_corpus(place, targets=None)["train"]
         assert without.text_fingerprint == split.text_fingerprint
+        answerable = [load_corpus(place, targets=t, answerable=True) for t in ("spans", None)]
+        answered = [s for s in split if s.tags != ("",)]
+        assert [s.texts for s in answerable[0]["train"]] == [s.texts for s in answered]
+        assert len({c["train"].text_fingerprint for c in answerable}) == 1
+        assert all(c.name.endswith("-answerable") for c in answerable)
 
 
 def test_rows_of_a_dataset(tmp_path: Path) -> None:

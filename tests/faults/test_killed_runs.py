@@ -11,6 +11,8 @@ import pytest
 from featbert.runs.record import RunRecord
 from featbert.runs.run import find_runs
 from tests.processes import killed_command
+from tests.runs.questions import write_questions
+from tests.runs.test_choices import write_corpus as write_choices
 from tests.workspace import Workspace
 
 EXPERIMENT = """
@@ -19,35 +21,39 @@ seeds = [1, 2]
 [features]
 layers = ["last"]
 epochs = 16
+body = "bilstm"
 lstm_size = 8
 """
-FILES = ("weights.safetensors", "dev.conll", "test.conll")
+# Tasks of the experiment, and what writes their corpora.
+TASKS = {
+    "spans": ('task = "spans"\npacking = "apart"', write_questions),
+    "choice": ('task = "choice"', write_choices),
+}
+TIMED = {"record.json", "history.jsonl"}
 
 
-@pytest.mark.parametrize("command", ["finetune", "run"])
+@pytest.mark.parametrize("command", ["finetune", "run", *TASKS])
 def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
     workspace: Workspace, command: str
 ) -> None:
-    file = workspace.experiment(EXPERIMENT)
-    words: dict[str, list[object]] = {
-        "finetune": [
-            *("finetune", "--model", workspace.model, "--data", workspace.corpus),
-            *("--epochs", 16, "--precision", "fp32", "--quiet"),
-        ],
-        "run": ["run", file, "--cache-dir", workspace.cache, "--quiet"],
-    }
+    asked, write = TASKS.get(command, ("", None))
+    if write is not None:
+        workspace = dataclasses.replace(workspace, corpus=write(workspace.folder / command))
+    file = workspace.experiment(asked + EXPERIMENT)
+    words: list[object] = ["run", file, "--cache-dir", workspace.cache]
+    if command == "finetune":
+        words = ["finetune", "--model", workspace.model, "--data", workspace.corpus]
+        words += ["--epochs", 16, "--precision", "fp32"]
     killed, undisturbed = workspace.folder / "killed", workspace.folder / "undisturbed"
-    done = workspace.call(*words[command], "--runs-dir", undisturbed)
+    done = workspace.call(*words, "--quiet", "--runs-dir", undisturbed)
     assert done.exit_code == 0, done.output
 
     jobs = ("--jobs", 2) if command == "run" else ()
-    code = killed_command(
-        *words[command], *jobs, "--runs-dir", killed, cwd=workspace.folder, when=training(killed)
-    )
-    assert code == -9
+    again = (*words, "--quiet", "--runs-dir", killed)
+    assert killed_command(*again, *jobs, cwd=workspace.folder, when=training(killed)) == -9
     assert not find_runs(killed).problems
     assert len(find_runs(killed).runs) < len(find_runs(undisturbed).runs)
-    done = workspace.call(*words[command], "--runs-dir", killed)
+    done = workspace.call(*again)
     assert done.exit_code == 0, done.output
 
     found, expected = find_runs(killed), find_runs(undisturbed)
@@ -55,7 +61,7 @@ def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
     for run, other in zip(found, expected, strict=True):
         assert timeless(run.record) == timeless(other.record)
         assert files(run.folder) == files(other.folder)
-        for name in FILES:
+        for name in {*files(run.folder)} - TIMED:
             assert (run.folder / name).read_bytes() == (other.folder / name).read_bytes(), name
 
 

@@ -22,6 +22,7 @@ from featbert.report.tables import (
     comparison_tables,
 )
 from featbert.runs.published import published_table
+from featbert.runs.record import SplitIdentity
 from tests.analysis.evaluation_records import transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
 
@@ -160,6 +161,24 @@ def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -
     (other,) = full(runs).published
     line = next(one for one in other.lines if one.row is not None)
     assert line.figures["dev"].difference == pytest.approx(0.955 - 0.961)
+
+
+def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
+    """One experiment has SQuAD 1.1 and 2.0, whose names differ in a number alone."""
+    names = {"squad": "devlin2019-table2", "squad_v2": "devlin2019-table3"}
+    runs = [
+        make_run(
+            name,
+            layers=None,
+            test=None,
+            signature={"corpus": name, "splits": {"dev": SplitIdentity(name, name, 1, 1)}},
+        )
+        for name in names
+    ]
+    comparison = compare_runs(runs, vary=["corpus"])
+    for name, table in names.items():
+        found = published_figures(comparison, published_table(table))
+        assert {line.row.corpus for line in found.lines if line.row is not None} == {name}
 
 
 def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:

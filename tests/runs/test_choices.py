@@ -271,30 +271,6 @@ def test_hidden_labels_are_predicted_and_not_scored(made, tmp_path):
     assert (len(found.predicted), found.gold) == (20, [[]] * 20)
 
 
-def test_an_interrupted_run_resumes_to_the_same_numbers(made, tmp_path, monkeypatch):
-    from featbert.tasks.choice import Choice
-    from featbert.training import checkpoint
-
-    monkeypatch.setattr(checkpoint, "COST", 1e9)  # a checkpoint after each epoch
-    whole = trained(made, tmp_path / "whole", epochs=4).record
-    scored = iter(range(10))
-    real = Choice.dev_values
-
-    def stopped(self, *rows):
-        if next(scored) == 2:
-            raise KeyboardInterrupt
-        return real(self, *rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Choice, "dev_values", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            trained(made, tmp_path / "resumed", epochs=4)
-    assert [*tmp_path.rglob("checkpoint*")]
-    resumed = trained(made, tmp_path / "resumed", epochs=4).record
-    assert resumed.predictions == whole.predictions
-    assert [e.train_loss for e in resumed.history] == [e.train_loss for e in whole.history]
-
-
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_files_are_predicted_with_a_probability_for_each_choice(made, tmp_path, ending):
     run = trained(made, tmp_path / "runs")

@@ -36,6 +36,7 @@ RUNS = {
     "reproduction-gap": 2 * 8 * 5,
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
     "squad": 2 * (3 + 1) * 3,
+    "squad-half": 2 * ((6 + 2 + 2) * 3 + 6),
     "swag": (2 + 1) * 3,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
@@ -75,6 +76,11 @@ SMALL = {
     "squad": (
         "seeds=[1]",
         'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
+    ),
+    "squad-half": (
+        "seeds=[1]",
+        'variant=[{packing="apart",features={layers=["last"],lstm_size=4,epochs=1}},'
+        '{finetune={epochs=1},grid={finetune={learning_rate=[1e-4]}}}]',
     ),
     "swag": (*TEXTS, 'features.layers=["last"]'),
     "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[3]}"),

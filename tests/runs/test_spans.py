@@ -31,12 +31,11 @@ from featbert.runs.api import finetune, train
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
 from featbert.runs.load import load_run
 from featbert.runs.run import Run
-from featbert.tasks.spans import Spans
-from featbert.training import checkpoint
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import predict
 from featbert.training.step import Compute
+from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import FAMILIES
 
@@ -50,8 +49,9 @@ def made(tmp_path_factory, tiny_bert):
     folder = write_questions(root / "questions")
     corpus = load_corpus(folder, targets="spans")
     source = find_encoder(str(tiny_bert))
-    store = extract(load_corpus(folder, targets=None), source, cache_dir=root / "cache", **FP32)
-    return {"folder": folder, "corpus": corpus, "source": source, "store": store}
+    text, options = load_corpus(folder, targets=None), {"cache_dir": root / "cache"} | FP32
+    stores = {way: extract(text, source, packing=way, **options) for way in ("joint", "apart")}
+    return {"folder": folder, "corpus": corpus, "source": source, **stores}
 
 
 def settings_of(tuning: str, **given) -> Settings:
@@ -59,9 +59,9 @@ def settings_of(tuning: str, **given) -> Settings:
     return table.settings(tuning, 4, "spans")
 
 
-def trained(made, folder: Path, *, seed=1, corpus=None, **given) -> Run:
+def trained(made, folder: Path, *, seed=1, corpus=None, packing="joint", **given) -> Run:
     return train(
-        made["store"],
+        made[packing],
         "weighted_all",
         corpus=corpus or made["corpus"],
         task="spans",
@@ -72,12 +72,13 @@ def trained(made, folder: Path, *, seed=1, corpus=None, **given) -> Run:
     )
 
 
-def tuned(made, folder: Path, *, seed=1, **given) -> Run:
+def tuned(made, folder: Path, *, seed=1, packing="joint", **given) -> Run:
     return finetune(
         made["corpus"],
         made["source"],
         task="spans",
         seed=seed,
+        packing=packing,
         settings=settings_of("full", **given),
         runs_dir=folder,
         **FP32,
@@ -89,6 +90,9 @@ ROWS = {
     "linear": lambda made, folder: trained(made, folder, body="linear", longest_answer=2),
     "tuned": lambda made, folder: tuned(made, folder, learning_rate=1e-3),
     "tuned-bilstm": lambda made, folder: tuned(made, folder, body="bilstm", epochs=1),
+    "apart": lambda made, folder: trained(made, folder, packing="apart", epochs=8),
+    "apart-linear": lambda made, folder: trained(made, folder, packing="apart", body="linear"),
+    "apart-tuned": lambda made, folder: tuned(made, folder, packing="apart"),
 }
 
 
@@ -121,21 +125,25 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
     assert read_evaluation(path) == evaluated
 
 
-def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made):
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, packing):
     """The keystone: first pieces and words, in windows too; other questions in another order."""
     encoder = load_encoder(made["source"])
     sentences = made["corpus"]["dev"].sentences
-    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing="joint")
-    assert alignment.counts["windowed_sentences"] >= 2
+    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing=packing)
+    assert alignment.counts["windowed_sentences"] == (2 if packing == "joint" else 1)
     last = parse_layers("last", encoder.num_layers)
     classes = ("answerable", "unanswerable")
     torch.manual_seed(0)
-    stored = stored_model(last, encoder.hidden_size, classes, settings_of("none")).eval()
+    texts = made[packing].manifest.texts
+    stored = stored_model(last, encoder.hidden_size, classes, settings_of("none"), texts).eval()
     torch.manual_seed(0)
     head = settings_of("full", body="bilstm")
-    with_encoder = tuned_model(encoder, classes, head).eval()
+    with_encoder = tuned_model(encoder, classes, head, texts).eval()
     pieces = PieceInputs(alignment, encoder, CPU, reads=head.reads)
-    vectors = stored_inputs(made["store"], ["dev"], last, head.reads, CPU, texts=sentences)
+    vectors = stored_inputs(made[packing], ["dev"], last, head.reads, CPU, texts=sentences)
+    (whole,) = pieces.parts(np.arange(len(sentences)), 10_000)
+    assert len(pieces.batch(whole).ids) == len(alignment.windows)  # each window once
     for ids in (np.array([5, 0, 2]), np.array([3]), np.arange(len(sentences))):
         assert vectors.layout(ids).lengths.tolist() == pieces.layout(ids).lengths.tolist()
         assert vectors.layout(ids).lengths.tolist() == [
@@ -152,9 +160,11 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("pooling", ["mean", "last"])
+@pytest.mark.parametrize(
+    ("packing", "pooling"), [("joint", "mean"), ("joint", "last"), ("apart", "mean")]
+)
 def test_sequences_of_every_family_are_those_of_the_store(
-    made, encoder_folder, tmp_path, family, pooling
+    made, encoder_folder, tmp_path, family, packing, pooling
 ):
     """First pieces and words of stores and of tuned encoders, read from several windows too."""
     source = find_encoder(str(encoder_folder(family)))
@@ -163,10 +173,10 @@ def test_sequences_of_every_family_are_those_of_the_store(
     )
     corpus = dataclasses.replace(made["corpus"], splits={"dev": split})
     options = {"cache_dir": tmp_path, "pooling": pooling, "dtype": "float32", **FP32}
-    store = extract(corpus, source, **options)
+    store = extract(corpus, source, packing=packing, **options)
     encoder = load_encoder(source, pooling=pooling)
     alignment = align(
-        split.sentences, encoder.wordpieces, positions=encoder.positions, packing="joint"
+        split.sentences, encoder.wordpieces, positions=encoder.positions, packing=packing
     )
     assert alignment.counts["windowed_sentences"] >= 1
     pieces = PieceInputs(alignment, encoder, CPU, reads="sequence")
@@ -180,16 +190,17 @@ def test_sequences_of_every_family_are_those_of_the_store(
 
 @pytest.mark.parametrize("chosen", [None, [3, 0, 9]])
 @pytest.mark.parametrize("names", [["dev"], ["train", "dev"]])
-def test_states_on_disk_are_those_in_memory(made, monkeypatch, chosen, names):
-    corpus = made["corpus"]
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_states_on_disk_are_those_in_memory(made, monkeypatch, chosen, names, packing):
+    corpus, store = made["corpus"], made[packing]
     sentences = [s for name in names for s in corpus[name]]
     numbers = None if chosen is None else np.array(chosen)
     asked = sentences if chosen is None else [sentences[i] for i in chosen]
     last = parse_layers("concat_last4", 4)
-    held = stored_inputs(made["store"], names, last, "sequence", CPU, numbers, asked)
-    whole = stored_inputs(made["store"], names, last, "sequence", CPU, texts=sentences)
+    held = stored_inputs(store, names, last, "sequence", CPU, numbers, asked)
+    whole = stored_inputs(store, names, last, "sequence", CPU, texts=sentences)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
-    mapped = stored_inputs(made["store"], names, last, "sequence", CPU, numbers, asked)
+    mapped = stored_inputs(store, names, last, "sequence", CPU, numbers, asked)
     for ids in ([0], [2, 1], [1, 0, 2]):
         there = np.array(ids) if chosen is None else numbers[ids]
         expected = whole.batch(there)
@@ -209,7 +220,7 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     folder = write_questions(tmp_path / "always", unanswerable=False)
     corpus = load_corpus(folder, targets="spans")
     store = extract(load_corpus(folder, targets=None), made["source"], cache_dir=tmp_path, **FP32)
-    run = trained({"store": store}, tmp_path / "runs", corpus=corpus)
+    run = trained({"joint": store}, tmp_path / "runs", corpus=corpus)
     assert run.record.threshold is None
     assert all(answer for (answer,) in run.predictions("test").predicted)
     assert {"no_answer"}.isdisjoint(run.record.scores["test"].values)
@@ -218,11 +229,18 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}
 
 
-def test_texts_that_are_apart_are_refused(made, tmp_path):
-    options = {"task": "spans", "settings": settings_of("full"), "runs_dir": tmp_path, **FP32}
-    with pytest.raises(InputError, match="--packing joint"):
-        finetune(made["corpus"], made["source"], packing="apart", **options)
-    assert not [*tmp_path.iterdir()]
+def test_apart_a_passage_is_stored_once_as_the_encoder_reads_it_alone(made, tiny_bert):
+    store, plain = made["apart"], Plain(tiny_bert)
+    for name, split in made["corpus"].splits.items():
+        texts = [text for s in split for text in (s.words[: s.pair], s.words[s.pair :])]
+        vectors, places = store.read(name), store.layout(name).places()
+        assert vectors.shape[1] == sum(map(len, set(texts)))
+        firsts = store.read(name, kind="cls")
+        assert firsts.shape[1] == len(set(texts))
+        for text, (begin, end) in zip(texts[:6], places.reshape(-1, 2), strict=False):
+            expected = plain.word_states(text, 38)
+            np.testing.assert_allclose(vectors[:, begin:end], expected, atol=2e-3, rtol=2e-3)
+    assert store.manifest.data_bytes < 0.6 * made["joint"].manifest.data_bytes
 
 
 def test_rows_are_compared_by_passage(made, tmp_path):
@@ -269,28 +287,6 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20
-
-
-def test_an_interrupted_run_resumes_to_the_same_numbers(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "COST", 1e9)  # a checkpoint after each epoch
-    whole = trained(made, tmp_path / "whole", epochs=4).record
-    scored = iter(range(10))
-    real = Spans.dev_values
-
-    def stopped(self, *rows):
-        if next(scored) == 2:
-            raise KeyboardInterrupt
-        return real(self, *rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Spans, "dev_values", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            trained(made, tmp_path / "resumed", epochs=4)
-    assert [*tmp_path.rglob("checkpoint*")]
-    resumed = trained(made, tmp_path / "resumed", epochs=4).record
-    assert resumed.predictions == whole.predictions
-    assert resumed.threshold == whole.threshold
-    assert [e.train_loss for e in resumed.history] == [e.train_loss for e in whole.history]
 
 
 def test_the_browser_shows_question_passage_and_spans(made, tmp_path):

@@ -1,0 +1,56 @@
+"""Attention against brute force, each vector by itself; and what it lets a head learn."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from featbert.config import RowsTable
+from featbert.encoders.layers import parse_layers
+from featbert.models.attention import Attention
+from featbert.models.model import Layout, stored_model
+
+
+def test_each_text_attends_to_the_other() -> None:
+    torch.manual_seed(0)
+    attention = Attention(5, SimpleNamespace(dropout=0.5)).eval()
+    lengths = np.array([[2, 7], [3, 1], [1, 4]])
+    vectors = torch.randn(int(lengths.sum()), 5, requires_grad=True)
+    pairs = torch.split(vectors, lengths.ravel().tolist())
+    expected = []
+    for pair in zip(pairs[::2], pairs[1::2], strict=True):
+        h = [text @ attention.project.weight.T for text in pair]
+        for own, others in (h, h[::-1]):
+            for x in own:
+                weights = torch.stack([x @ other / 16 for other in others]).softmax(0)
+                a = sum(w * other for w, other in zip(weights, others, strict=True))
+                expected.append(torch.cat([x, a, (x - a).abs(), x * a]))
+    found = attention(vectors, lengths)
+    torch.testing.assert_close(found, torch.stack(expected))
+    assert attention.width == found.shape[1]
+    wanted = torch.autograd.grad(torch.stack(expected).square().sum(), vectors, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(found.square().sum(), vectors), wanted)
+
+
+def test_what_is_asked_is_found_in_the_passage() -> None:
+    """The answer is the word after the one that is asked; words are random and encoded alone."""
+    torch.manual_seed(0)
+    states, n = torch.randn(30, 16), 32
+    table = RowsTable(lstm_size=16, lstm_layers=1, dropout=0)
+    settings = table.settings("none", 3, "spans")
+    model = stored_model(parse_layers("last", 3), 16, ("answerable",), settings, texts=2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(40):
+        passages = torch.rand(n, 30).argsort(1)[:, :8]
+        at = torch.randint(7, (n, 1))
+        words = torch.cat([torch.zeros_like(at), passages.gather(1, at), passages], dim=1)
+        batch, layout = states[words.ravel()][None], Layout(np.tile([2, 8], (n, 1)))
+        right = (at + 3).expand(-1, 2)  # after the first piece, the question and the word asked
+        if step == 39:
+            break
+        optimizer.zero_grad()
+        model.loss(batch, layout, right).backward()
+        optimizer.step()
+    assert (model.eval().decode(batch, layout)[:, :2] == right).all(dim=1).float().mean() > 0.9
