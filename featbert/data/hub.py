@@ -217,12 +217,9 @@ def _choose(
     found = [name for name in usual if name in names and _is_list(features[name])]
     if len(found) == 1:
         return found[0]
-    if found:
-        raise InputError(f"several {what} columns in {path}, {', '.join(found)}; give --{option}")
-    raise InputError(
-        f"no {what} column in {path} ({', '.join(usual)}: a list of strings or of classes); it has "
-        f"{', '.join(names)}; name one with --{option}"
-    )
+    lacks = f"no {what} column ({', '.join(usual)}: a list of strings or of classes)"
+    problem = f"several {what} columns ({', '.join(found)})" if found else lacks
+    raise InputError(f"{problem} in {path}; it has {', '.join(names)}; name one with --{option}")
 
 
 def _is_list(feature: Any) -> bool:

@@ -56,12 +56,10 @@ def json_questions(lines: Iterable[str], path: Path) -> Iterator[Row]:
             context = _value(paragraph, "context", str, within)
             for question in _value(paragraph, "qas", list, within):
                 number += 1
-                where = f"question {number} of {path}"
-                name = _value(question, "id", str | int, where)
-                row = {"question": _value(question, "question", str, f"question {name} of {path}")}
-                yield Row(
-                    question | row | {"context": context}, f"question {name} of {path}", number
-                )
+                name = _value(question, "id", str | int, f"question {number} of {path}")
+                where = f"question {name} of {path}"
+                _value(question, "question", str, where)
+                yield Row(question | {"context": context}, where, number)
 
 
 def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
