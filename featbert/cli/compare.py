@@ -34,9 +34,7 @@ def compare(
         completion.scores,
     ),
     published: list[str] | None = o.option(
-        "TABLE",
-        "Published table to show with it, such as devlin2019-table7.",
-        completion.published,
+        "TABLE", "Published table to show with it, such as devlin2019-table7.", completion.published
     ),
     experiment: str | None = o.option(
         "NAME", "An experiment that was run: its rows, and what it varies.", completion.experiments

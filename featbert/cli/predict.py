@@ -44,9 +44,7 @@ def predict(
         default="auto",
     ),
     format: Literal["conll", "jsonl"] = o.option(
-        None,
-        "What is written: columns, or jsonl with offsets and probabilities.",
-        default="conll",
+        None, "What is written: columns, or jsonl with offsets and probabilities.", default="conll"
     ),
     out: Path | None = o.option(
         "FILE", "File to write, whole or not at all.  [default: standard output]"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from featbert.runs.published import PublishedTable
     from featbert.runs.run import Run
 
-FIGURE_FORMATS = (".png", ".pdf")
-
 
 @dataclass(frozen=True)
 class Outputs:
@@ -131,7 +129,7 @@ class Outputs:
         with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
             for prefix, drawn in figures:
                 for _, name, figure in drawn:
-                    for ending in FIGURE_FORMATS:
+                    for ending in (".png", ".pdf"):
                         path = folder / f"{prefix}{name}{ending}"
                         written.append(save_figure(figure, path).name)
                     advance(1)

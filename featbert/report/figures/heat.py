@@ -44,13 +44,7 @@ def draw_cells(
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
     shades = percent if shades is None else shades
     axes.pcolormesh(
-        shades,
-        cmap=_COLORS,
-        vmin=low,
-        vmax=high,
-        edgecolors="white",
-        linewidth=1,
-        antialiased=True,
+        shades, cmap=_COLORS, vmin=low, vmax=high, edgecolors="white", linewidth=1, antialiased=True
     )
     axes.invert_yaxis()
     axes.tick_params(length=0)

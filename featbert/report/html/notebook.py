@@ -7,15 +7,7 @@ from collections.abc import Iterable, Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from featbert.analysis.compare import Comparison
-from featbert.report.tables import (
-    Column,
-    Table,
-    epochs_table,
-    run_facts,
-    run_scores_table,
-    runs_table,
-    tables,
-)
+from featbert.report import tables
 from featbert.runs.run import FoundRuns, Run
 
 
@@ -31,25 +23,26 @@ def html_template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def as_html(shown: Iterable[Table]) -> str:
+def as_html(shown: Iterable[tables.Table]) -> str:
     """Tables, one after the other."""
     return html_template("tables.html.j2").render(tables=shown)
 
 
 def notebook_html(comparisons: Sequence[Comparison]) -> str:
     """All tables of comparisons."""
-    return as_html(tables(comparisons)) or "<p>no finished runs to compare</p>\n"
+    return as_html(tables.tables(comparisons)) or "<p>no finished runs to compare</p>\n"
 
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
     import pandas
 
-    facts = pandas.DataFrame(run_facts(run), columns=["name", "value"])
-    columns = [Column(" ", name, right=False) for name in facts]
-    return as_html([run_scores_table(run), Table(run.name, facts, columns), epochs_table(run)])
+    facts = pandas.DataFrame(tables.run_facts(run), columns=["name", "value"])
+    columns = [tables.Column(" ", name, right=False) for name in facts]
+    about = tables.Table(run.name, facts, columns)
+    return as_html([tables.run_scores_table(run), about, tables.epochs_table(run)])
 
 
 def found_html(found: FoundRuns) -> str:
     """Every run with state, scores and time."""
-    return as_html([runs_table(found)])
+    return as_html([tables.runs_table(found)])
