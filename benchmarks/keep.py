@@ -15,8 +15,7 @@ import shutil
 from pathlib import Path
 
 from featbert.runs.evaluate import FOLDER as EVALUATIONS
-from featbert.runs.experiment_record import experiment_path, read_experiment_record
-from featbert.runs.record import read_record, write_record
+from featbert.runs.record import experiment_path, read_experiment_record, read_record, write_record
 
 
 def keep(experiment: str, runs_dir: Path, kept_dir: Path) -> int:

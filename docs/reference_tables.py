@@ -22,7 +22,7 @@ from featbert.cli.main import app
 from featbert.config import RowsTable, defaults
 from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
-from featbert.runs import experiment_record, record
+from featbert.runs import record
 from featbert.runs.evaluate import EvaluationRecord
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
@@ -31,8 +31,7 @@ _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 RECORDS = (
     *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
     *(Scores, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
-    *(experiment_record.ExperimentRecord, experiment_record.SearchRecord),
-    experiment_record.TriedSettings,
+    *(record.ExperimentRecord, record.SearchRecord, record.TriedSettings),
 )
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands": lambda: command_lines(),

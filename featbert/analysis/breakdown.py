@@ -7,27 +7,40 @@ in the run's record, can be read again. Where a run learned from a part of it, t
 from __future__ import annotations
 
 import dataclasses
-import json
+import itertools
 import statistics
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
 from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
-from featbert.errors import FeatbertError, MissingError, check_known
+from featbert.data.corpus import Split, joined
+from featbert.data.share import drawn_part
+from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
-from featbert.runs.run import Run
-from featbert.tasks.base import Bucket, Predictions, Task
+from featbert.runs.run import Run, learned_corpus
+from featbert.tasks.base import Predictions, Task
 from featbert.text import in_percent
 
-if TYPE_CHECKING:
-    from featbert.data.corpus import Corpus, Split
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
+
+    `gold` are gold items by bucket, in the order of buckets; where each seed learned from a part of
+    its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
+    left out.
+    """
+
+    facet: str
+    meaning: str
+    split: str
+    gold: Mapping[str, int]
+    rows: Mapping[str, Mapping[str, Statistic]]
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
@@ -38,54 +51,59 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     """
     task = comparison.task
     check_known("facet", facets, task.facets)
-    reader = _Reader(task, facets)
+    facets = [*dict.fromkeys(facets)]
+    texts = _TrainingTexts(task)
     found: list[Breakdown] = []
     notes: list[str] = []
-    for facet in dict.fromkeys(facets):
-        for split in comparison.splits:
-            trained = task.facets[facet].needs_train
-            groups = grouped(
-                ((row.data(split)[0], trained and (row.trained_on, row.train_share)), row)
-                for row in comparison.rows
-                if split in row.splits
-            )
-            for alike in groups.values():
-                try:
-                    found.append(_breakdown(facet, split, alike, reader))
-                except FeatbertError as error:
-                    notes.append(f"no scores by {facet} on {split}: {error}")
+    for split, trained in itertools.product(comparison.splits, (False, True)):
+        asked = [name for name in facets if task.facets[name].needs_train == trained]
+        scored = [row for row in comparison.rows if asked and split in row.splits]
+        groups = grouped(
+            ((row.data(split)[0], trained and (row.trained_on, row.train_share)), row)
+            for row in scored
+        )
+        for alike in groups.values():
+            try:
+                found += _breakdowns(asked, split, alike, texts.taught if trained else None)
+            except FeatbertError as error:
+                notes.append(f"no scores by {', '.join(asked)} on {split}: {error}")
+    found.sort(key=lambda one: facets.index(one.facet))
     return dataclasses.replace(
         comparison, breakdowns=tuple(found), notes=(*comparison.notes, *notes)
     )
 
 
-def _breakdown(facet: str, split: str, rows: Sequence[Row], reader: _Reader) -> Breakdown:
+def _breakdowns(
+    facets: Sequence[str], split: str, rows: Sequence[Row], known: Callable[[Run], set[Any]] | None
+) -> Iterator[Breakdown]:
+    """One by each facet; `known` is what a run's training text taught, where that matters."""
+    task, of = rows[0].task, rows[0].task.measure.of
     by_row = {
-        row.name: [reader.buckets(facet, split, run) for run in row.runs]
-        for row in track(rows, f"scoring by {facet} on {split}", "rows")
+        row.name: [
+            task.break_down(facets, run.predictions(split), known=known(run) if known else ())
+            for run in row.runs
+        ]
+        for row in track(rows, f"scoring by {', '.join(facets)} on {split}", "rows")
     }
-    first = next(iter(by_row.values()))
-    scored = [run for runs in by_row.values() for run in runs]
-    # What is only predicted by some, such as a length that gold has not, has no gold and no column.
-    gold = {
-        name: round(statistics.fmean(run[name].size for run in first))
-        for name in first[0]
-        if all(name in run and run[name].size for run in scored)
-    }
-    of, about = rows[0].task.measure.of, rows[0].task.facets[facet]
-    return Breakdown(
-        facet,
-        about.title + (_learned(rows[0]) if about.needs_train else ""),
-        split,
-        gold,
-        {
+    for facet in facets:
+        parts = {name: [one[facet] for one in runs] for name, runs in by_row.items()}
+        first, *_ = parts.values()
+        # What is only predicted by some, such as a length that gold has not, has no gold and no
+        # column.
+        gold = {
+            name: round(statistics.fmean(run[name].size for run in first))
+            for name in first[0]
+            if all(name in run and run[name].size for runs in parts.values() for run in runs)
+        }
+        scores = {
             label: {
                 name: Statistic.of([float(of(np.array(run[name].counts))) for run in runs])
                 for name in gold
             }
-            for label, runs in by_row.items()
-        },
-    )
+            for label, runs in parts.items()
+        }
+        title = task.facets[facet].title + (_learned(rows[0]) if known else "")
+        yield Breakdown(facet, title, split, gold, scores)
 
 
 def _learned(row: Row) -> str:
@@ -95,92 +113,93 @@ def _learned(row: Row) -> str:
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
 
 
-class _Reader:
-    """Predictions and training texts are read once."""
+class _TrainingTexts:
+    """What training texts teach; each text is read once."""
 
-    def __init__(self, task: Task, facets: Sequence[str]) -> None:
-        self._task, self._facets = task, dict.fromkeys(facets)
-        self._buckets: dict[tuple[Path, str, bool], dict[str, dict[str, Bucket]]] = {}
-        self._corpora: dict[str, Corpus] = {}
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._texts: dict[tuple[object, ...], Split] = {}
         self._known: dict[tuple[object, ...], set[Any]] = {}
 
-    def buckets(self, facet: str, split: str, run: Run) -> dict[str, Bucket]:
-        trained = self._task.facets[facet].needs_train
-        key = (run.folder, split, trained)
-        if key not in self._buckets:
-            self._buckets[key] = self._read(split, run, trained)
-        return self._buckets[key][facet]
-
-    def _read(self, split: str, run: Run, trained: bool) -> dict[str, dict[str, Bucket]]:
-        kept = run.predictions(split)
-        known = self._learned(run) if trained else set()
-        facets = [f for f in self._facets if self._task.facets[f].needs_train == trained]
-        return self._task.break_down(facets, kept, known=known)
-
-    def _learned(self, run: Run) -> set[Any]:
-        from featbert.data.corpus import joined
-        from featbert.data.share import drawn_part
-
+    def taught(self, run: Run) -> set[Any]:
+        """What the text, or the part of it, that a run learned from teaches (`Task.known`)."""
         record = run.record
-        identities = [record.signature.splits.get(name) for name in record.trained_on]
-        if None in identities or not record.signature.source:
-            raise MissingError(f"{run.name} was not trained on files")
         share = float(record.settings.get("train_share", 1.0))
-        texts = [(one.text, one.tags) for one in identities if one is not None]
-        key = (*texts, share, record.seed if share < 1 else None)
+        text = tuple(map(record.signature.splits.get, record.trained_on))
+        if text not in self._texts:
+            how = {"targets": self._task.targets, **record.reading}
+            corpus = learned_corpus(record, record.trained_on, **how)
+            self._texts[text] = joined([corpus[name] for name in record.trained_on])
+        key = (text, share, record.seed if share < 1 else None)
         if key not in self._known:
-            whole = joined([self._split(run, name) for name in record.trained_on])
-            part = drawn_part(whole, share, seed=record.seed)
+            part = drawn_part(self._texts[text], share, seed=record.seed)
             self._known[key] = self._task.known([s.words for s in part], part.tags)
         return self._known[key]
-
-    def _split(self, run: Run, name: str) -> Split:
-        """A split that the run learned from, as it was then."""
-        from featbert.data.load import load_corpus
-
-        signature, reading = run.record.signature, run.record.reading
-        key = json.dumps([signature.source, reading], sort_keys=True)
-        try:
-            if key not in self._corpora:
-                targets = self._task.targets
-                self._corpora[key] = load_corpus(signature.source, targets=targets, **reading)
-        except FeatbertError as error:
-            raise MissingError(
-                f"the training text of {run.name} cannot be read: {error}"
-            ) from error
-        split = self._corpora[key].splits.get(name)
-        if split is None or split.text_fingerprint != signature.splits[name].text:
-            raise MissingError(f"{signature.source} has other words than {run.name} learned from")
-        return split
 
 
 # Several scorers ----------------------------------------------------------------------------------
 
 
+# Differences are shown in points with two digits; what those show as nothing is nothing.
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class ScorerFigure:
+    """One row on one split by one scorer: the score in [0, 1] over seeds.
+
+    `difference` is its mean less the baseline's by the same scorer. `best`: no row on the same
+    data has a higher mean; a row without rivals is not best.
+    """
+
+    score: Statistic
+    difference: float | None
+    best: bool
+
+    @property
+    def sign(self) -> int | None:
+        """1 ahead of the baseline, -1 behind, 0 even to a hundredth of a point."""
+        if self.difference is None:
+            return None
+        rounded = round(self.difference, _DIGITS)
+        return (rounded > 0) - (rounded < 0)
+
+
+@dataclass(frozen=True)
+class ScorerRow:
+    """One row on one split by every scorer of its task, by their keys.
+
+    `agree`: whether all give the difference to `against`, the baseline, the same sign. Both are
+    None without a baseline.
+    """
+
+    row: str
+    split: str
+    against: str | None
+    figures: Mapping[str, ScorerFigure]
+    agree: bool | None
+
+
 def with_scorers(comparison: Comparison) -> Comparison:
     """The comparison with every row's scores by every scorer of its task, if it has several."""
-    if not comparison.task.scorers:
-        return comparison
-    found = [
-        _scorer_row(place, comparison.rows, split)
-        for split in comparison.splits
-        for place, row in enumerate(comparison.rows)
-        if split in row.splits
-    ]
+    rows, scorers = comparison.rows, comparison.task.scorers
+    found = []
+    for split in comparison.splits if scorers else ():
+        best = {key: best_of(rows, split, key) for key in scorers}
+        for place, row in enumerate(rows):
+            if split not in row.splits:
+                continue
+            base, figures = baseline_of(row, rows, split), {}
+            for key in scorers:
+                score = row.score(split, key)
+                assert score is not None
+                difference = None if base is None else score.mean - base.mean(split, key)
+                figures[key] = ScorerFigure(score, difference, place in best[key])
+            agree = None if base is None else len({f.sign for f in figures.values()}) == 1
+            found.append(
+                ScorerRow(row.name, split, None if base is None else base.name, figures, agree)
+            )
     return dataclasses.replace(comparison, scorers=tuple(found))
-
-
-def _scorer_row(place: int, rows: Sequence[Row], split: str) -> ScorerRow:
-    row = rows[place]
-    base = baseline_of(row, rows, split)
-    figures = {}
-    for key in row.task.scorers:
-        score = row.score(split, key)
-        assert score is not None
-        difference = None if base is None else score.mean - base.mean(split, key)
-        figures[key] = ScorerFigure(score, difference, place in best_of(rows, split, key))
-    agree, against = len({f.sign for f in figures.values()}) == 1, base.name if base else None
-    return ScorerRow(row.name, split, against, figures, agree if base else None)
 
 
 def scorer_notes(comparison: Comparison) -> list[str]:
@@ -197,15 +216,13 @@ def scorer_notes(comparison: Comparison) -> list[str]:
         for one in comparison.scorers
         if one.agree is False
     ]
-    for split in comparison.splits:
-        on = {row.name: row.data(split) for row in comparison.rows}
-        scored = [s for s in comparison.scorers if s.split == split]
-        for rivals in grouped((on[s.row], s) for s in scored).values():
-            best = {key: {s.row for s in rivals if s.figures[key].best} for key in names}
-            best = {key: rows for key, rows in best.items() if rows}
-            if best and not set.intersection(*best.values()):
-                named = [f"{' and '.join(sorted(rows))} by {names[k]}" for k, rows in best.items()]
-                notes.append(f"{split}: the scorers disagree in the best row: {', '.join(named)}")
+    rows = {row.name: row for row in comparison.rows}
+    on = (((s.split, rows[s.row].data(s.split)), s) for s in comparison.scorers)
+    for (split, _), rivals in grouped(on).items():
+        best = {key: {s.row for s in rivals if s.figures[key].best} for key in names}
+        named = [f"{' and '.join(sorted(best[key]))} by {names[key]}" for key in names if best[key]]
+        if named and not set.intersection(*filter(None, best.values())):
+            notes.append(f"{split}: the scorers disagree in the best row: {', '.join(named)}")
     if not notes and any(s.agree is not None for s in comparison.scorers):
         notes = ["the scorers agree in the sign of every difference to the baseline"]
     return notes

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from featbert.analysis.curves import lead_lines
-from featbert.analysis.results import Breakdown, CostRow, Difference, PublishedFigures, ScorerRow
 from featbert.analysis.rows import (
     BASELINE,
     Row,
@@ -24,6 +23,7 @@ from featbert.analysis.rows import (
     cell_of,
     encoding_title,
     grouped,
+    left_out,
     name_rows,
     row_key,
     row_order,
@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from featbert.analysis.breakdown import Breakdown, ScorerRow
+    from featbert.analysis.cost import CostRow
+    from featbert.analysis.published import PublishedFigures
+    from featbert.analysis.significance import Difference
     from featbert.runs.experiment_file import Experiment
 
 
@@ -58,9 +62,8 @@ class Comparison:
         sizes: (examples, words) by evaluated split; a split whose text varies is absent.
         floors: what a system without skill gets (`Task.floor`), by corpus and split.
         key: parts of the comparable key that all rows share.
-        varied: keys of every row's `varied`.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
-        differences, costs, scorers, breakdowns: further analyses (`with_significance`, ...).
+        published, differences, ...: further analyses (`with_significance`, ...).
     """
 
     rows: tuple[Row, ...]
@@ -159,13 +162,11 @@ def compare_tasks(
     runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
 ) -> Comparisons:
     """A comparison for each task of runs that belong together; see `compare_runs`."""
-    found = _once(runs, baseline)
-    by_task = grouped((run.record.task, run) for run in found).values()
+    by_task = grouped((run.record.task, run) for run in _once(runs, baseline)).values()
+    if not by_task:
+        raise InputError("no finished run to compare")
     return Comparisons(
-        compare_runs(
-            group, vary=vary, baseline=baseline if baseline in {run.name for run in group} else None
-        )
-        for group in by_task or [[]]
+        _comparison(group, check_comparable(group, vary=vary), baseline) for group in by_task
     )
 
 
@@ -183,6 +184,7 @@ def run_experiment(
     """
     from featbert.runs.schedule import carry_out
 
+    cache_dir, runs_dir = Path(cache_dir), Path(runs_dir)
     outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
@@ -255,10 +257,7 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
-    for row in rows:
-        if row.left_out:
-            names = ", ".join(run.name for run in row.left_out)
-            yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
+    yield from left_out(rows)
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit

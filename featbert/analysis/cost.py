@@ -13,17 +13,38 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.results import CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 
 Currency = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
+
+
+@dataclass(frozen=True)
+class Price:
+    """One row in one currency: `once` for extraction, and training of one run.
+
+    `cheaper_from` is the number of runs from which the row costs less than tuning as often.
+    """
+
+    once: float
+    run: float
+    cheaper_from: int | None = None
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """A row's cost, and the fully tuned row on the same text that it is compared with, if any."""
+
+    row: str
+    against: str | None
+    seconds: Price
+    flops: Price
 
 
 def with_costs(comparison: Comparison) -> Comparison:
@@ -43,20 +64,24 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
 
 
 def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
-    tuned = _tuned(row, rows)
-    others = (None, None) if tuned is None else [run for _, run in _prices(tuned)]
-    seconds, flops = (
-        Price(once, run, None if other is None else cheaper_from(once, run, other))
-        for (once, run), other in zip(_prices(row), others, strict=True)
-    )
-    return CostRow(row.name, tuned.name if tuned else None, seconds, flops)
+    tuned, read = _tuned(row, rows), _read(row)
+
+    def price(currency: Currency) -> Price:
+        extraction, run = _spent(row, currency)
+        once = read * (extraction or 0.0)
+        other = None if tuned is None else _spent(tuned, currency)[1]
+        return Price(once, run, None if other is None else cheaper_from(once, run, other))
+
+    against = None if tuned is None else tuned.name
+    return CostRow(row.name, against, price("seconds"), price("flops"))
 
 
-def _prices(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(once, a run) in seconds and in operations."""
-    cost, read = row.cost, _read(row)
-    seconds = read * (cost.extraction_seconds or 0.0), cost.training_seconds.mean
-    return seconds, (read * (cost.extraction_flops or 0.0), cost.training_flops)
+def _spent(row: Row, currency: Currency) -> tuple[float | None, float]:
+    """On extraction, as far as it is known, and on training one run."""
+    cost = row.cost
+    if currency == "seconds":
+        return cost.extraction_seconds, cost.training_seconds.mean
+    return cost.extraction_flops, cost.training_flops
 
 
 def _read(row: Row) -> float:
@@ -113,44 +138,35 @@ def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
     """A front for each text: in seconds where all runs were on one machine, else in operations."""
     machines = machines_of(comparison)
     currency: Currency = "seconds" if len(machines) == 1 else "flops"
-    scored = [(n, row) for n, row in enumerate(comparison.rows, 1) if split in row.splits]
+    scored = [
+        (number, row, _cost(row, currency))
+        for number, row in enumerate(comparison.rows, 1)
+        if split in row.splits
+    ]
     groups = grouped((one[1].data(split), one) for one in scored).values()
+    parts = _PARTS if len(groups) > 1 else ()
     return [
-        _front(group, split, currency, machines[0], _PARTS if len(groups) > 1 else ())
+        ParetoFront(
+            label=" · ".join(v for k, v in group[0][1].varied.items() if k in parts),
+            currency=currency,
+            machine=machines[0] if currency == "seconds" else "",
+            points=tuple(_points(group, split, parts)),
+            left_out=tuple(row.name for _, row, cost in group if cost is None),
+        )
         for group in groups
     ]
 
 
-def _front(
-    rows: Sequence[tuple[int, Row]],
-    split: str,
-    currency: Currency,
-    machine: str,
-    parts: Sequence[str],
-) -> ParetoFront:
-    known = [(n, row, _cost(row, currency), row.score(split)) for n, row in rows]
-    priced = [(n, row, cost, score) for n, row, cost, score in known if cost and score]
-    places = [(cost, score.mean) for _, _, cost, score in priced]
-    points = [
-        ParetoPoint(
-            number=n,
-            name=" · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)]),
-            tuning=row.tuning,
-            score=score,
-            cost=cost,
-            on_front=not any(
-                c <= cost and s >= score.mean and (c, s) != (cost, score.mean) for c, s in places
-            ),
-        )
-        for n, row, cost, score in priced
-    ]
-    return ParetoFront(
-        label=" · ".join(v for k, v in rows[0][1].varied.items() if k in parts),
-        currency=currency,
-        machine=machine if currency == "seconds" else "",
-        points=tuple(points),
-        left_out=tuple(row.name for _, row, cost, _ in known if cost is None),
-    )
+def _points(
+    rows: Sequence[tuple[int, Row, float | None]], split: str, parts: Sequence[str]
+) -> Iterator[ParetoPoint]:
+    priced = [(n, row, cost, row.mean(split)) for n, row, cost in rows if cost is not None]
+    for n, row, cost, mean in priced:
+        beaten = any(c <= cost and m >= mean and (c, m) != (cost, mean) for _, _, c, m in priced)
+        name = " · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)])
+        score = row.score(split)
+        assert score is not None
+        yield ParetoPoint(n, name, row.tuning, score, cost, on_front=not beaten)
 
 
 def machines_of(comparison: Comparison) -> list[str]:
@@ -165,10 +181,7 @@ def machines_of(comparison: Comparison) -> list[str]:
 
 def _cost(row: Row, currency: Currency) -> float | None:
     """Of one run, extraction included; None where a part of it is not known."""
-    seconds = currency == "seconds"
-    training = row.cost.training_seconds.mean if seconds else row.cost.training_flops
-    extraction = row.cost.extraction_seconds if seconds else row.cost.extraction_flops
-    if not row.frozen:
-        extraction = 0.0
-    whole = math.nan if extraction is None else extraction + training
-    return whole if whole > 0 and math.isfinite(whole) else None
+    extraction, training = _spent(row, currency)
+    if row.frozen:
+        training += math.nan if extraction is None else extraction
+    return training if training > 0 and math.isfinite(training) else None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import Interval, paired_interval
-from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, grouped
+from featbert.analysis.significance import Difference
 
 if TYPE_CHECKING:
     import pandas

@@ -66,13 +66,7 @@ def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:
     return summed
 
 
-def paired_test(
-    first: Counts,
-    second: Counts,
-    of: Of,
-    *,
-    resamples: int = RESAMPLES,
-) -> PairedTest:
+def paired_test(first: Counts, second: Counts, of: Of, *, resamples: int = RESAMPLES) -> PairedTest:
     """Tests the difference of two systems on one text.
 
     `first` and `second` are (U, K) counts of each unit, summed over seeds to pool them; `of` is the

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +14,7 @@ from featbert.config import defaults
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.registry import BODIES, OUTPUTS
-from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key, same_data
+from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.tasks.base import Task, get_task
@@ -92,8 +92,7 @@ class Row:
         runs: in the order of their seeds.
         left_out: runs of a seed that a newer run of the row has.
         signature, mixed: fields of the runs' signatures in which all of them agree, and others.
-        cell: freed parts of the comparable key; rows of one cell were scored on the same data
-            with the same encoder.
+        cell: freed parts of the comparable key: data and encoder.
         baseline: label of the row it is compared with.
         difference: mean score less the baseline's, by split; None without baseline, and for it.
     """
@@ -126,19 +125,15 @@ class Row:
 
         None without scores, and for one that the row's classes do not have (F1 of three classes).
         """
-        if split not in self.splits or not all(key in (None, *own) for own in self._scores(split)):
-            return None
-        return Statistic.of(self._values(split, key))
+        values = [run.record.score(split, key or self.task.measure.key) for run in self.runs]
+        known = [value for value in values if value is not None]
+        return Statistic.of(known) if len(known) == len(values) else None
 
     def mean(self, split: str, key: str | None = None) -> float:
         """The mean of `score`; the row must have scores on `split`."""
-        return statistics.fmean(self._values(split, key))
-
-    def _values(self, split: str, key: str | None) -> list[float]:
-        return [own[key or self.task.measure.key] for own in self._scores(split)]
-
-    def _scores(self, split: str) -> list[Mapping[str, float]]:
-        return [run.record.scores[split].values for run in self.runs]
+        score = self.score(split, key)
+        assert score is not None
+        return score.mean
 
     @property
     def name(self) -> str:
@@ -160,7 +155,7 @@ class Row:
 
     def data(self, split: str) -> tuple[str | None, ...]:
         """What rows must share to be rivals on a split: its text, its tags and the scorer."""
-        return tuple(self.cell.get(part) for part in same_data(split))
+        return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
 
 
 def same_task(one: Row, other: Row) -> bool:
@@ -176,6 +171,14 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
         if scored:
             return max(scored, key=lambda row: row.mean(split))
     return None
+
+
+def left_out(rows: Iterable[Row]) -> Iterator[str]:
+    """A note for each row that has runs of a seed twice."""
+    for row in rows:
+        if row.left_out:
+            names = ", ".join(run.name for run in row.left_out)
+            yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
 
 
 def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:

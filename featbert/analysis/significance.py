@@ -10,19 +10,21 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+
+import numpy as np
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
+    Interval,
     PairedTest,
     by_unit,
     holm,
     paired_interval,
     paired_test,
 )
-from featbert.analysis.results import Difference
 from featbert.analysis.rows import Row, baseline_of
 from featbert.errors import FeatbertError
 from featbert.io import file_hash, json_hash, replacing
@@ -31,6 +33,28 @@ from featbert.runs.run import Run
 
 FOLDER = ".statistics"
 VERSION = 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row against its baseline on one split.
+
+    Attributes:
+        seeds: that both have; what follows is of their runs only.
+        units: what was resampled: "documents", or what the task has: "sentences", "examples".
+        over_seeds: mean difference with its t interval, None for fewer than three seeds.
+        pooled: the test of the counts summed over seeds.
+        adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
+    """
+
+    row: str
+    baseline: str
+    split: str
+    seeds: tuple[int, ...]
+    units: str
+    over_seeds: Interval | None
+    pooled: PairedTest
+    adjusted: float
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
@@ -55,76 +79,56 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
-    ours = {run.record.seed: run for run in row.runs}
     theirs = {run.record.seed: run for run in base.runs}
-    seeds = tuple(sorted(ours.keys() & theirs.keys()))
-    if not seeds:
+    pairs = [(theirs[run.record.seed], run) for run in row.runs if run.record.seed in theirs]
+    if not pairs:
         raise FeatbertError(
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    pairs = [(theirs[seed], ours[seed]) for seed in seeds]
     scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
-    tests = _Tests(split, resamples)
+    marked = any(pairs[0][0].predictions(split).documents)
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
-        seeds=seeds,
+        seeds=tuple(run.record.seed for _, run in pairs),
         over_seeds=paired_interval(*zip(*scores, strict=True)),
-        by_seed=tuple(tests.of([pair]) for pair in pairs),
-        pooled=tests.of(pairs),
-        units=tests.units(pairs[0][0]),
+        pooled=_pooled(pairs, split, resamples),
+        units=f"{row.task.group if marked else row.task.unit}s",
         adjusted=1.0,
     )
 
 
-class _Tests:
-    """Predictions are read once, results are kept with the runs."""
-
-    def __init__(self, split: str, resamples: int) -> None:
-        self.split, self.resamples = split, resamples
-        self.counted: dict[Path, Counts] = {}
-
-    def of(self, pairs: Sequence[tuple[Run, Run]]) -> PairedTest:
-        """The test of second against first, counts summed over the pairs."""
-        one = pairs[0][0]
-        hashes = [[_hash(run, self.split) for run in pair] for pair in pairs]
-        name = json_hash([VERSION, self.resamples, one.record.signature.scorer, hashes])[:32]
-        kept = one.folder.parent / FOLDER / f"{name}.json"
-        if (found := _read_kept(kept)) is not None:
-            return found
-        first, second = (
-            sum(counts[1:], counts[0])
-            for counts in ([self._counts(run) for run in side] for side in zip(*pairs, strict=True))
-        )
-        found = paired_test(first, second, one.task.measure.of, resamples=self.resamples)
-        # The runs directory may be read-only: then nothing is kept.
-        with contextlib.suppress(OSError):
-            kept.parent.mkdir(exist_ok=True)
-            with replacing(kept, durable=False) as temporary:
-                temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
-        return found
-
-    def units(self, run: Run) -> str:
-        marked = any(run.predictions(self.split).documents)
-        return f"{run.task.group if marked else run.task.unit}s"
-
-    def _counts(self, run: Run) -> Counts:
-        if run.folder not in self.counted:
-            self.counted[run.folder] = unit_counts(run, self.split)
-        return self.counted[run.folder]
+def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> PairedTest:
+    """The test of second against first, counts summed over the pairs; results are kept."""
+    one = pairs[0][0]
+    hashes = [[_hash(run, split) for run in pair] for pair in pairs]
+    name = json_hash([VERSION, resamples, one.record.signature.scorer, hashes])[:32]
+    kept = one.folder.parent / FOLDER / f"{name}.json"
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+        return PairedTest(**json.loads(kept.read_text("utf-8")))
+    first, second = (
+        np.sum([unit_counts(run, split) for run in side], axis=0)
+        for side in zip(*pairs, strict=True)
+    )
+    found = paired_test(first, second, one.task.measure.of, resamples=resamples)
+    # The runs directory may be read-only: then nothing is kept.
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(exist_ok=True)
+        with replacing(kept, durable=False) as temporary:
+            temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
+    return found
 
 
 def unit_counts(run: Run, split: str) -> Counts:
     """(U, K) counts of each document, or sentence without documents."""
     found = run.predictions(split)
-    classes = run.record.signature.entity_types
-    counts = run.task.counts(found.gold, found.predicted, classes)
+    counts = run.task.counts(found.gold, found.predicted, run.record.signature.entity_types)
     if not any(found.documents):
         return counts
-    numbers = {document: place for place, document in enumerate(dict.fromkeys(found.documents))}
-    return by_unit(counts, [numbers[document] for document in found.documents])
+    _, places = np.unique(found.documents, return_inverse=True)
+    return by_unit(counts, places)
 
 
 def _hash(run: Run, split: str) -> str:
@@ -134,10 +138,3 @@ def _hash(run: Run, split: str) -> str:
     except OSError:
         run.predictions(split)  # says what is wrong
         raise
-
-
-def _read_kept(path: Path) -> PairedTest | None:
-    try:
-        return PairedTest(**json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None

@@ -21,6 +21,7 @@ from featbert.analysis.rows import (
     by_value,
     encoding_title,
     grouped,
+    left_out,
     name_rows,
     row_key,
     way_order,
@@ -33,8 +34,6 @@ from featbert.runs.run import Run
 from featbert.tasks.base import Task
 from featbert.text import natural
 
-# Fingerprints of a text and of its tags, before any mapping of types.
-DataKey = tuple[str, str]
 _CORPUS = freed_keys(["corpus"])
 
 
@@ -161,14 +160,6 @@ class _Scored(NamedTuple):
     evaluations: list[EvaluationRecord]
     notes: list[str]
 
-    @property
-    def own_key(self) -> DataKey | None:
-        return _key(self.own) if self.own else None
-
-
-def _key(identity: SplitIdentity) -> DataKey:
-    return identity.text, identity.tags
-
 
 def _read(run: Run, split: str) -> _Scored:
     """A run with its evaluations on `split` by its own scorer."""
@@ -178,15 +169,10 @@ def _read(run: Run, split: str) -> _Scored:
     learned = {splits[name].text for name in record.trained_on if name in splits}
     for path in evaluation_files(run):
         try:
-            evaluation = read_evaluation(path)
+            evaluation = read_evaluation(run, path)
         except InputError as error:
-            notes.append(f"left out, an evaluation that cannot be read: {error}")
+            notes.append(f"left out, an evaluation that cannot be used: {error}")
             continue
-        if evaluation.run not in (run.name, record.name):
-            raise InputError(
-                f"{path} is an evaluation of another run, {evaluation.run}; "
-                f"evaluate {run.name} again"
-            )
         if evaluation.split != split:
             continue
         if evaluation.identity.text in learned:
@@ -210,18 +196,17 @@ def _matrices(runs: Sequence[Run], split: str) -> list[TransferMatrix]:
     # Ways of training are named like the rows of one comparison; which corpus a run was trained
     # on is for the rows of its matrix to say.
     ways = grouped((row_key(_without_corpus(one.run), frozenset()), one) for one in scored).values()
-    examples = [[_without_corpus(group[0].run)] for group in ways]
+    namings = name_rows([[_without_corpus(group[0].run)] for group in ways], frozenset())
 
-    namings = name_rows(examples, frozenset())
-    matrices = [_matrix(*way, data, split) for way in zip(ways, namings, strict=True)]
-
-    def place(pair: tuple[TransferMatrix, Naming]) -> tuple[object, ...]:
-        matrix, naming = pair
+    def place(way: tuple[list[_Scored], Naming]) -> tuple[object, ...]:
+        (first, *_), naming = way
         settings = [by_value(value) for value in naming.differing.values()]
-        return *way_order(matrix.tuning, matrix.layers), settings, natural(naming.label)
+        order = way_order(first.run.record.tuning, first.run.record.layers)
+        return *order, settings, natural(naming.label)
 
-    ordered = sorted(zip(matrices, namings, strict=True), key=place)
-    return [matrix for matrix, _ in ordered if len(matrix.columns) > 1]
+    ordered = sorted(zip(ways, namings, strict=True), key=place)
+    matrices = [_matrix(group, naming, data, split) for group, naming in ordered]
+    return [matrix for matrix in matrices if len(matrix.columns) > 1]
 
 
 def _without_corpus(run: Run) -> Run:
@@ -230,18 +215,19 @@ def _without_corpus(run: Run) -> Run:
 
 
 def _matrix(
-    scored: Sequence[_Scored], naming: Naming, data: Mapping[DataKey, Data], split: str
+    scored: Sequence[_Scored], naming: Naming, data: Mapping[SplitIdentity, Data], split: str
 ) -> TransferMatrix:
     members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
     labels = _distinct([_row_names(group[0], data) for group in members])
     named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
     # What the rows own, in their order, then what else they were scored on, by label.
-    own = [one.own_key for _, group in named for one in group if one.own_key is not None]
-    others = {_key(e.identity) for one in scored for e in one.evaluations} - {*own}
-    by_label = sorted(others, key=lambda key: natural(data[key].label))
-    columns = tuple(data[key] for key in dict.fromkeys([*own, *by_label]))
+    own = [one.own for _, group in named for one in group if one.own is not None]
+    others = {e.identity for one in scored for e in one.evaluations} - {*own}
+    by_label = sorted(others, key=lambda one: natural(data[one].label))
+    places = list(dict.fromkeys([*own, *by_label]))
+    columns = tuple(data[place] for place in places)
     first = scored[0].run
-    rows = tuple(_row(label, group, columns, split) for label, group in named)
+    rows = tuple(_row(label, group, places, split) for label, group in named)
     return TransferMatrix(
         label=naming.label,
         task=first.task,
@@ -260,33 +246,37 @@ def _matrix(
     )
 
 
-def _row_names(one: _Scored, data: Mapping[DataKey, Data]) -> tuple[str, str, str]:
+def _row_names(one: _Scored, data: Mapping[SplitIdentity, Data]) -> tuple[str, str, str]:
     """A row is called like its own column; two on one corpus by the size of what they read."""
     signature = one.run.record.signature
-    own, train = one.own_key, signature.splits.get("train")
-    base = data[own].label if own else signature.language or signature.corpus
+    train = signature.splits.get("train")
+    base = data[one.own].label if one.own else signature.language or signature.corpus
     if train is None:
         return base, base, one.run.name
     sized = f"{base} ({train.sentences} sentences)"
     return base, sized, f"{sized} {train.text[:8]}/{train.tags[:8]}"
 
 
-def _row(label: str, group: Sequence[_Scored], columns: Sequence[Data], split: str) -> TransferRow:
+def _row(
+    label: str, group: Sequence[_Scored], places: Sequence[SplitIdentity], split: str
+) -> TransferRow:
     trained = build_row([s.run for s in group], Naming(label, {}, {}), {})
     by_folder = {s.run.folder: s for s in group}
     kept = [by_folder[run.folder] for run in trained.runs]
-    cells = tuple(_cell(trained, kept, (data.text, data.tags), split) for data in columns)
+    cells = tuple(_cell(trained, kept, place, split) for place in places)
     return TransferRow(label, trained, cells, *_average(cells))
 
 
-def _cell(trained: Row, kept: Sequence[_Scored], key: DataKey, split: str) -> TransferCell | None:
+def _cell(
+    trained: Row, kept: Sequence[_Scored], place: SplitIdentity, split: str
+) -> TransferCell | None:
     """None where no run was scored on its data.
 
     All its scores have the newest evaluation's mapping of types, or their mean would mean nothing.
     """
-    if kept[0].own_key == key and (score := trained.score(split)) is not None:
+    if kept[0].own == place and (score := trained.score(split)) is not None:
         return TransferCell(score, trained.seeds, tuple(run.name for run in trained.runs), own=True)
-    found = [(s.run, e) for s in kept for e in s.evaluations if _key(e.identity) == key]
+    found = [(s.run, e) for s in kept for e in s.evaluations if e.identity == place]
     if not found:
         return None
     found.sort(key=lambda pair: pair[1].started, reverse=True)
@@ -336,45 +326,38 @@ def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str
             ]
             if mapped:
                 yield f"{where}: scored with {', '.join(mapped)}"
-        if row.trained.left_out:
-            names = ", ".join(run.name for run in row.trained.left_out)
-            yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
+        yield from left_out([row.trained])
 
 
-def _all_data(scored: Sequence[_Scored]) -> dict[DataKey, Data]:
-    """All data that anything was scored on, by key, with distinct labels."""
+def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, Data]:
+    """All data that anything was scored on, with distinct labels."""
     # Those that were trained on it know best what a corpus is called.
     found: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
         (s.own, s.run.record.signature) for s in scored if s.own is not None
     ]
     found += [(e.identity, e) for s in scored for e in s.evaluations]
-    data: dict[DataKey, Data] = {}
-    for identity, about in found:
-        key = _key(identity)
-        known = data.get(key)
-        if known is None:
-            sizes = identity.sentences, identity.words
-            data[key] = Data("", about.language, about.corpus, *key, *sizes)
-        elif known.language is None:
-            data[key] = dataclasses.replace(known, language=about.language)
+    called = {
+        place: (next((one.language for one in about if one.language), None), about[0].corpus)
+        for place, about in grouped(found).items()
+    }
     labels = _distinct(
         [
             (
-                d.language or d.corpus,
-                f"{d.language} ({d.corpus})" if d.language else d.corpus,
-                f"{d.language or d.corpus} ({d.corpus} {d.text[:8]}/{d.tags[:8]})",
+                language or corpus,
+                f"{language} ({corpus})" if language else corpus,
+                f"{language or corpus} ({corpus} {place.text[:8]}/{place.tags[:8]})",
             )
-            for d in data.values()
+            for place, (language, corpus) in called.items()
         ]
     )
     return {
-        key: dataclasses.replace(one, label=label)
-        for (key, one), label in zip(data.items(), labels, strict=True)
+        place: Data(label, *called[place], *dataclasses.astuple(place))
+        for place, label in zip(called, labels, strict=True)
     }
 
 
 def _distinct(names: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Of each thing's names, ever more exact, the first that is no other thing's."""
+    """For each, the first of its names, from short to exact, that no other one has."""
     labels = [base for base, _, _ in names]
     for level in (1, 2):
         counts = Counter(labels)

@@ -71,11 +71,9 @@ def compare(
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
-    from featbert.runs.experiment_record import read_experiment_record
     from featbert.runs.grouping import check_vary
-    from featbert.runs.load import find_run
-    from featbert.runs.record import read_record
-    from featbert.runs.run import Run, find_runs
+    from featbert.runs.record import read_experiment_record, read_record
+    from featbert.runs.run import Run, find_run, find_runs
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)

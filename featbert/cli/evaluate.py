@@ -60,7 +60,7 @@ def evaluate(
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
     from featbert.runs.evaluate import carry_out, choose_splits, parse_mapping, plan_evaluation
-    from featbert.runs.load import check_usable, find_run, load_run
+    from featbert.runs.run import check_usable, find_run
     from featbert.tasks.base import get_task
 
     mapping = parse_mapping(types or [])
@@ -76,6 +76,8 @@ def evaluate(
         was_there = record is not None
         if record is None:
             load_torch()
+            from featbert.runs.load import load_run
+
             loaded = loaded or load_run(usable, device=o.chosen(Compute, given).device)
             report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
             record = carry_out(plan, loaded, cache_dir)

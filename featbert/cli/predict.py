@@ -69,7 +69,7 @@ def predict(
     from featbert.data.files import codec_name
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.data.tags import targets_of
-    from featbert.runs.load import check_usable, find_run, load_run
+    from featbert.runs.run import check_usable, find_run
 
     text = o.chosen(Data, given)
     codec_name(text.encoding)
@@ -96,6 +96,7 @@ def predict(
         stream = stack.enter_context(_input(file) if asked is None else asked)
         load_torch()
 
+        from featbert.runs.load import load_run
         from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
 
         loaded = load_run(usable, device=o.chosen(Compute, given).device)

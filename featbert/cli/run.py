@@ -106,13 +106,15 @@ def _describe(plan: ExperimentPlan) -> str:
     from featbert.report.tables import search_line
 
     lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
-    stores = {j.extraction.path: j.extraction for j in plan.jobs if j.extraction is not None}
+    stores = {
+        j.extraction.path: j.extraction for j in plan.jobs.values() if j.extraction is not None
+    }
     for path, extraction in stores.items():
         m = extraction.manifest
         state = "exists" if extraction.hit else f"to extract, {size(m.data_bytes)}"
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
-    lines += [f"adapt  to train  {adaptation.plan.folder}" for adaptation in plan.adaptations]
-    for job in plan.jobs:
+    lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
+    for job in plan.jobs.values():
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")

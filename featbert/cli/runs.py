@@ -61,7 +61,7 @@ def show(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
-    from featbert.runs.load import find_run
+    from featbert.runs.run import find_run
 
     typer.echo(printable(_facts(find_run(run, runs_dir or ctx.obj)), keep="\n"), nl=False)
 
@@ -89,7 +89,7 @@ def rm(
 
 def _run_folder(name: str, runs_dir: Path) -> Path:
     """A folder of the runs directory that holds a run, finished or not."""
-    from featbert.runs.load import find_folder
+    from featbert.runs.run import find_folder
 
     folder = find_folder(name, runs_dir)
     if folder.is_symlink():

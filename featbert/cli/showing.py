@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
     from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
-    from featbert.runs.experiment_record import ExperimentRecord
     from featbert.runs.published import PublishedTable
+    from featbert.runs.record import ExperimentRecord
     from featbert.runs.run import Run
 
 

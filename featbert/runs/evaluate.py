@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pydantic.dataclasses
 
@@ -22,12 +23,14 @@ from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, nearest
 from featbert.io import json_hash, slug
 from featbert.progress import notice
-from featbert.runs.load import LoadedRun, UsableRun, check_usable, load_run
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
-from featbert.runs.run import Run
+from featbert.runs.run import Run, UsableRun, check_usable
 from featbert.tasks.base import KEPT, Scores
 from featbert.versions import library_versions
+
+if TYPE_CHECKING:
+    from featbert.runs.load import LoadedRun
 
 FOLDER = "evaluations"
 
@@ -37,9 +40,7 @@ class EvaluationRecord:
     """One run on one split of other data.
 
     Attributes:
-        run: name of the run.
         corpus, source, language: of the data, as in a run's signature.
-        split: "dev", "test", or another split's name.
         identity: fingerprints and size of what was scored.
         entity_types: types that occur in the split, after mapping, sorted.
         mapping: what types were called instead before scoring, in gold and predicted tags alike;
@@ -47,10 +48,8 @@ class EvaluationRecord:
         unseen_types: types of the split that the run was never taught.
         absent_types: types the run was taught that do not occur in the split.
         scores: after mapping.
-        scorer: as in a run's signature.
         extraction_seconds: of the split's vectors; None where a store had them, or none is used.
         prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
-        versions: library versions by name.
         started: UTC, ISO 8601.
     """
 
@@ -83,9 +82,12 @@ def evaluation_path(
     return run_folder / FOLDER / f"{slug(corpus)}--{split}--{short}.json"
 
 
-def read_evaluation(path: Path) -> EvaluationRecord:
-    """The record in a file; raises MissingError where there is none."""
-    return read_json(path, EvaluationRecord, f"no evaluation record at {path}")
+def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
+    """The record of a run's evaluation in a file; InputError for another run's."""
+    record = read_json(path, EvaluationRecord, f"no evaluation record at {path}")
+    if record.run not in (run.name, run.record.name):
+        raise InputError(f"{path} is an evaluation of another run, {record.run}")
+    return record
 
 
 def evaluation_files(run: Run) -> list[Path]:
@@ -118,14 +120,9 @@ class PlannedEvaluation:
         if not (self.path.is_file() and self.predictions.is_file()):
             return None
         try:
-            record = read_evaluation(self.path)
+            record = read_evaluation(self.usable.run, self.path)
         except InputError as error:
             raise InputError(f"{error}; --overwrite evaluates the run again") from None
-        if record.run not in (self.usable.run.name, self.usable.record.name):
-            raise InputError(
-                f"{self.path} is the evaluation of another run, {record.run}; "
-                "--overwrite evaluates the run again"
-            )
         return record if record.scorer == self.usable.task.scorer else None
 
     @property
@@ -221,6 +218,8 @@ def evaluate(
     An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
     `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
     """
+    from featbert.runs.load import load_run  # and torch, only where something is computed
+
     usable = check_usable(run) if isinstance(run, Run) else run
     plan = plan_evaluation(usable, corpus, split, mapping)
     found = None if overwrite else plan.finished

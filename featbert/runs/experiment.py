@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from featbert.config import Adapt
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
 from featbert.encoders.source import EncoderSource, find_encoder
-from featbert.errors import InputError, nearest
+from featbert.errors import check_known
 from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.features.store import FeatureStore
-from featbert.runs.experiment_file import Configuration, Experiment
-from featbert.runs.experiment_record import ExperimentRecord, SearchRecord, TriedSettings
+from featbert.runs.experiment_file import Configuration, Experiment, Grid
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings
 from featbert.tasks.base import get_task
 from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
@@ -35,17 +35,13 @@ class Resources:
     """Corpora, encoders and stores, each read once however many runs need it."""
 
     def __init__(self) -> None:
-        self._corpora: dict[str, Corpus] = {}
         self.encoder: Callable[[str], EncoderSource] = functools.cache(find_encoder)
         self.store: Callable[[Path], FeatureStore] = functools.cache(FeatureStore)
+        self._corpus: Callable[..., Corpus] = functools.cache(load_corpus)
 
     def corpus(self, configuration: Configuration) -> Corpus:
-        reading = configuration.reading
         targets = get_task(configuration.task).targets
-        key = json.dumps([configuration.data, configuration.task, reading], sort_keys=True)
-        if key not in self._corpora:
-            self._corpora[key] = load_corpus(configuration.data, targets=targets, **reading)
-        return self._corpora[key]
+        return self._corpus(configuration.data, targets=targets, **configuration.reading)
 
 
 @dataclass(frozen=True)
@@ -89,136 +85,111 @@ class Adaptation:
     plan: AdaptationPlan
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExperimentPlan:
-    """The runs that are known now, each once, in the order they will be trained.
+    """The runs that are known now, by name, in the order they will be trained.
 
-    `adaptations` are encoders to be trained first, on which no runs are known yet; `adapted` are
-    folders of those that exist.
+    `adaptations` are encoders to be trained first, by folder, on which no runs are known yet;
+    `adapted` are folders of those that exist.
     """
 
     experiment: Experiment
-    adaptations: tuple[Adaptation, ...]
-    adapted: tuple[Path, ...]
-    jobs: tuple[Job, ...]
-    rows: tuple[Job, ...]
-    searches: tuple[Search, ...]
+    adaptations: dict[Path, Adaptation] = field(default_factory=dict)
+    adapted: list[Path] = field(default_factory=list)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    rows: dict[str, Job] = field(default_factory=dict)
+    searches: list[Search] = field(default_factory=list)
 
     @property
-    def missing(self) -> tuple[Job, ...]:
+    def missing(self) -> list[Job]:
         """Runs that are not finished."""
-        return tuple(job for job in self.jobs if job.run.finished is None)
+        return [job for job in self.jobs.values() if job.run.finished is None]
 
     def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
         """The record of the experiment as it is now."""
-        keys = self.experiment.keys
+        kept = {"name", "description", "published", "show", "transfer", "labels"}
         return ExperimentRecord(
-            name=keys.name,
-            description=keys.description,
             vary=list(self.experiment.vary),
-            rows=[job.name for job in self.rows if job.run.finished is not None],
+            rows=[name for name, job in self.rows.items() if job.run.finished is not None],
             missing=[job.name for job in self.missing],
-            published=list(keys.published),
-            show=list(keys.show),
-            transfer=keys.transfer,
-            labels=dict(keys.labels),
             searches=[search.record for search in self.searches],
             failures=dict(failures),
+            **self.experiment.keys.model_dump(include=kept),
         )
 
 
 def plan_experiment(
     experiment: Experiment,
-    *,
-    cache_dir: str | Path = "cache",
-    runs_dir: str | Path = RUNS_DIR,
-    resources: Resources | None = None,
+    cache_dir: Path,
+    runs_dir: Path,
+    resources: Resources,
     failed: Collection[str] = (),
 ) -> ExperimentPlan:
     """Checks everything that can be checked and names every run known now; nothing is written.
 
     Searches end without the runs whose names are in `failed`.
     """
-    resources = resources or Resources()
-    _check_labels(experiment, resources)
-    planner = _Planner(experiment, Path(cache_dir), Path(runs_dir), resources, frozenset(failed))
-    for number in range(len(experiment.configurations)):
-        planner.add(number)
-    return ExperimentPlan(
-        experiment,
-        tuple(planner.adaptations.values()),
-        tuple(planner.adapted),
-        tuple(planner.jobs.values()),
-        tuple(planner.rows.values()),
-        tuple(planner.searches),
-    )
+    if labels := experiment.keys.labels:
+        texts = ((get_task(c.task), resources.corpus(c)) for c in experiment.configurations)
+        known = {name for task, corpus in texts for name in task.classes_of(corpus)}
+        check_known("class in labels", labels, sorted(known))
+    plan = ExperimentPlan(experiment)
+    planner = _Planner(plan, cache_dir, runs_dir, resources, frozenset(failed))
+    for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
+        planner.add(configuration, name)
+    return plan
 
 
 @dataclass
 class _Planner:
-    experiment: Experiment
+    plan: ExperimentPlan
     cache_dir: Path
     runs_dir: Path
     resources: Resources
     failed: frozenset[str]
-    adaptations: dict[Path, Adaptation] = field(default_factory=dict)
-    adapted: dict[Path, None] = field(default_factory=dict)  # as a set that keeps its order
-    jobs: dict[str, Job] = field(default_factory=dict)
-    rows: dict[str, Job] = field(default_factory=dict)
-    searches: list[Search] = field(default_factory=list)
 
-    def add(self, number: int) -> None:
+    def add(self, asked: Configuration, name: str) -> None:
         """Adds the runs of a configuration."""
-        configuration = self.with_encoder(self.experiment.configurations[number])
-        if configuration is None:
-            self.check_unadapted(number)
+        configuration = self.with_encoder(asked)
+        if configuration is None:  # it is checked on the encoder that its adaptation begins from
+            before = asked.model_copy(update={"adapt": None, "grid": Grid()})
+            apart = ExperimentPlan(self.plan.experiment)
+            dataclasses.replace(self, plan=apart).add(before, name)
             return
         if configuration.features is not None:
             num_layers = self.extraction(configuration).manifest.num_layers
             for layers in configuration.features.specs(num_layers):
-                self.add_row(number, configuration, "features", layers)
+                self.add_row(name, configuration, "features", layers)
         if configuration.finetune is not None:
-            self.add_row(number, configuration, "finetune", None)
+            self.add_row(name, configuration, "finetune", None)
 
     def with_encoder(self, configuration: Configuration) -> Configuration | None:
         """The configuration with the encoder that it names; None while it must be adapted."""
-        asked = configuration.adaptation
+        asked = configuration.adapt
         if asked is None:
             return configuration
-        settings, seed = asked
         plan = plan_adaptation(
             self.resources.corpus(configuration),
             self.resources.encoder(configuration.model),
-            settings=settings,
+            settings=Adapt(**asked.model_dump(exclude={"seed"})),
             models_dir=self.cache_dir / "models",
-            seed=seed,
+            seed=asked.seed,
             device=configuration.device,
             precision=configuration.precision,
         )
         if plan.finished is None:
-            self.adaptations.setdefault(plan.folder, Adaptation(configuration, plan))
+            self.plan.adaptations.setdefault(plan.folder, Adaptation(configuration, plan))
             return None
-        self.adapted[plan.folder] = None
+        self.plan.adapted.append(plan.folder)
         return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
 
-    def check_unadapted(self, number: int) -> None:
-        """Checks a configuration on the encoder that its adaptation begins from."""
-        before = self.experiment.configurations[number].model_copy(update={"adapt": None})
-        alone = dataclasses.replace(
-            self.experiment, configurations=(before,), grids={}, names=("",)
-        )
-        _Planner(alone, self.cache_dir, self.runs_dir, self.resources, frozenset()).add(0)
-
     def add_row(
-        self, number: int, configuration: Configuration, table: str, layers: str | None
+        self, name: str, configuration: Configuration, table: str, layers: str | None
     ) -> None:
         """The runs of one row, and before them those that it follows from."""
-        points = self.experiment.grids.get((number, table), ())
         chosen, tried = configuration, 1
-        if points:
-            models = {"model": configuration.model, "adapt": None}
-            points = tuple(p.model_copy(update=models) for p in points)
-            search = self.search(self.experiment.names[number], points, table, layers)
+        if points := configuration.tries(table):
+            search = self.search(name, points, table, layers)
             if search.record.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
@@ -226,46 +197,41 @@ class _Planner:
             tried = len(search.points)
         for seed in chosen.seeds:
             job = self.add_job(chosen, table, layers, seed, tried)
-            self.rows.setdefault(job.name, job)
+            self.plan.rows.setdefault(job.name, job)
 
     def search(
-        self, name: str, points: tuple[Configuration, ...], table: str, layers: str | None
+        self, name: str, points: Sequence[Configuration], table: str, layers: str | None
     ) -> Search:
         """The search of one row; one that tries the same runs as another is that other."""
-        seeds = self.experiment.grid_seeds
+        seeds = points[0].grid.seeds
         distinct: dict[tuple[str, ...], Configuration] = {}
         for point in points:
             # Dev decides, so what is tried never learns from it.
             alone = point.model_copy(update={"train_on": "train"})
             runs = (self.job(alone, table, layers, seed, 1) for seed in seeds)
             distinct.setdefault(tuple(job.name for job in runs), alone)
-        for search in self.searches:
+        for search in self.plan.searches:
             if [tuple(j.name for j in jobs) for jobs in search.tried] == list(distinct):
                 return search
-        tried = [
+        tried = tuple(
             tuple(self.add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
             for p in distinct.values()
-        ]
-        record = self.search_record(name, layers, tried)
-        self.searches.append(Search(tuple(distinct.values()), tuple(tried), record))
-        return self.searches[-1]
-
-    def search_record(
-        self, name: str, layers: str | None, tried: Sequence[tuple[Job, ...]]
-    ) -> SearchRecord:
-        """What was tried, and the first of the best points once no more scores can come."""
+        )
         settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
         varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
-        points = [
+        found = [
             TriedSettings({n: s[n] for n in varied}, [job.name for job in jobs], _mean_dev(jobs))
             for s, jobs in zip(settings, tried, strict=True)
         ]
-        scores = [point.dev for point in points]
+        scores = [point.dev for point in found]
         known = [score for score in scores if score is not None]
-        waiting = any(p.dev is None and self.failed.isdisjoint(p.runs) for p in points)
+        # The first of the best, once no more scores can come.
+        waiting = any(p.dev is None and self.failed.isdisjoint(p.runs) for p in found)
         chosen = None if waiting or not known else scores.index(max(known))
         first = tried[0][0].run
-        return SearchRecord(first.tuning, layers, first.signature.corpus, name, points, chosen)
+        record = SearchRecord(first.tuning, layers, first.signature.corpus, name, found, chosen)
+        self.plan.searches.append(Search(tuple(distinct.values()), tried, record))
+        return self.plan.searches[-1]
 
     def add_job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
@@ -274,8 +240,8 @@ class _Planner:
         job = self.job(configuration, table, layers, seed, tried)
         if job.run.base is not None:
             base = dataclasses.replace(job, run=job.run.base)
-            self.jobs.setdefault(base.name, base)
-        return self.jobs.setdefault(job.name, job)
+            self.plan.jobs.setdefault(base.name, base)
+        return self.plan.jobs.setdefault(job.name, job)
 
     def job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
@@ -288,8 +254,8 @@ class _Planner:
             self.runs_dir,
             find_device(configuration.device),
             configuration.precision,
-            self.experiment.name,
-            self.experiment.vary,
+            self.plan.experiment.name,
+            self.plan.experiment.vary,
             configuration.reading,
             configuration.task,
             configuration.tag_scheme,
@@ -312,22 +278,6 @@ class _Planner:
             cache_dir=self.cache_dir,
             reading=configuration.reading,
         )
-
-
-def _check_labels(experiment: Experiment, resources: Resources) -> None:
-    if not experiment.keys.labels:
-        return
-    known = {
-        name
-        for c in experiment.configurations
-        for name in get_task(c.task).classes_of(resources.corpus(c))
-    }
-    for name in experiment.keys.labels:
-        if name not in known:
-            raise InputError(
-                f"labels: unknown class {name!r}{nearest(name, known)}; "
-                f"the corpora have {', '.join(sorted(known))}"
-            )
 
 
 def _mean_dev(jobs: tuple[Job, ...]) -> float | None:

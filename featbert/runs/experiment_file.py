@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -80,6 +79,14 @@ class AdaptTable(Adapt):
     seed: Seed = Field(1, description="Random seed.")
 
 
+class Grid(Section):
+    """`[grid]`: lists of values of a table's settings, of which the best on dev are taken."""
+
+    seeds: Annotated[list[Seed], Distinct] = Field([1], min_length=1, description="Of each try.")
+    features: dict[str, Any] = Field({}, description="Settings of the rows on frozen features.")
+    finetune: dict[str, Any] = Field({}, description="Settings of the row with a tuned encoder.")
+
+
 class Configuration(Data, Encoding, Compute):
     """A text, an encoder, and the rows to train on them: at least one of the two tables."""
 
@@ -98,6 +105,7 @@ class Configuration(Data, Encoding, Compute):
     )
     features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
     finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
+    grid: Grid = Field(Grid(), description="Settings to search on dev, by table.")
 
     def settings(self, table: str, num_layers: int = 0) -> Settings:
         """Settings of the rows of a table; "all" means the encoder's L = `num_layers`."""
@@ -111,18 +119,17 @@ class Configuration(Data, Encoding, Compute):
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
 
+    def tries(self, table: str) -> list[Configuration]:
+        """The configurations of which a grid takes the best on dev for the rows of a table."""
+        given, lists = self.model_dump(exclude_unset=True), getattr(self.grid, table)
+        combinations = every(lists) if lists else ()
+        return [Configuration.model_validate(merged(given, {table: c})) for c in combinations]
+
     def idle(self, table: str) -> set[str]:
         """Settings of a table that have no effect on its rows."""
         rows: RowsTable = getattr(self, table)
         given = set(rows.model_dump(exclude_unset=True)) & set(Settings.model_fields)
         return given - self.settings(table).used(weighted=True).keys() - {"tuning"}
-
-    @property
-    def adaptation(self) -> tuple[Adapt, int] | None:
-        """Settings and seed of the encoder's language-model training, if it is asked for."""
-        if self.adapt is None:
-            return None
-        return Adapt(**self.adapt.model_dump(exclude={"seed"})), self.adapt.seed
 
 
 class TrainSizes(Section):
@@ -147,7 +154,6 @@ class FileKeys(Section):
         [], description="Single alternatives; corpora names those that one is for, else all."
     )
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
-    grid: dict[str, Any] = Field({}, description="Settings to search on dev, by table.")
     transfer: bool = Field(False, description="Score each run on the other corpora too.")
     labels: dict[str, str] = Field({}, description="Other names of types when scoring elsewhere.")
     published: list[str] = Field([], description="Published tables to show next to the results.")
@@ -163,12 +169,7 @@ class FileKeys(Section):
     @field_validator("published")
     @classmethod
     def _published(cls, published: list[str]) -> list[str]:
-        for name in published:
-            try:
-                published_table(name)
-            except MissingError as error:
-                raise ValueError(str(error)) from None
-        return published
+        return [published_table(name).id for name in published]
 
 
 @dataclass(frozen=True)
@@ -177,15 +178,12 @@ class Experiment:
 
     Attributes:
         names: what distinguishes each configuration, "context=document"; "" for a plain file.
-        grids: for a configuration's number and a table, the configurations to choose from on dev.
         vary: what its runs may differ in and still share a table.
     """
 
     keys: FileKeys
     configurations: tuple[Configuration, ...]
     names: tuple[str, ...]
-    grids: Mapping[tuple[int, str], tuple[Configuration, ...]]
-    grid_seeds: tuple[int, ...]
     vary: tuple[str, ...]
 
     @property
@@ -260,37 +258,25 @@ class _Reader:
             file = FileKeys.model_validate(self.own)
         except ValidationError as error:
             self.note(mistakes(FileKeys, error, Configuration.model_fields))
-            readable = {k: v for k, v in self.own.items() if k in ("corpora", "variants", "grid")}
-            try:
-                file = FileKeys.model_validate(readable)
-            except ValidationError:
-                file = FileKeys()
-        grid = dict(file.grid)
-        seeds = grid.pop("seeds", [1])
-        try:
-            seeds = Configuration(seeds=seeds).seeds
-        except ValidationError as error:
-            self.note(f"grid.{line}" for line in mistakes(Configuration, error))
+            wrong = {one["loc"][0] for one in error.errors()}
+            file = FileKeys.model_validate({k: v for k, v in self.own.items() if k not in wrong})
         overlays = self.overlays(file)
         configurations: list[Configuration] = []
-        grids: dict[tuple[int, str], tuple[Configuration, ...]] = {}
-        for overlay in overlays:
-            own = overlay.pop("grid", {})
-            configuration = self.configuration(merged(self.common, overlay))
+        for data in (merged(self.common, overlay) for overlay in overlays):
+            configuration = self.configuration(data)
             if configuration is not None:
-                for table, tried in self.tries(merged(grid, own), overlay, configuration).items():
-                    grids[len(configurations), table] = tried
+                self.check_grid(data, configuration)
                 configurations.append(configuration)
         for table in TABLES:
             with_rows = [c for c in configurations if getattr(c, table) is not None]
-            if table in grid and not with_rows:
+            if not with_rows and any(getattr(c.grid, table) for c in configurations):
                 self.note([f"[grid.{table}] without a [{table}] table"])
             if with_rows and not self.wrong:
                 idle = set.intersection(*(c.idle(table) for c in with_rows))
                 self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
         if not configurations:
             return None
-        ends = [dict(flattened(o)) for o in overlays]
+        ends = [dict(flattened({k: v for k, v in o.items() if k != "grid"})) for o in overlays]
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
@@ -302,8 +288,6 @@ class _Reader:
                 ", ".join(f"{k}={end[k]}" for k in varied if k in end and k != "data")
                 for end in ends
             ),
-            grids=grids,
-            grid_seeds=tuple(seeds),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),
         )
 
@@ -321,12 +305,8 @@ class _Reader:
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
-        parts = (corpora or [""], file.variant or [{}], ways, sizes)
-        count = math.prod(map(len, parts))
-        if count > MOST_COMBINATIONS:
-            self.note([f"{count:,} configurations; at most {MOST_COMBINATIONS:,} are possible"])
-            return []
         found = []
+        parts = (corpora or [""], file.variant or [{}], ways, sizes)
         for name, way, combination, size in itertools.product(*parts):
             if name not in way.get("corpora", [name]):
                 continue
@@ -337,74 +317,57 @@ class _Reader:
             found.append(merged(overlay, size))
         return found
 
-    def tries(
-        self, grid: dict[str, Any], overlay: dict[str, Any], configuration: Configuration
-    ) -> dict[str, tuple[Configuration, ...]]:
-        """The configurations to choose from on dev, by table."""
-        found = {}
-        for table, settings in grid.items():
-            if table not in TABLES or not isinstance(settings, Mapping):
-                self.note(
-                    [
-                        f"unknown key 'grid.{table}'{nearest(table, (*TABLES, 'seeds'))}; a grid "
-                        "searches settings of features or finetune, [variants] compares other keys"
-                    ]
-                )
-            elif "layers" in settings:
+    def check_grid(self, data: dict[str, Any], configuration: Configuration) -> None:
+        """Notes what is wrong with the configurations that a grid tries."""
+        for table in TABLES:
+            settings = getattr(configuration.grid, table)
+            if "layers" in settings:
                 self.note(["grid.features.layers: list layers in [features], they make rows"])
-            elif getattr(configuration, table) is not None:
-                data = merged(self.common, overlay)
-                tried = [
+            elif settings and getattr(configuration, table) is not None:
+                for combination in self.combinations(settings, f"grid.{table}"):
                     self.configuration(merged(data, {table: combination}))
-                    for combination in self.combinations(settings, f"grid.{table}")
-                ]
-                found[table] = tuple(c for c in tried if c is not None)
-        return found
 
     def combinations(self, table: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
         """One overlay for each combination of the lists in `table`; one empty one for none."""
-        ends = list(flattened(table))
-        for key, values in ends:
+        count = 1
+        for key, values in flattened(table):
             if not isinstance(values, list) or not values:
                 self.note([f"{where}.{key} is {values!r:.80}; it should be a list, as in [1, 2]"])
                 return []
             if len({repr(v) for v in values}) != len(values):
                 self.note([f"{where}.{key}: a value occurs twice in {values!r:.80}"])
-        if (count := math.prod(len(values) for _, values in ends)) > MOST_COMBINATIONS:
+            count *= len(values)
+        if count > MOST_COMBINATIONS:
             self.note([f"{where}: {count:,} combinations; at most {MOST_COMBINATIONS:,}"])
             return []
-        overlays = []
-        for values in itertools.product(*(values for _, values in ends)):
-            overlay: dict[str, Any] = {}
-            for (key, _), value in zip(ends, values, strict=True):
-                for part in reversed(key.split(".")):
-                    value = {part: value}
-                overlay = merged(overlay, value)
-            overlays.append(overlay)
-        return overlays
+        return list(every(table))
 
     def configuration(self, data: dict[str, Any]) -> Configuration | None:
         """The configuration that `data` describes; None where it cannot be read."""
         try:
             configuration = Configuration.model_validate(data)
-        except (ValidationError, RecursionError) as error:
-            if isinstance(error, RecursionError):
-                self.note(["tables are nested too deeply"])
-            else:
-                self.note(mistakes(Configuration, error, FileKeys.model_fields))
+        except ValidationError as error:
+            self.note(mistakes(Configuration, error, FileKeys.model_fields))
             return None
-        if configuration.features is None and configuration.finetune is None:
+        tables = [table for table in TABLES if getattr(configuration, table) is not None]
+        if not tables:
             self.note(["no [features] or [finetune] table; at least one is needed"])
-        for table in TABLES:
+        for table in tables:
             try:
-                if getattr(configuration, table) is not None:
-                    configuration.settings(table)
+                configuration.settings(table)
             except FeatbertError as error:
                 self.note([f"[{table}]: {error}"])
         return configuration
 
     def note(self, lines: Iterable[str]) -> None:
         self.wrong |= dict.fromkeys(lines)
+
+
+def every(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A table for each combination of the lists at the ends of `table`."""
+    choices = (every(end) if isinstance(end, Mapping) else end for end in table.values())
+    for values in itertools.product(*choices):
+        yield dict(zip(table, values, strict=True))
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

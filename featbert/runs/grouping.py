@@ -42,24 +42,14 @@ VARIED: dict[str, tuple[str, ...]] = {
 # Parts of the signature outside the key. They keep rows apart, so runs that differ in them are
 # never averaged; declaring them in `vary` is allowed and frees nothing that was bound.
 CONDITIONS = (
-    "pooling",
-    "packing",
-    "encoder_precision",
-    "training_precision",
-    "store_dtype",
-    "tag_scheme",
-    "train",
+    *("pooling", "packing", "encoder_precision", "training_precision", "store_dtype"),
+    *("tag_scheme", "train"),
 )
 _ALWAYS_FREE = ("tuning", "layers", "seed", *CONDITIONS)
 
 
-def same_data(split: str) -> tuple[str, str, str]:
-    """Parts of the key that identify the data of a split and how it was scored."""
-    return f"{split}.text", f"{split}.tags", "scorer"
-
-
 def comparable_key(record: RunRecord) -> dict[str, str]:
-    """What must agree, by name: task, splits, their fingerprints, encoder, context, casing, scorer.
+    """What must agree, by name.
 
     A split that was trained on counts as one of the table's splits: its cell says so.
     """
@@ -153,9 +143,7 @@ def _advice(parts: list[str]) -> str:
     """Which names of `vary` would free the parts."""
     if "splits" in parts:
         return "compare them apart: runs with and without test do not share a table"
-    if any(p.endswith(".text") for p in parts) and any(p.endswith(".tags") for p in parts):
-        parts = ["corpus" if "." in part else part for part in parts]
-    names = {"encoder_weights": "model"}
-    wanted = dict.fromkeys(names.get(part, part.rpartition(".")[2]) for part in parts)
-    listed = ", ".join(f'"{name}"' for name in wanted)
+    wanted = {name for part in parts for name, freed in VARYABLE.items() if part in freed}
+    wanted -= {"text", "tags"} if wanted >= {"text", "tags"} else {"corpus"}
+    listed = ", ".join(f'"{name}"' for name in sorted(wanted))
     return f"compare them apart, or let their experiment declare vary = [{listed}]"

@@ -1,4 +1,4 @@
-"""A finished run that is used again: found by name, checked, and loaded.
+"""A finished run's model, loaded: from words to answers.
 
 words ─▶ the run's casing ─▶ its context, encoder and layers ─▶ its weights ─▶ answers
 
@@ -13,142 +13,45 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
-from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Sentence, Split
-from featbert.data.load import load_corpus
+from featbert.encoders.alignment import Alignment
+from featbert.encoders.batching import TokenBudget, holder
+from featbert.encoders.device import Device, find_device, torch_dtype
+from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoding import Casing, Encoding, Reading
 from featbert.encoders.layers import LayerCombination, parse_layers
-from featbert.encoders.source import EncoderSource, find_encoder
-from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
+from featbert.encoders.tunings import TUNINGS
+from featbert.errors import InputError
+from featbert.features.extraction import block_edges, block_states, run_extraction
+from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
+from featbert.features.store import FeatureStore
 from featbert.io import file_hash
+from featbert.models.model import Model, stored_model, tuned_model
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.record import RECORD_NAME, RunRecord, read_record
-from featbert.runs.run import Run
-from featbert.tasks.base import Task, get_task
-
-if TYPE_CHECKING:
-    import torch
-
-    from featbert.encoders.alignment import Alignment
-    from featbert.encoders.batching import TokenBudget
-    from featbert.encoders.device import Device
-    from featbert.encoders.encoder import Encoder
-    from featbert.encoders.encoding import Casing, Reading
-    from featbert.features.plan import ExtractionPlan
-    from featbert.features.store import FeatureStore
-    from featbert.models.model import Model
-    from featbert.training.inputs import Inputs
-    from featbert.training.step import Compute
+from featbert.runs.run import Run, UsableRun, check_usable
+from featbert.runs.states import aligned
+from featbert.training.inputs import (
+    FeatureInputs,
+    Inputs,
+    PieceInputs,
+    PooledInputs,
+    grouped,
+    stored_inputs,
+)
+from featbert.training.loop import predict, predict_probabilities, prediction_budget
+from featbert.training.step import Compute
 
 # Folder in the cache of stores that serve an evaluation alone.
 EVALUATIONS = "evaluations"
-# Reading options that say which words a file has; the others say how its tags are read.
-_WORD_OPTIONS = ("language", "encoding", "token_column", "answerable")
-
-
-@dataclass(frozen=True)
-class UsableRun:
-    """A finished run with what is needed to use it, all of it checked.
-
-    `counted` is the corpus whose train split gives the casing of words, where the run truecases.
-    """
-
-    run: Run
-    source: EncoderSource
-    settings: Settings
-    counted: Corpus | None
-
-    @property
-    def record(self) -> RunRecord:
-        return self.run.record
-
-    @property
-    def task(self) -> Task:
-        return get_task(self.record.task)
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Classes that the run knows, for people: entity types, labels."""
-        return self.task.taught(tuple(self.record.labels))
-
-
-def find_run(name: str, runs_dir: Path | str) -> Run:
-    """A finished run by its folder, or by its name in the runs directory; else MissingError."""
-    folder = find_folder(name, Path(runs_dir))
-    folder = folder if folder.name.strip(".") else folder.resolve()
-    return Run(folder, read_record(folder))
-
-
-def find_folder(name: str, runs_dir: Path) -> Path:
-    """The folder of this name in the runs directory, or anywhere; raises MissingError."""
-    for folder in (runs_dir / name, Path(name).expanduser()):
-        if name and folder.is_dir():
-            return folder
-    known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
-    where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
-    raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
-
-
-def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
-    """Checks all that using the run needs; only hashes are computed.
-
-    Args:
-        model: where its encoder is now, if not where the record says.
-
-    Raises:
-        MissingError: its weights, its encoder or, for truecasing, its training text are gone.
-        InputError: one of them differs from what the run was trained with.
-    """
-    record = run.record
-    if not (run.folder / WEIGHTS).is_file():
-        raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
-    if not record.labels:
-        raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
-    settings = defaults(record.tuning, record.task).but(**record.settings)
-    return UsableRun(run, _encoder(run, model), settings, _counted_corpus(record))
-
-
-def _encoder(run: Run, model: str | None) -> EncoderSource:
-    from featbert.features.store import encoder_differences  # h5py, which runs are found without
-
-    record, signature = run.record, run.record.signature
-    wanted = model or record.model_source or signature.model
-    try:
-        source = find_encoder(wanted)
-    except MissingError as error:
-        raise MissingError(
-            f"the encoder of {run.name} is missing: {error}; say where it is with --model"
-        ) from None
-    own = (signature.model, signature.encoder_weights, signature.encoder_files)
-    if wrong := encoder_differences(*own, source):
-        raise InputError(
-            f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
-            "one with --model"
-        )
-    return source
-
-
-def _counted_corpus(record: RunRecord) -> Corpus | None:
-    """The corpus in whose training split a truecasing run counts, read again and compared."""
-    signature = record.signature
-    if signature.casing == "original":
-        return None
-    train, where = signature.splits.get("train"), signature.source
-    what = f"the training text of {record.name}, which gives the casing of words,"
-    if train is None or not where:
-        raise InputError(f"{what} was not read from files; train the run again")
-    options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
-    try:
-        corpus = load_corpus(where, targets=None, **options)
-    except FeatbertError as error:
-        raise MissingError(f"{what} is missing: {error}") from None
-    split: Split | None = corpus.splits.get("train")
-    if split is None or split.text_fingerprint != train.text:
-        raise InputError(f"{what} has changed in {where}; train the run again")
-    return corpus
+Sentences = Sequence[Sentence] | Split
+Numbers = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -172,27 +75,17 @@ class LoadedRun:
     @cached_property
     def reading(self) -> Reading:
         """The words of sentences as the encoder reads them."""
-        from featbert.encoders.encoding import Reading
-
-        signature = self.usable.record.signature
-        return Reading(self.usable.counted or Corpus("", {}), signature.casing)
+        casing = self.usable.record.signature.casing
+        return Reading(self.usable.counted or Corpus("", {}), casing)
 
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
         """The model's inputs for sentences, in memory; frozen vectors are computed now."""
-        from featbert.runs.states import aligned
-
         signature = self.usable.record.signature
         alignment = aligned(self.reading(sentences), self.encoder, signature)
-        return self._grouped(self._inputs(alignment, sentences), sentences)
-
-    def _grouped(self, inputs: Inputs, sentences: Sequence[Sentence]) -> Inputs:
-        from featbert.training.inputs import grouped
-
-        return grouped(inputs, self.usable.task.groups(sentences))
+        found = self._inputs(alignment, sentences)
+        return grouped(found, self.usable.task.groups(sentences))
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
-        from featbert.training.inputs import PieceInputs
-
         reads = self.usable.settings.reads
         return PieceInputs(alignment, self.encoder, self.device.torch, reads=reads)
 
@@ -202,29 +95,14 @@ class LoadedRun:
         """The model's inputs for a split of a corpus, and the seconds of extracting them."""
         return self.inputs(split.sentences), None
 
-    def answers(self, inputs: Inputs, sentences: Sequence[Sentence] | Split) -> Any:
+    def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers: what the run would have recorded for these inputs of sentences."""
-        from featbert.training.loop import predict
-
         offsets = self.usable.task.items(sentences)
         numbers = predict(self.model, inputs, offsets, self.compute, self._budget(inputs))
         return self._answers(numbers, sentences)
 
-    def probable_answers(
-        self, inputs: Inputs, sentences: Sequence[Sentence] | Split
-    ) -> tuple[Any, list[list[float]]]:
-        """The same with the probability of each item's answer, by sequence."""
-        answers, shares = self.shares(inputs, sentences)
-        chosen = shares.max(axis=1) if shares.shape[1] else np.zeros(len(shares))
-        offsets = self.usable.task.items(sentences)
-        return answers, [part.tolist() for part in np.split(chosen, offsets[1:-1])]
-
-    def shares(
-        self, inputs: Inputs, sentences: Sequence[Sentence] | Split
-    ) -> tuple[Any, np.ndarray[Any, Any]]:
+    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
         """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
-        from featbert.training.loop import predict_probabilities
-
         offsets = self.usable.task.items(sentences)
         numbers, shares = predict_probabilities(
             self.model, inputs, offsets, self.compute, self._budget(inputs)
@@ -237,16 +115,12 @@ class LoadedRun:
         return self._answers(numbers, sentences), shares.astype(float)
 
     def _budget(self, inputs: Inputs) -> TokenBudget:
-        from featbert.encoders.batching import TokenBudget
-        from featbert.training.loop import prediction_budget
-
         return TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
 
-    def _answers(self, numbers: np.ndarray[Any, Any], sentences: Sequence[Sentence] | Split) -> Any:
-        record = self.usable.record
-        scheme, threshold = record.signature.tag_scheme, record.threshold
-        task, classes = self.usable.task, tuple(record.labels)
-        return task.answers(numbers, classes, sentences, scheme, threshold)
+    def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
+        task, record = self.usable.task, self.usable.record
+        scheme, classes = record.signature.tag_scheme, tuple(record.labels)
+        return task.answers(numbers, classes, sentences, scheme, record.threshold)
 
 
 class FrozenRun(LoadedRun):
@@ -261,21 +135,12 @@ class FrozenRun(LoadedRun):
     @cached_property
     def encoder(self) -> Encoder:
         """The frozen encoder, loaded when it is first needed."""
-        from featbert.encoders.device import torch_dtype
-        from featbert.encoders.encoder import load_encoder
-
         signature = self.usable.record.signature
-        encoder = load_encoder(
-            self.usable.source,
-            dtype=torch_dtype(signature.encoder_precision),
-            pooling=signature.pooling,
-        )
+        dtype = torch_dtype(signature.encoder_precision)
+        encoder = load_encoder(self.usable.source, dtype=dtype, pooling=signature.pooling)
         return encoder.to(self.device.torch)
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
-        from featbert.encoders.batching import holder
-        from featbert.training.inputs import FeatureInputs, PooledInputs
-
         states, n_words = self._states(alignment), alignment.n_words
         reads = self.usable.settings.reads
         if reads not in ("words", "sequence"):
@@ -298,12 +163,10 @@ class FrozenRun(LoadedRun):
 
     def stored(self, store: FeatureStore, split: Split) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""
-        from featbert.training.inputs import stored_inputs
-
         reads, where = self.usable.settings.reads, self.device.torch
         texts = split.sentences
         found = stored_inputs(store, [split.name], self.combination, reads, where, texts=texts)
-        return self._grouped(found, texts)
+        return grouped(found, self.usable.task.groups(texts))
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -312,8 +175,6 @@ class FrozenRun(LoadedRun):
 
         The latter is in <cache>/evaluations/, away from the stores that `featbert train` offers.
         """
-        from featbert.features.extraction import run_extraction
-
         signature = self.usable.record.signature
         marked = all(s.has_documents for s in corpus.splits.values())
         own_train = "train" in corpus and (
@@ -335,9 +196,6 @@ class FrozenRun(LoadedRun):
         return self.stored(store, split), store.manifest.seconds
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
-        from featbert.encoders.encoding import Encoding
-        from featbert.features.plan import plan_extraction
-
         signature = self.usable.record.signature
         encoding = Encoding(
             layers=self.combination.indices,
@@ -356,12 +214,6 @@ class FrozenRun(LoadedRun):
 
         Kind after kind where the head reads several.
         """
-        import torch
-
-        from featbert.encoders.batching import TokenBudget
-        from featbert.features.extraction import block_edges, block_states
-        from featbert.features.plan import TOKEN_BUDGET, block_words
-
         kept = self.usable.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
         edges = block_edges(alignment, words)
@@ -394,12 +246,6 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
 
     On another device than the run's, the last bits differ.
     """
-    from featbert.encoders.device import find_device
-    from featbert.encoders.encoder import load_encoder
-    from featbert.encoders.tunings import TUNINGS
-    from featbert.models.model import stored_model, tuned_model
-    from featbert.training.step import Compute
-
     usable = check_usable(run, model=model) if isinstance(run, Run) else run
     record, settings = usable.record, usable.settings
     signature = record.signature
@@ -417,11 +263,8 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
         layers = parse_layers(record.layers or "", signature.encoder_layers)
         loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
     else:
-        encoder = load_encoder(
-            usable.source,
-            pooling=signature.pooling,
-            pooler=settings.sentence_pooling == "pooler",
-        )
+        pooler = settings.sentence_pooling == "pooler"
+        encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
         loaded = tuned_model(encoder, classes, settings, texts)
     _load_weights(loaded, usable)
     kind = FrozenRun if frozen else LoadedRun
@@ -430,29 +273,17 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
 
 def _load_weights(model: Model, usable: UsableRun) -> None:
     """Puts the run's weights, those of the trained parameters, into its model."""
-    from safetensors import SafetensorError, safe_open
-
-    path, state = usable.run.folder / WEIGHTS, model.state_dict()
-    again = "train the run again"
-    base = {f"states.{name}" for name in (model.encoder.state_dict() if model.encoder else ())}
+    path, again = usable.run.folder / WEIGHTS, "train the run again"
     try:
-        with safe_open(path, framework="pt") as file:
-            names = file.keys()
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in names}
-            expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
-            missing = [name for name in expected if name not in found and name not in base]
-            wrong = [n for n in [*found, *missing] if expected.get(n) != found.get(n)]
-            if wrong:
-                raise InputError(
-                    f"{path} are the weights of another run: {wrong[0]} has "
-                    f"{found.get(wrong[0], 'no value')}, not {expected.get(wrong[0], 'any')}; "
-                    f"{again}"
-                )
-            tensors = {name: file.get_tensor(name) for name in found}
-        if file_hash(path) != usable.record.weights:
-            raise InputError(f"{path} was modified after the run was scored; {again}")
-    except FileNotFoundError:
-        raise MissingError(f"{path} does not exist; {again}") from None
+        tensors, same = load_file(path), file_hash(path) == usable.record.weights
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} is damaged: {error}; {again}") from None
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    frozen = {f"states.{name}" for name in (model.encoder.state_dict() if model.encoder else ())}
+    wrong = [name for name, tensor in tensors.items() if tensor.shape != expected.get(name)]
+    wrong += [name for name in expected if name not in tensors and name not in frozen]
+    if wrong:
+        raise InputError(f"{path} are the weights of another run, by {wrong[0]}; {again}")
+    if not same:
+        raise InputError(f"{path} was modified after the run was scored; {again}")
     model.load_state_dict(tensors, strict=False)

@@ -24,21 +24,15 @@ from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
 from featbert.runs.record import RECORD_NAME, Signature, SplitIdentity, read_record
 from featbert.runs.run import Run
-from featbert.tasks.base import Task, get_task
+from featbert.tasks.base import get_task
 from featbert.versions import library_versions
 
-# Signature fields that say where and by which libraries a run was computed; they do not make
-# another run of it.
-SURROUNDINGS = (
-    "source",
-    "device",
-    "device_name",
-    "extraction_device",
-    "threads",
-    "versions",
-    "language",
-    "adapted_epochs",  # follows from the weights, which are in the name
-)
+# Signature fields that say where and by which libraries a run was computed, or follow from the
+# weights; they do not make another run of it.
+SURROUNDINGS = {
+    *("source", "language", "device", "device_name", "extraction_device", "threads", "versions"),
+    "adapted_epochs",
+}
 
 
 @dataclass(frozen=True)
@@ -80,10 +74,6 @@ class PlannedRun:
     @property
     def name(self) -> str:
         return self.folder.name
-
-    @property
-    def task(self) -> Task:
-        return get_task(self.options.task)
 
     @property
     def seed(self) -> int:
@@ -265,9 +255,8 @@ def _named(
     weighted = combination is not None and combination.mode == "weighted"
     flat = settings.used(weighted=weighted)
     # All that identifies it; the packing of single texts plays no part.
-    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in SURROUNDINGS}
-    if signature.packing is None:
-        del same["packing"]
+    idle = SURROUNDINGS | ({"packing"} if signature.packing is None else set())
+    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in idle}
     same |= {"task": task.name, "tuning": settings.tuning, "layers": layers}
     same |= {"settings": flat, "seed": options.seed}
     row = (corpus.name, signature.model, layers or settings.tuning, f"seed{options.seed}")

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
+import numpy as np
+
 from featbert.data.corpus import Sentence
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import Piece
@@ -35,6 +37,8 @@ from featbert.runs.load import LoadedRun
 
 Format = Literal["conll", "jsonl"]
 Words = TypeVar("Words", Piece, Sentence)
+# An example's texts, its answer as text, and both as a JSON object (`Task.answered`).
+AnsweredText = tuple[tuple[str, ...], str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,10 @@ def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
     sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
     rows: Iterator[tuple[list[str], list[float]]] = iter(())
     if sentences:
-        rows = zip(*run.probable_answers(run.inputs(sentences), sentences), strict=True)
+        found, shares = run.shares(run.inputs(sentences), sentences)
+        ends = run.usable.task.items(sentences)[1:-1]
+        chosen = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
+        rows = zip(found, chosen, strict=True)
     for piece in block:
         tags, probabilities = next(rows) if piece.words else ([], [])
         entities = run.usable.task.phrases(tags)
@@ -144,31 +151,18 @@ def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, A
 # Texts and pairs ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredText:
-    """An example with its answer: its texts, the answer as text, and as a JSON object."""
-
-    texts: tuple[str, ...]
-    answer: str
-    row: dict[str, Any]
-
-
 def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[AnsweredText]:
     """Answers texts as they come; a block is read, answered and yielded before the next is read."""
-    by_group = run.usable.task.groups(()) is not None
-    for block in cut_blocks(sentences, block_words, by_document=by_group):
-        yield from _answered(run, block)
-
-
-def _answered(run: LoadedRun, sentences: list[Sentence]) -> Iterator[AnsweredText]:
     task, classes = run.usable.task, run.usable.record.labels
-    answers, shares = run.shares(run.inputs(sentences), sentences)
-    groups = task.groups(sentences)
-    edges = pairwise(range(len(sentences) + 1) if groups is None else groups)
-    for (first, end), answer in zip(edges, answers, strict=True):
-        yield AnsweredText(*task.answered(sentences[first:end], answer, classes, shares[first:end]))
+    by_group = task.groups(()) is not None
+    for block in cut_blocks(sentences, block_words, by_document=by_group):
+        answers, shares = run.shares(run.inputs(block), block)
+        groups = task.groups(block)
+        edges = pairwise(range(len(block) + 1) if groups is None else groups)
+        for (first, end), answer in zip(edges, answers, strict=True):
+            yield task.answered(block[first:end], answer, classes, shares[first:end])
 
 
 def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
@@ -176,12 +170,12 @@ def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
 
     InputError for a text with a tab or line end, which columns cannot hold.
     """
-    for one in found:
+    for texts, answer, row in found:
         if form == "jsonl":
-            yield json.dumps(one.row, ensure_ascii=False, allow_nan=False) + "\n"
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
             continue
-        if any(sign in text for text in one.texts for sign in "\t\n\r"):
+        if any(sign in text for text in texts for sign in "\t\n\r"):
             raise InputError(
-                f"a tab or line end in {one.texts[0][:60]!r}; write objects: --format jsonl"
+                f"a tab or line end in {texts[0][:60]!r}; write objects: --format jsonl"
             )
-        yield "\t".join([*one.texts, one.answer]) + "\n"
+        yield "\t".join([*texts, answer]) + "\n"

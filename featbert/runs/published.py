@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from featbert.errors import MissingError, nearest
+from featbert.errors import check_known
 
 
 class PublishedRow(BaseModel):
@@ -73,11 +73,7 @@ def published_tables() -> tuple[PublishedTable, ...]:
 
 
 def published_table(table_id: str) -> PublishedTable:
-    """The published table called `table_id`, such as "devlin2019-table7"; else MissingError."""
+    """The published table called `table_id`, such as "devlin2019-table7"; else InputError."""
     tables = {table.id: table for table in published_tables()}
-    if table_id not in tables:
-        raise MissingError(
-            f"no published table {table_id!r}{nearest(table_id, tables)}; "
-            f"there are {', '.join(tables)}"
-        )
+    check_known("published table", [table_id], tables)
     return tables[table_id]

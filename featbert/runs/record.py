@@ -1,7 +1,7 @@
-"""A run: one trained tagger's record, the single source of every number that is shown.
+"""Records of runs and of experiments: the single source of every number that is shown.
 
-`record.json` is the JSON of `RunRecord` with a checksum. It is written last, so a folder that has
-it is a finished run.
+They are JSON with a checksum. A run's `record.json` is written last, so a folder that has it is a
+finished run. What belongs to an experiment is not kept in its runs, which may serve several.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
-from featbert.errors import InputError, MissingError
-from featbert.io import explaining, write_text
+from featbert.errors import InputError, MissingError, nearest
+from featbert.io import explaining, slug, write_text
 from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
+SUFFIX = ".experiment.json"
 _CHECKSUM = "checksum"
 Kept = TypeVar("Kept")
 
@@ -106,28 +107,22 @@ class Signature:
     """Everything a number depends on besides the settings and the seed.
 
     Attributes:
-        corpus: name of the corpus.
-        source: where it was read: "sample" or a path.
+        source: where the corpus was read: "sample" or a path.
         language: BCP 47 code or None.
-        splits: identity by split name.
-        tag_scheme: scheme of the labels that the tagger was trained on: "bio" or "iob1"; scores
-            are always of the entities.
+        tag_scheme: of the labels that were learned, "bio" or "iob1"; scores are of the entities.
         entity_types: types of the corpus, sorted.
         model: encoder as the user named it.
-        encoder_weights: SHA-256 over the encoder's weights.
-        encoder_layers: transformer layers L.
-        encoder_hidden_size: H.
+        encoder_weights, encoder_files: SHA-256 over weights, and over config and tokenizer.
+        encoder_layers, encoder_hidden_size: layers L and hidden size H of the encoder.
         context: "sentence" or "document".
-        pooling: piece that stands for a word: "first", "last" or "mean".
-        encoder_precision: precision the encoder computed in: "fp32", "bf16", "fp16".
-        training_precision: precision the tagger was trained in.
+        pooling: piece that represents a word: "first", "last" or "mean".
+        encoder_precision: "fp32", "bf16" or "fp16"; "bf16-autocast" of an encoder that is tuned.
+        training_precision: "fp32", "bf16" or "fp16".
         store_dtype: "float16", "float32", or None where no store was used.
         scorer: the task's scorer with its version.
         device: "cpu" or "cuda".
         device_name: processor or GPU name.
         threads: threads torch had; heads on pooled vectors use one of them.
-        versions: library versions by name.
-        encoder_files: SHA-256 over the encoder's config and tokenizer.
         extraction_device: device name that the store was computed on, None without a store.
         casing: "original", or "truecased": sentences in capitals were read in another casing.
         packing: of pairs: "joint", or "apart"; None for single texts.
@@ -176,19 +171,16 @@ class Cost:
     """What a run cost. Seconds are wall time; None means: not part of this run.
 
     Attributes:
-        extraction_seconds: of the whole store this run read, paid once for all runs on it.
-        extraction_words: words in that store.
-        store_bytes: size of the store on disk.
+        extraction_seconds, extraction_words, store_bytes: of the whole store that this run read,
+            paid once for all runs on it.
         training_seconds: training and dev scoring, all epochs.
-        prediction_seconds: prediction of dev and test with the best weights.
-        prediction_words: words predicted in that time.
+        prediction_seconds, prediction_words: of dev and test, with the best weights.
         peak_memory_bytes: highest resident size of the process (CPU) or allocation (GPU).
         trained_parameters: parameters that training changed.
         total_parameters: parameters needed to predict from text, the encoder's included.
         run_bytes: size of the run folder's weights on disk.
-        extraction_flops, training_flops, prediction_flops: operations estimated from shapes
-            (`featbert.encoders.encoder`): of the store, of all epochs with their dev scoring, of
-            predicting dev and test.
+        extraction_flops, training_flops, prediction_flops: operations of the same parts, estimated
+            from shapes.
     """
 
     extraction_seconds: float | None
@@ -212,23 +204,20 @@ class RunRecord:
 
     Attributes:
         name: name of the run's folder.
-        task: name of the task.
-        tuning: name of the tuning: "none" (features from a store), "full", ...
+        tuning: "none" (features from a store), "full", ...
         layers: canonical name of the layer combination that is read from a store; None without.
         layer_indices: hidden states it reads: 0 is `embeddings`, 1..L the layers.
-        seed: the random seed.
         experiment: name of the experiment file that asked for the run, or None.
         vary: signature and settings keys the experiment declares that it varies.
-        settings: resolved configuration of head and training without seed and paths, flat names
-            to plain values: what makes two runs "the same settings".
+        settings: of head and training, those that play a part, flat.
         scores: by split.
         best_epoch: epoch whose weights were kept, from 1.
         counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
         started: UTC, ISO 8601.
-        labels: tags by label number, as the weights have them.
+        labels: classes by number, as the weights have them.
         model_source: folder or name that finds the encoder again.
         reading: options that the corpus was read with.
-        trained_on: splits that the tagger learned from; such a split has no scores.
+        trained_on: splits that were learned from; such a split has no scores.
         epochs_from: name of the run on train alone whose best epoch is the number of epochs,
             where train and dev were trained on together.
         configurations_tried: settings that the experiment it was trained for tried on dev, itself
@@ -298,3 +287,80 @@ def read_record(folder: Path) -> RunRecord:
 def write_record(folder: Path, record: RunRecord) -> None:
     """Finishes a run: its record appears in `folder`, whole or not at all."""
     write_json(folder / RECORD_NAME, record)
+
+
+# Experiments --------------------------------------------------------------------------------------
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class TriedSettings:
+    """One point of a search: its settings, its runs, and their mean score on dev in [0, 1]."""
+
+    settings: dict[str, Any]
+    runs: list[str]
+    dev: float | None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class SearchRecord:
+    """A search on dev for one row.
+
+    Attributes:
+        tuning, layers, corpus: of the row.
+        configuration: its name among those of the experiment.
+        tried: every point, in the file's order.
+        chosen: place of the one that was taken; None where runs are missing.
+    """
+
+    tuning: str
+    layers: str | None
+    corpus: str
+    configuration: str
+    tried: list[TriedSettings]
+    chosen: int | None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class ExperimentRecord:
+    """One experiment after it was last run.
+
+    Attributes:
+        vary: what its runs may differ in and still share a table.
+        rows: names of the runs that its table shows.
+        missing: names of its runs that are not finished.
+        published, show, transfer, labels: as in the file.
+        searches: what its searches tried.
+        failures: reasons by the name of the run that failed.
+    """
+
+    name: str
+    description: str
+    vary: list[str]
+    rows: list[str]
+    missing: list[str]
+    published: list[str]
+    show: list[str]
+    transfer: bool
+    labels: dict[str, str]
+    searches: list[SearchRecord]
+    failures: dict[str, str]
+
+
+def experiment_path(runs_dir: Path, name: str) -> Path:
+    """Where the record of the experiment called `name` is."""
+    return runs_dir / (slug(name, 80) + SUFFIX)
+
+
+def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
+    """The record of the experiment called `name`; MissingError where there is none."""
+    path = experiment_path(runs_dir, name)
+    known = [p.name.removesuffix(SUFFIX) for p in sorted(runs_dir.glob(f"*{SUFFIX}"))]
+    missing = (
+        f"no experiment {name!r} was run in {runs_dir}{nearest(name, known)}; "
+        f"there are {', '.join(known) or 'none'}"
+    )
+    record = read_json(path, ExperimentRecord, missing)
+    for row in record.rows:  # names of folders here; no path of a record is followed elsewhere
+        if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
+            raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")
+    return record

@@ -1,4 +1,4 @@
-"""Finished runs in a runs directory, and their predictions.
+"""Finished runs: found in a runs directory, read, and checked before they are used again.
 
 Finding runs reads their records and nothing else; predictions are read when they are asked for.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.config import Settings, defaults
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
 from featbert.io import file_hash
 from featbert.progress import track
-from featbert.runs.record import RunRecord, read_record
+from featbert.runs.folder import WEIGHTS
+from featbert.runs.record import RECORD_NAME, RunRecord, read_record
 from featbert.tasks.base import Predictions, Task, get_task
 
 
@@ -142,30 +147,45 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
     return FoundRuns(tuple(runs), tuple(problems), tuple(unfinished))
 
 
+def find_run(name: str, runs_dir: Path | str) -> Run:
+    """A finished run by its folder, or by its name in the runs directory; else MissingError."""
+    folder = find_folder(name, Path(runs_dir))
+    folder = folder if folder.name.strip(".") else folder.resolve()
+    return Run(folder, read_record(folder))
+
+
+def find_folder(name: str, runs_dir: Path) -> Path:
+    """The folder of this name in the runs directory, or anywhere; raises MissingError."""
+    for folder in (runs_dir / name, Path(name).expanduser()):
+        if name and folder.is_dir():
+            return folder
+    known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
+    where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
+    raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
+
+
 def unfinished_run(folder: Path) -> dict[str, Any]:
     """What `config.json` and `history.jsonl` of a run say; None for what they do not.
 
     `epochs_done` of `epochs` took `seconds`; `dev` in [0, 1] is of the best one so far.
     """
     (config,) = _objects(folder / "config.json") or ({},)
-    signature, settings = (_of(config.get(t), dict) or {} for t in ("signature", "settings"))
+    signature, settings = config.get("signature", {}), config.get("settings", {})
     history = _objects(folder / "history.jsonl")
-    scores = [next(iter(dev.values())) for row in history if (dev := _of(row.get("dev"), dict))]
+    scores = [next(iter(row["dev"].values())) for row in history if row.get("dev")]
     return {
-        "tuning": _of(config.get("tuning"), str),
-        "layers": _of(config.get("layers"), str),
-        "corpus": _of(signature.get("corpus"), str),
-        "model": _of(signature.get("model"), str),
-        "seed": _of(config.get("seed"), int),
+        **{name: config.get(name) for name in ("tuning", "layers")},
+        **{name: signature.get(name) for name in ("corpus", "model")},
+        "seed": config.get("seed"),
         "epochs_done": len(history),
-        "epochs": _of(settings.get("epochs"), int),
-        "dev": max((s for s in scores if isinstance(s, float)), default=None),
-        "seconds": sum(r["seconds"] for r in history if isinstance(r.get("seconds"), float)),
+        "epochs": settings.get("epochs"),
+        "dev": max(scores, default=None),
+        "seconds": sum(row.get("seconds", 0.0) for row in history),
     }
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:
-    """Objects of a JSON file, or of the whole lines of a JSONL file."""
+    """Objects of a JSON file, or of the whole lines of a JSONL file; none of a damaged one."""
     try:
         text = path.read_text("utf-8")
         parts = text.split("\n")[:-1] if path.suffix == ".jsonl" else [text]
@@ -175,5 +195,94 @@ def _objects(path: Path) -> list[dict[str, Any]]:
     return [row for row in found if isinstance(row, dict)]
 
 
-def _of(value: Any, kind: type[Any]) -> Any:
-    return value if isinstance(value, kind) else None
+# Using a run again -------------------------------------------------------------------------------
+
+# Reading options that say which words a file has; the others say how its tags are read.
+_WORD_OPTIONS = ("language", "encoding", "token_column", "answerable")
+
+
+@dataclass(frozen=True)
+class UsableRun:
+    """A finished run with what is needed to use it.
+
+    `counted` is the corpus whose train split gives the casing of words, where the run truecases.
+    """
+
+    run: Run
+    source: EncoderSource
+    settings: Settings
+    counted: Corpus | None
+
+    @property
+    def record(self) -> RunRecord:
+        return self.run.record
+
+    @property
+    def task(self) -> Task:
+        return get_task(self.record.task)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes that the run knows, for people: entity types, labels."""
+        return self.task.taught(tuple(self.record.labels))
+
+
+def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
+    """The run with its encoder, which is where the record says or else at `model`.
+
+    MissingError where its weights, its encoder or, for truecasing, its training text are gone;
+    InputError where one of them differs from what the run was trained with.
+    """
+    record = run.record
+    if not (run.folder / WEIGHTS).is_file():
+        raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
+    if not record.labels:
+        raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
+    counted = None
+    if record.signature.casing != "original":
+        options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
+        use = ", which gives the casing of words,"
+        counted = learned_corpus(record, ["train"], use=use, targets=None, **options)
+    settings = defaults(record.tuning, record.task).but(**record.settings)
+    return UsableRun(run, _encoder(run, model), settings, counted)
+
+
+def _encoder(run: Run, model: str | None) -> EncoderSource:
+    from featbert.features.store import encoder_differences  # h5py, which runs are found without
+
+    record, signature = run.record, run.record.signature
+    try:
+        source = find_encoder(model or record.model_source or signature.model)
+    except MissingError as error:
+        raise MissingError(
+            f"the encoder of {run.name} is missing: {error}; say where it is with --model"
+        ) from None
+    own = (signature.model, signature.encoder_weights, signature.encoder_files)
+    if wrong := encoder_differences(*own, source):
+        raise InputError(
+            f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
+            "one with --model"
+        )
+    return source
+
+
+def learned_corpus(
+    record: RunRecord, splits: Sequence[str], *, use: str = "", **how: Any
+) -> Corpus:
+    """The corpus that a run learned from, read again; the words of `splits` are what they were.
+
+    `how` are options of `load_corpus`; `use` says in messages what the text is needed for.
+    MissingError where it is gone, InputError where its words have changed.
+    """
+    where, known = record.signature.source, record.signature.splits
+    what = f"the training text of {record.name}{use}"
+    if not where or not {*splits} <= known.keys():
+        raise InputError(f"{what} was not read from files; train the run again")
+    try:
+        corpus = load_corpus(where, **how)
+    except FeatbertError as error:
+        raise MissingError(f"{what} is missing: {error}") from error
+    for name in splits:
+        if name not in corpus or corpus[name].text_fingerprint != known[name].text:
+            raise InputError(f"{what} has changed in {where}; train the run again")
+    return corpus

@@ -28,23 +28,15 @@ from featbert.encoders.device import find_device
 from featbert.errors import BusyError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
-from featbert.progress import Message, Relay, forwarded, notice, report, stage
+from featbert.progress import Message, Relay, forwarded, notice, report, stage, track
 from featbert.runs.evaluate import PlannedEvaluation, choose_splits, plan_evaluation
 from featbert.runs.evaluate import carry_out as carry_out_evaluation
-from featbert.runs.experiment import (
-    RUNS_DIR,
-    Adaptation,
-    ExperimentPlan,
-    Job,
-    Resources,
-    plan_experiment,
-)
+from featbert.runs.experiment import Adaptation, ExperimentPlan, Job, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment
-from featbert.runs.experiment_record import experiment_path
 from featbert.runs.folder import settle
-from featbert.runs.load import check_usable, load_run
-from featbert.runs.record import write_json
-from featbert.runs.run import Run
+from featbert.runs.load import load_run
+from featbert.runs.record import experiment_path, write_json
+from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
 from featbert.training.adapt import run_adaptation, settle_adapted
 
@@ -76,8 +68,8 @@ class Ended:
 def carry_out(
     experiment: Experiment,
     *,
-    cache_dir: str | Path = "cache",
-    runs_dir: str | Path = RUNS_DIR,
+    cache_dir: Path,
+    runs_dir: Path,
     jobs: int = 1,
     resources: Resources | None = None,
     log_dir: Path | None = None,
@@ -90,17 +82,11 @@ def carry_out(
     resources = resources or Resources()
     work = _Work(resources)
     failures = work.failures
-    kept = experiment_path(Path(runs_dir), experiment.name)
+    kept = experiment_path(runs_dir, experiment.name)
     while True:
-        plan = plan_experiment(
-            experiment,
-            cache_dir=cache_dir,
-            runs_dir=runs_dir,
-            resources=resources,
-            failed=failures,
-        )
+        plan = plan_experiment(experiment, cache_dir, runs_dir, resources, failures)
         write_json(kept, plan.record(failures))
-        adapt = [a for a in plan.adaptations if a.plan.folder.name not in failures]
+        adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
         for adaptation in adapt:
             work.adapt(adaptation)
         ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
@@ -120,14 +106,14 @@ def carry_out(
                 elif ended.reason is not None:
                     failures[ended.job.name] = ended.reason
                     report(f"failed: {ended.job.name}: {ended.reason}")
-    for job in plan.jobs:
+    for job in plan.jobs.values():
         settle(job.run.folder)
     for folder in plan.adapted:
         settle_adapted(folder)
     if experiment.keys.transfer:
-        failures |= _evaluate_across(plan, resources, Path(cache_dir))
+        failures |= _evaluate_across(plan, resources, cache_dir)
     write_json(kept, plan.record(failures))
-    rows = [job.run.finished for job in plan.rows]
+    rows = [job.run.finished for job in plan.rows.values()]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 
 
@@ -152,7 +138,9 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
 
 
 def _in_processes(ready: Sequence[Job], at_a_time: int, log_dir: Path | None) -> Iterator[Ended]:
-    threads = max(1, _cores() // at_a_time)
+    known = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    threads = max(1, cores // at_a_time)
     waiting, running = list(reversed(ready)), list[_Process]()
     try:
         while waiting or running:
@@ -260,12 +248,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @dataclass
 class _Work:
     """Progress of an experiment, by the name of a run or encoder."""
@@ -321,19 +303,17 @@ class _Work:
 def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
     corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
-    runs = [(job, run) for job in plan.rows if (run := job.run.finished) is not None]
+    runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
     failures: dict[str, str] = {}
-    with stage("scoring on the other corpora", "runs", len(runs)) as advance:
-        for job, run in runs:
-            try:
-                missing = list(_missing(plan, run, corpora.values()))
-                if missing:
-                    loaded = load_run(missing[0].usable, device=job.configuration.device)
-                    for planned in missing:
-                        carry_out_evaluation(planned, loaded, cache_dir)
-            except Exception as error:
-                failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
-            advance(1)
+    for job, run in track(runs, "scoring on the other corpora", "runs"):
+        try:
+            missing = list(_missing(plan, run, corpora.values()))
+            if missing:
+                loaded = load_run(missing[0].usable, device=job.configuration.device)
+                for planned in missing:
+                    carry_out_evaluation(planned, loaded, cache_dir)
+        except Exception as error:
+            failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
     return failures
 
 

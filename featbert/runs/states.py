@@ -30,11 +30,7 @@ class StoredStates:
     """States of a store, which has the layers; `counts` are what was unusual in its texts."""
 
     def __init__(
-        self,
-        store: FeatureStore,
-        combination: LayerCombination,
-        settings: Settings,
-        device: Device,
+        self, store: FeatureStore, combination: LayerCombination, settings: Settings, device: Device
     ) -> None:
         store.require(combination.indices)
         self.store, self.combination, self.device = store, combination, device
@@ -68,15 +64,8 @@ class StoredStates:
 
         `numbers` are those of the sentences in these splits; None for all.
         """
-        return stored_inputs(
-            self.store,
-            names,
-            self.combination,
-            self.reads,
-            self.device.torch,
-            numbers,
-            sentences,
-        )
+        where, layers = self.device.torch, self.combination
+        return stored_inputs(self.store, names, layers, self.reads, where, numbers, sentences)
 
 
 class TunedStates:
@@ -105,11 +94,8 @@ class TunedStates:
             what=f"tuning {self.source.name} (weights, gradients, moments)",
             less="train on its frozen features (featbert train), or use a smaller encoder",
         )
-        self.encoder = load_encoder(
-            self.source,
-            pooling=self.signature.pooling,
-            pooler=settings.sentence_pooling == "pooler",
-        )
+        pooler = settings.sentence_pooling == "pooler"
+        self.encoder = load_encoder(self.source, pooling=self.signature.pooling, pooler=pooler)
         texts = 2 if self.signature.packing == "apart" else 1
         return tuned_model(self.encoder, classes, settings, texts).to(self.device.torch)
 

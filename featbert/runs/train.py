@@ -40,6 +40,7 @@ from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Cost, Mix, RunRecord, write_record
 from featbert.runs.run import Run
 from featbert.runs.states import training_states
+from featbert.tasks.base import get_task
 from featbert.text import counted, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
@@ -87,9 +88,13 @@ class _Training:
         log_dir: Path | None,
     ) -> None:
         self.plan, self.corpus, self.log_dir = plan, corpus, log_dir
-        self.task, self.scheme = plan.task, plan.signature.tag_scheme
+        self.task, self.scheme = get_task(plan.options.task), plan.signature.tag_scheme
         self.device = plan.options.device
-        self.settings = plan.options.settings.but(epochs=_epochs(plan))
+        self.base = None if plan.base is None else plan.base.finished
+        if plan.base is not None and self.base is None:
+            raise MissingError(f"the run on train alone is not finished: {plan.base.folder}")
+        best_epoch = None if self.base is None else self.base.record.best_epoch
+        self.settings = plan.options.settings.but(epochs=best_epoch)
         self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # what is prepared counts
         learned = self.settings.trained_splits
@@ -114,20 +119,23 @@ class _Training:
         inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
-        # All that a training must share to resume to the same numbers
-        asked = {
-            "task": plan.task.name,
+        asked: dict[str, Any] = {
+            "task": self.task.name,
             "tuning": plan.tuning,
             "layers": plan.layers,
             "layer_indices": plan.layer_indices,
             "seed": plan.seed,
             "settings": plan.settings,
-            "labels": self.classes,
-            "signature": dataclasses.asdict(plan.signature),
+            "labels": list(self.classes),
         }
-        declared = {"experiment": plan.options.experiment, "vary": plan.options.vary}
-        write_json(folder / "config.json", asked | declared)
-        identity = json_hash(asked | {"epochs": self.settings.epochs})
+        declared: dict[str, Any] = {
+            "experiment": plan.options.experiment,
+            "vary": list(plan.options.vary),
+        }
+        # All that a training must share to resume to the same numbers
+        same = asked | {"signature": dataclasses.asdict(plan.signature)}
+        write_json(folder / "config.json", same | declared)
+        identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(model, inputs, folder, checkpoint)
         clock = time.perf_counter()
@@ -140,15 +148,9 @@ class _Training:
             self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
         save_weights(folder / WEIGHTS, model, fitted.trained)
         record = RunRecord(
+            **asked,
+            **declared,
             name=plan.name,
-            task=self.task.name,
-            tuning=plan.tuning,
-            layers=plan.layers,
-            layer_indices=plan.layer_indices,
-            seed=plan.seed,
-            experiment=plan.options.experiment,
-            vary=list(plan.options.vary),
-            settings=plan.settings,
             signature=plan.signature,
             scores={
                 s.name: dataclasses.replace(
@@ -166,11 +168,10 @@ class _Training:
                 "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
             },
             started=started,
-            labels=list(self.classes),
             model_source=plan.model_source,
             reading=dict(plan.options.reading),
             trained_on=list(self.settings.trained_splits),
-            epochs_from=None if plan.base is None else plan.base.name,
+            epochs_from=None if self.base is None else self.base.name,
             configurations_tried=plan.options.configurations_tried,
             weights=file_hash(folder / WEIGHTS),
             train_sentences=len(inputs["train"].offsets) - 1,
@@ -253,8 +254,8 @@ class _Training:
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
         """The best one on dev; where dev is learned from, that of the run on train alone."""
-        if self.plan.base is not None and self.plan.base.finished is not None:
-            return self.plan.base.finished.record.threshold
+        if self.base is not None:
+            return self.base.record.threshold
         return self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
 
     def _answers(self, numbers: Any, split: Split, threshold: float | None) -> Any:
@@ -304,16 +305,3 @@ def _learned_mix(model: Model, indices: list[int] | None) -> Mix | None:
             weights = module.weights.detach().float().cpu().tolist()
             return Mix(indices or [], weights, float(module.scale.detach()))
     return None
-
-
-def _epochs(plan: PlannedRun) -> int:
-    """Epochs to train: those asked for, or the best one of the run on train alone."""
-    if plan.base is None:
-        return plan.options.settings.epochs
-    base = plan.base.finished
-    if base is None:
-        raise MissingError(
-            f"the run on train alone is not finished: {plan.base.folder}; its best epoch is the "
-            "number of epochs on train and dev, so train it first"
-        )
-    return base.record.best_epoch

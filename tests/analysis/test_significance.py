@@ -73,9 +73,6 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
         return np.array([counts[i : i + 3].sum(0) for i in range(0, len(GOLD), 3)])
 
     tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
-    assert found.by_seed == tuple(
-        paired_test(a, b, f1_of, resamples=200) for a, b in zip(tuned, concat, strict=True)
-    )
     assert found.pooled == paired_test(sum(tuned), sum(concat), f1_of, resamples=200)
     f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
     assert found.over_seeds == paired_interval(*f1)
@@ -102,7 +99,7 @@ def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:
 def test_what_cannot_be_tested_is_told(tmp_path) -> None:
     runs = both(tmp_path)
     (found,) = compared(runs[1:]).differences  # fine-tuning lost seed 1
-    assert (found.seeds, len(found.by_seed)) == ((2, 3), 2)
+    assert found.seeds == (2, 3)
     apart = compared([*runs[:1], *runs[4:]])
     assert not apart.differences
     assert any("fine-tuning: 2, 3 and 1" in note for note in apart.notes)
@@ -115,8 +112,7 @@ def test_what_cannot_be_tested_is_told(tmp_path) -> None:
 def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     runs = both(tmp_path)
     first = compared(runs)
-    kept = sorted((tmp_path / module.FOLDER).iterdir())
-    assert len(kept) == 4  # three seeds, and all of them
+    (kept,) = (tmp_path / module.FOLDER).iterdir()
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("tested again")
@@ -124,10 +120,9 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(module, "paired_test", never)
     assert compared(runs) == first
     monkeypatch.undo()
-    for path in kept:
-        path.write_text("{", "utf-8")
+    kept.write_text("{", "utf-8")
     assert compared(runs) == first
-    assert [json.loads(path.read_text("utf-8"))["units"] for path in kept] == [8] * 4
+    assert json.loads(kept.read_text("utf-8"))["units"] == 8
     # Other predictions are other tests, whatever the record says.
     path = runs[3].folder / "dev.conll"
     path.write_text(path.read_text("utf-8").replace("w O B-PER", "w O O"), "utf-8")

@@ -127,7 +127,7 @@ def test_an_interruption_writes_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(load.LoadedRun, "probable_answers", interrupted)
+    monkeypatch.setattr(load.LoadedRun, "shares", interrupted)
     out = tmp_path / "out"
     result = predict(run, "--out", out, "-q", input="Rome\n")
     assert result.exit_code == 130

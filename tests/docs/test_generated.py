@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from docs.generate import PAGES, REPORT, REPORT_RUNS, ROOT, renewed
 from featbert import find_runs
 from featbert.cli.main import app
-from featbert.runs.experiment_record import SUFFIX, read_experiment_record
+from featbert.runs.record import SUFFIX, read_experiment_record
 from tests.docs.pages import DOCS, blocks
 
 RESULTS = ROOT / "experiments" / "results"

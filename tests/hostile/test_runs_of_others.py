@@ -12,8 +12,13 @@ from hypothesis import given, settings
 
 from featbert import FeatbertError, Run, find_runs
 from featbert.runs.evaluate import evaluation_path
-from featbert.runs.experiment_record import ExperimentRecord, experiment_path
-from featbert.runs.record import RECORD_NAME, SplitIdentity, write_json
+from featbert.runs.record import (
+    RECORD_NAME,
+    ExperimentRecord,
+    SplitIdentity,
+    experiment_path,
+    write_json,
+)
 from tests.hostile.strange import texts
 from tests.kept_records import rewrite
 from tests.workspace import Workspace, error_of

@@ -9,7 +9,7 @@ import pytest
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.resampling import Interval, PairedTest
-from featbert.analysis.results import Difference
+from featbert.analysis.significance import Difference
 from featbert.report.summary import findings
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
@@ -35,7 +35,6 @@ def with_test(comparison, p: float, over_seeds: tuple[float, float] | None):
         seeds=seeds,
         units="documents",
         over_seeds=interval,
-        by_seed=(paired(p),) * len(seeds),
         pooled=paired(p),
         adjusted=p,
     )

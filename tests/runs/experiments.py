@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.analysis.compare import Comparison, run_experiment
-from featbert.runs.experiment import ExperimentPlan, plan_experiment
+from featbert.runs.experiment import ExperimentPlan, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment, check_experiment
 from featbert.runs.schedule import Outcome, carry_out
 from tests.workspace import Workspace
@@ -26,7 +26,7 @@ class Lab:
         return check_experiment(base | {"device": "cpu"} | keys, where="trial.toml")
 
     def plan(self, **keys: Any) -> ExperimentPlan:
-        return plan_experiment(self.experiment(**keys), **self.where)
+        return plan_experiment(self.experiment(**keys), resources=Resources(), **self.where)
 
     def carry_out(self, *, jobs: int = 1, log_dir: Path | None = None, **keys: Any) -> Outcome:
         return carry_out(self.experiment(**keys), jobs=jobs, log_dir=log_dir, **self.where)

@@ -14,7 +14,7 @@ from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
-from featbert.runs import evaluate as module
+from featbert.runs import load as module
 from featbert.runs.evaluate import (
     EvaluationRecord,
     choose_splits,
@@ -24,8 +24,8 @@ from featbert.runs.evaluate import (
     plan_evaluation,
     read_evaluation,
 )
-from featbert.runs.load import check_usable, load_run
-from featbert.runs.run import Run
+from featbert.runs.load import load_run
+from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
 from tests.kept_records import rewrite
 from tests.runs.finished_runs import learned_run, write_corpus
@@ -36,7 +36,7 @@ def own_corpus(run: Run) -> Corpus:
 
 
 def evaluations(run: Run) -> list[EvaluationRecord]:
-    return [read_evaluation(path) for path in evaluation_files(run)]
+    return [read_evaluation(run, path) for path in evaluation_files(run)]
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_another_runs_evaluation_is_not_taken_for_its_own(
         evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
     rewrite(path, lambda data: data.update(run=run.name, scorer="an older one"))
     evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
-    assert read_evaluation(path).scorer == run.record.signature.scorer
+    assert read_evaluation(run, path).scorer == run.record.signature.scorer
 
 
 def test_a_store_of_the_whole_corpus_serves(
@@ -199,7 +199,7 @@ def test_a_store_of_the_whole_corpus_serves(
     cache = tmp_path / "cache"
     extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
     # Nothing is left to extract.
-    monkeypatch.setattr("featbert.features.extraction.run_extraction", None)
+    monkeypatch.setattr("featbert.runs.load.run_extraction", None)
     record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
     assert record.extraction_seconds is None
     assert not (cache / "evaluations").exists()

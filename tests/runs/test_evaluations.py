@@ -45,11 +45,11 @@ def test_evaluations_are_read_or_refused(tmp_path):
     kept.append(evaluate(run, "de", 0.25, mapping={"MISC": "O"}))
     (kept[0].parent / "x.json.tmp").write_text("{")
     assert evaluation_files(run) == sorted(kept)
-    assert read_evaluation(kept[0]) == make_evaluation("r", "nl", 0.3)
+    assert read_evaluation(run, kept[0]) == make_evaluation("r", "nl", 0.3)
     text = kept[0].read_text("utf-8")
     for damaged in ("", "null", text[:-40], text.replace("0.3", "0.4")):
         kept[0].write_text(damaged, "utf-8")
         with pytest.raises(InputError, match=kept[0].name):
-            read_evaluation(kept[0])
+            read_evaluation(run, kept[0])
     with pytest.raises(MissingError, match=r"none\.json"):
-        read_evaluation(tmp_path / "none.json")
+        read_evaluation(run, tmp_path / "none.json")

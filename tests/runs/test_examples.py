@@ -142,9 +142,9 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
     assert [tuple(words) for words in kept.words] == [s.words for s in sentences]
     sizes = [(len(s),) if s.pair is None else (s.pair, len(s) - s.pair) for s in sentences]
     assert kept.texts == sizes
-    answers, shares = loaded.probable_answers(loaded.inputs(sentences), sentences)
+    answers, shares = loaded.shares(loaded.inputs(sentences), sentences)
     assert answers == kept.predicted
-    assert all(0.5 <= p <= 1 for (p,) in shares)
+    assert all(0.5 <= p <= 1 for p in shares.max(axis=1))
     scores = run.record.scores["test"]
     assert run.task.score(kept.gold, kept.predicted).values == scores.values
     assert (scores.examples, scores.words) == (16, corpus["test"].n_words)
@@ -335,9 +335,9 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
     for kind, data in (("tsv", table), ("text", lines)):
         read = read_texts(io.BytesIO(data), "test", pairs=True, kind=kind)
         found = list(predict_texts(loaded, read))
-        assert [one.texts for one in found] == [(first, second) for first, second, *_ in rows]
-        assert [[one.answer] for one in found] == kept
-        shares = [one.row.get("probabilities") for one in found]
+        assert [texts for texts, _, _ in found] == [(first, second) for first, second, *_ in rows]
+        assert [[answer] for _, answer, _ in found] == kept
+        shares = [row.get("probabilities") for _, _, row in found]
         assert all(s and abs(sum(s.values()) - 1) < 1e-5 for s in shares) == (
             task == "classification"
         )

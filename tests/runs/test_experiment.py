@@ -14,7 +14,7 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
 from featbert.runs.evaluate import evaluation_files, read_evaluation
-from featbert.runs.experiment_record import read_experiment_record
+from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
 from tests.runs.experiments import SMALL, Lab
@@ -78,7 +78,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
         "grid": {"seeds": [1], "finetune": {"epochs": [1, 3], "learning_rate": [1e-9, 5e-3]}},
     }
     before = lab.plan(**keys)
-    assert (len(before.jobs), before.rows) == (4, ())  # what is tried; rows are not known yet
+    assert (len(before.jobs), before.rows) == (4, {})  # what is tried; rows are not known yet
     outcome = lab.carry_out(**keys)
     (search,) = outcome.plan.searches
     settings = [point.settings("finetune") for point in search.points]
@@ -263,7 +263,7 @@ def test_every_run_is_scored_on_every_language(
         e
         for r in runs
         if r.record.tuning == "full" and r.record.seed == 1
-        for e in map(read_evaluation, evaluation_files(r))
+        for e in (read_evaluation(r, path) for path in evaluation_files(r))
         if e.language == "nl"
     ]
     assert record.mapping == {"PLACE": "LOC"}

@@ -174,11 +174,11 @@ def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path: Path) -> None:
         learning_rate = [2e-5, 3e-5, 5e-5]
     """
     experiment = read_experiment(written(tmp_path, text))
-    assert set(experiment.grids) == {(0, "finetune"), (1, "finetune")}
-    assert experiment.grid_seeds == (7,)
+    assert [c.tries("features") for c in experiment.configurations] == [[], []]
+    assert experiment.configurations[0].grid.seeds == [7]
     tried = [
         (c.context, s.batch_size, s.learning_rate)
-        for c in experiment.grids[1, "finetune"]
+        for c in experiment.configurations[1].tries("finetune")
         for s in [c.settings("finetune")]
     ]
     assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
@@ -196,10 +196,10 @@ def test_train_sizes_are_laid_over_every_configuration(tmp_path: Path) -> None:
         found = [(c.context, c.settings(table).train_share) for c in experiment.configurations]
         assert found == expected
     # Each share has a search of its own.
-    assert {
-        (number, tuple(c.settings("finetune").train_share for c in tried))
-        for (number, _), tried in experiment.grids.items()
-    } == {(0, (0.25, 0.25)), (1, (1.0, 1.0)), (2, (0.25, 0.25)), (3, (1.0, 1.0))}
+    assert [
+        [one.settings("finetune").train_share for one in c.tries("finetune")]
+        for c in experiment.configurations
+    ] == [[0.25, 0.25], [1.0, 1.0], [0.25, 0.25], [1.0, 1.0]]
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
@@ -217,7 +217,8 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path: Path) -> None:
     assert epochs(steps, "features") == [50, 17, 5]
     default = defaults("full").epochs
     assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
-    assert [c.settings("features").epochs for c in steps.grids[0, "features"]] == [50, 60]
+    tried = steps.configurations[0].tries("features")
+    assert [c.settings("features").epochs for c in tried] == [50, 60]
     assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
 
 
@@ -229,7 +230,7 @@ def test_the_papers_values_are_in_the_papers_file() -> None:
     assert paper.seeds == [1, 2, 3, 4, 5]
     settings = paper.settings("finetune")
     assert (settings.warmup, settings.weight_decay, settings.bias_correction) == (0.1, 0.01, False)
-    tried = [c.settings("finetune") for c in experiment.grids[0, "finetune"]]
+    tried = [c.settings("finetune") for c in paper.tries("finetune")]
     assert {s.batch_size for s in tried} == {16, 32}
     assert {s.learning_rate for s in tried} == {5e-5, 3e-5, 2e-5}
     assert {s.epochs for s in tried} == {2, 3, 4}
@@ -273,8 +274,8 @@ def test_glue_is_planned_as_in_the_paper() -> None:
         "stsb": "spearman",
     }
     assert len(measured) == 8
-    for number, configuration in enumerate(experiment.configurations):
+    for configuration in experiment.configurations:
         assert configuration.seeds == [1, 2, 3, 4, 5]
-        tried = [c.settings("finetune") for c in experiment.grids[number, "finetune"]]
+        tried = [c.settings("finetune") for c in configuration.tries("finetune")]
         assert [s.learning_rate for s in tried] == [5e-5, 4e-5, 3e-5, 2e-5]
         assert {(s.batch_size, s.epochs, s.sentence_pooling) for s in tried} == {(32, 3, "cls")}

@@ -15,8 +15,8 @@ from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
 from featbert.models.model import Layout
-from featbert.runs.load import check_usable, find_run, load_run
-from featbert.runs.run import Run
+from featbert.runs.load import load_run
+from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import learned_run, write_corpus
 
 
@@ -34,9 +34,9 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
         assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
         inputs = loaded.inputs(corpus[split].sentences)
         assert loaded.answers(inputs, corpus[split]) == kept.predicted
-        tags, probabilities = loaded.probable_answers(inputs, corpus[split])
+        tags, shares = loaded.shares(inputs, corpus[split])
         assert tags == kept.predicted
-        assert [len(row) for row in probabilities] == [len(row) for row in tags]
+        assert len(shares) == corpus[split].n_words
         if run.record.tuning == "none":
             (path,) = (folder / "cache").glob("*.h5")
             store = FeatureStore(path)
@@ -87,8 +87,9 @@ def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tu
     """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
     loaded = load_run(both[tuning], device="cpu")
     sentences = corpus_of(both[tuning])["test"].sentences
-    _, found = loaded.probable_answers(loaded.inputs(sentences), sentences)
-    for sentence, row in zip(sentences, found, strict=True):
+    _, found = loaded.shares(loaded.inputs(sentences), sentences)
+    by_sentence = np.split(found, np.cumsum([len(s) for s in sentences[:-1]]))
+    for sentence, row in zip(sentences, by_sentence, strict=True):
         inputs = loaded.inputs([sentence])
         lengths = Layout(np.array([len(sentence.words)]))
         with torch.no_grad():
@@ -97,7 +98,7 @@ def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tu
         weight, bias = (p.detach().double().numpy() for p in loaded.model.output.parameters())
         logits = vectors @ weight.T + bias
         shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-        np.testing.assert_allclose(row, shares.max(1), atol=1e-4)
+        np.testing.assert_allclose(row, shares, atol=1e-4)
 
 
 def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:
@@ -176,7 +177,7 @@ def test_numbers_that_are_not_finite(run: Run) -> None:
         for parameter in loaded.model.output.parameters():
             parameter[0] = float("nan")
     with pytest.raises(InputError, match=run.name):
-        loaded.probable_answers(inputs, sentences)
+        loaded.shares(inputs, sentences)
     if run.record.tuning == "none":
         pieces, *_ = loaded.encoder.wordpieces.pieces([["lazy"]])
         with torch.no_grad():

@@ -3,7 +3,7 @@ from importlib import resources
 
 import pytest
 
-from featbert.errors import MissingError
+from featbert.errors import InputError
 from featbert.runs.published import published_table, published_tables
 
 
@@ -20,5 +20,5 @@ def test_a_table_is_found_by_its_id():
     table = published_table("devlin2019-table7")
     (row,) = [r for r in table.rows if r.layers == "concat_last4"]
     assert (row.tuning, row.dev, row.test) == ("none", 96.1, None)
-    with pytest.raises(MissingError, match=r"did you mean 'pires2019-table1'"):
+    with pytest.raises(InputError, match=r"did you mean 'pires2019-table1'"):
         published_table("pires2019-table")

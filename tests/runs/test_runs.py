@@ -61,7 +61,7 @@ def test_predictions_are_those_that_the_scores_were_counted_on(tmp_path):
 def test_what_an_unfinished_run_says(tmp_path):
     (tmp_path / "config.json").write_text(
         '{"tuning": "none", "layers": "last", "seed": 7, "settings": {"epochs": 4},'
-        ' "signature": {"corpus": "wikigold", "model": 3}}'
+        ' "signature": {"corpus": "wikigold"}}'
     )
     (tmp_path / "history.jsonl").write_text(
         '{"dev": {"f1": 0.5, "recall": 0.9}, "seconds": 60.0}\n{"dev": null, "seconds": 1.0}\n{"dev'

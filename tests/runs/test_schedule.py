@@ -42,7 +42,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(
 ) -> None:
     """Neither one that cannot write nor one whose process dies."""
     # A folder in the place of the weights: this run cannot be written.
-    broken = lab.plan(**FOUR).rows[2]
+    broken = [*lab.plan(**FOUR).rows.values()][2]
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
     killed: list[str] = []
     plain = schedule._Process.__init__

@@ -122,7 +122,7 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
     evaluated = evaluate(run, corpus, "test", cache_dir=tmp_path / "cache", device="cpu")
     assert evaluated.scores.values == record.scores["test"].values
     (path,) = evaluation_files(run)
-    assert read_evaluation(path) == evaluated
+    assert read_evaluation(run, path) == evaluated
 
 
 @pytest.mark.parametrize("packing", ["joint", "apart"])
@@ -250,7 +250,7 @@ def test_rows_are_compared_by_passage(made, tmp_path):
     (comparison,) = compare(find_runs(tmp_path))
     found = with_breakdowns(with_significance(comparison, resamples=100), ["answer", "question"])
     assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
-    assert {d.by_seed[0].units for d in found.differences} == {8}
+    assert {d.pooled.units for d in found.differences} == {8}
     assert found.breakdowns[0].gold == {"answerable": 8, "unanswerable": 8}
 
 
