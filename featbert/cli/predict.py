@@ -22,7 +22,6 @@ from featbert.progress import report, stage
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
-    from featbert.data.streaming import Kind
     from featbert.runs.predict import TaggedPiece
 
 STDIN = "-"
@@ -66,7 +65,7 @@ def predict(
     """
     _check_out(out, file)
     from featbert.data.examples import Columns, Examples
-    from featbert.data.files import codec_name
+    from featbert.data.files import codec_name, read_lines
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.data.tags import targets_of
     from featbert.runs.run import check_usable, find_run
@@ -108,27 +107,15 @@ def predict(
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
             on_bytes = stack.enter_context(stage("reading", "bytes", size))
+        encoding = text.encoding if asked is None else "utf-8"
+        lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
         if of_texts:
-            sentences = read_texts(
-                stream,
-                name,
-                pairs=usable.record.signature.packing is not None,
-                kind=kind,
-                encoding=text.encoding if asked is None else "utf-8",
-                columns=Columns(text.text, text.pair),
-                form=form,
-                on_bytes=on_bytes,
-            )
+            pairs = usable.record.signature.packing is not None
+            columns = Columns(text.text, text.pair)
+            sentences = read_texts(lines, name, kind, pairs=pairs, columns=columns, form=form)
             rows = answer_rows(predict_texts(loaded, sentences), format)
         else:
-            pieces = read_pieces(
-                stream,
-                cast("Kind", kind),
-                name=name,
-                encoding=text.encoding,
-                token_column=text.token_column,
-                on_bytes=on_bytes,
-            )
+            pieces = read_pieces(lines, name, kind, text.token_column)
             rows = rows_of(_counted(predict_stream(loaded, pieces), tally), format)
         n_rows = _write(rows, out)
     sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]

@@ -7,25 +7,22 @@ before the first mark of a document have none.
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
 
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, Examples, table_rows
-from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows, read_lines
+from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.spans import json_questions
 from featbert.data.words import split_words
 from featbert.errors import InputError
 from featbert.text import counted
 
-Kind = Literal["text", "conll", "jsonl"]
 # Lines of a column file that say how its columns are separated.
 LAYOUT_LINES = 1000
 
@@ -47,28 +44,21 @@ class Piece:
     offsets: tuple[tuple[int, int], ...] | None = None
 
 
-def kind_of(name: str) -> Kind:
-    """What a file holds by its suffix (`.jsonl`, `.conll`, `.tsv`, ...): raw text by default."""
+def kind_of(name: str) -> str:
+    """What a file holds by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or else "text"."""
     if is_json(Path(name)):
         return "jsonl"
     return "conll" if Path(name).suffix.lower().lstrip(".") in COLUMN_EXTENSIONS else "text"
 
 
 def read_pieces(
-    stream: io.BufferedIOBase,
-    kind: Kind,
-    *,
-    name: str,
-    encoding: str = "utf-8",
-    token_column: int | str | None = None,
-    on_bytes: Callable[[int], None] | None = None,
+    lines: Iterator[str], name: str, kind: str, token_column: int | str | None = None
 ) -> Iterator[Piece]:
     """The sentences of a stream in order, read as they are asked for; `name` is for messages.
 
-    `token_column` counts from 1, or is a name in CoNLL-U; tags are skipped. `on_bytes` gets
-    the number of bytes of each piece that is read.
+    `kind` is as of `kind_of`. `token_column` counts from 1, or is a name in CoNLL-U; tags are
+    skipped.
     """
-    lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     if kind == "text":
         yield from _text_pieces(lines)
         return
@@ -92,22 +82,19 @@ def _text_pieces(lines: Iterable[str]) -> Iterator[Piece]:
 
 
 def read_texts(
-    stream: io.BufferedIOBase,
+    lines: Iterator[str],
     name: str,
+    kind: str = "text",
     *,
     pairs: bool,
-    kind: str = "text",
-    encoding: str = "utf-8",
     columns: Columns | None = None,
     form: type[Examples] = Examples,
-    on_bytes: Callable[[int], None] | None = None,
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair, or "tsv", "csv" or
     "jsonl" with columns.
     """
-    lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
     path, columns = Path(name), columns or Columns()
     if kind == "text":
         rows = _text_rows(lines, name, pairs=pairs)

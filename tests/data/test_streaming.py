@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
-from featbert.data.files import CHUNK_BYTES, RawFile
+from featbert.data.files import CHUNK_BYTES, RawFile, read_lines
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.streaming import LAYOUT_LINES, Piece, kind_of, read_pieces
 from featbert.errors import InputError
@@ -28,9 +28,12 @@ class Trickle(io.BytesIO):
         return super().read1(self.step)
 
 
-def pieces(data: str | bytes, kind: str, step: int = CHUNK_BYTES, **options) -> list[Piece]:
+def pieces(
+    data: str | bytes, kind: str, step: int = CHUNK_BYTES, encoding: str = "utf-8"
+) -> list[Piece]:
     data = data.encode() if isinstance(data, str) else data
-    return list(read_pieces(Trickle(data, step), kind, name="input", **options))
+    lines = read_lines(Trickle(data, step), encoding, "input", is_text=kind == "text")
+    return list(read_pieces(lines, "input", kind))
 
 
 def same(found: list[Piece], whole: RawFile) -> None:
@@ -135,7 +138,8 @@ def test_an_ill_formed_line_is_named(kind: str, data: bytes, line: int, step: in
 def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -> None:
     data = line.encode() * 50_000
     read: list[int] = []
-    reading = read_pieces(io.BytesIO(data), kind, name="input", on_bytes=read.append)
+    lines = read_lines(io.BytesIO(data), "utf-8", "input", on_bytes=read.append)
+    reading = read_pieces(lines, "input", kind)
     for _ in range(10):
         next(reading)
     assert sum(read) <= ahead < len(data)

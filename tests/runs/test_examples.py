@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -329,11 +328,11 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
     run = trained(made, ("pairs", "joint", "words"), task, tmp_path / "runs")
     loaded = load_run(run, device="cpu")
     kept = run.predictions("test").predicted
-    table = (made["root"] / "pairs" / "test.tsv").read_bytes()
-    rows = [line.split("\t") for line in table.decode().splitlines()[1:]]
-    lines = "".join(f"{first}\t{second}\n" for first, second, *_ in rows).encode()
-    for kind, data in (("tsv", table), ("text", lines)):
-        read = read_texts(io.BytesIO(data), "test", pairs=True, kind=kind)
+    table = (made["root"] / "pairs" / "test.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in table[1:]]
+    lines = [f"{first}\t{second}" for first, second, *_ in rows]
+    for kind, given in (("tsv", table), ("text", lines)):
+        read = read_texts(iter(given), "test", kind, pairs=True)
         found = list(predict_texts(loaded, read))
         assert [texts for texts, _, _ in found] == [(first, second) for first, second, *_ in rows]
         assert [[answer] for _, answer, _ in found] == kept
@@ -347,7 +346,7 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
         ]
 
 
-@pytest.mark.parametrize("text", [b"one text\n", b"a\tb\tc\n"])
+@pytest.mark.parametrize("text", ["one text", "a\tb\tc"])
 def test_lines_that_are_no_pairs_are_refused(text):
     with pytest.raises(InputError, match="line 1"):
-        list(read_texts(io.BytesIO(text), "input", pairs=True))
+        list(read_texts(iter([text]), "input", pairs=True))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
 from featbert.data.tags import spans
@@ -25,7 +26,8 @@ def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
 
 
 def read(text: str, kind: str) -> Iterator[Piece]:
-    return read_pieces(io.BytesIO(text.encode()), kind, name="input")
+    lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", is_text=kind == "text")
+    return read_pieces(lines, "input", kind)
 
 
 def test_files_of_the_run_come_out_as_they_were_tagged(loaded: LoadedRun) -> None:
