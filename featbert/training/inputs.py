@@ -370,7 +370,10 @@ class PieceInputs:
 
     def _size(self, cluster: Ints) -> tuple[int, int]:
         """Windows that a cluster reads, and the longest of them."""
-        windows = self._windows(cluster)
+        if self.first.shape[1] == 1:  # each shares some with the next one
+            windows = np.arange(self.first[cluster[0], 0], self.last[cluster[-1], 0] + 1)
+        else:
+            windows = self._windows(cluster)
         return len(windows), int(self.alignment.window_lengths[windows].max())
 
 

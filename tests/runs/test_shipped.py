@@ -36,7 +36,7 @@ RUNS = {
     "reproduction-gap": 2 * 8 * 5,
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
     "squad": 2 * (3 + 1) * 3,
-    "squad-half": 2 * ((6 + 2 + 2) * 3 + 6),
+    "squad-half": 2 * ((4 + 2 + 2) * 3 + 6),
     "swag": (2 + 1) * 3,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
