@@ -75,7 +75,8 @@ def plan_extraction(
     assert hidden_size is not None
     layers = range(num_layers + 1) if encoding.layers is None else encoding.layers
     device = find_device(encoding.device)
-    read = Reading(corpus, encoding.casing)
+    # Which texts are distinct depends on their casing; how many words they have does not.
+    read = Reading(corpus, encoding.casing if encoding.packing == "apart" else "original")
     manifest = Manifest(
         corpus=corpus.name,
         source=corpus.source,

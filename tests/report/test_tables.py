@@ -166,15 +166,9 @@ def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -
 def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
     """One experiment has SQuAD 1.1 and 2.0, whose names differ in a number alone."""
     names = {"squad": "devlin2019-table2", "squad_v2": "devlin2019-table3"}
-    runs = [
-        make_run(
-            name,
-            layers=None,
-            test=None,
-            signature={"corpus": name, "splits": {"dev": SplitIdentity(name, name, 1, 1)}},
-        )
-        for name in names
-    ]
+    texts = {name: {"dev": SplitIdentity(name, name, 1, 1)} for name in names}
+    signatures = [{"corpus": name, "splits": texts[name]} for name in names]
+    runs = [make_run(s["corpus"], layers=None, test=None, signature=s) for s in signatures]
     comparison = compare_runs(runs, vary=["corpus"])
     for name, table in names.items():
         found = published_figures(comparison, published_table(table))

@@ -316,8 +316,9 @@ def test_the_browser_shows_question_passage_and_spans(made, tmp_path):
     assert judged.with_mistakes == len(judged.sentences) > 0
 
 
-def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_path):
-    run = trained(made, tmp_path / "runs", epochs=8)
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_path, packing):
+    run = trained(made, tmp_path / "runs", epochs=8, packing=packing)
     test = made["folder"] / "test.json"
     given = ["predict", run.name, "--runs-dir", str(tmp_path / "runs"), "-q"]
     result = CliRunner().invoke(app, [*given, str(test), "--format", "jsonl"])
