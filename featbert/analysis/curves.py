@@ -11,8 +11,6 @@ from featbert.analysis.rows import Row, Statistic, base_name, grouped, with_sett
 from featbert.runs.grouping import EVALUATED
 from featbert.text import in_percent
 
-SHARE = "train_share"
-
 
 class LearningPoint(NamedTuple):
     """A row that learned from a share of a training text: its line, and sentences over seeds."""
@@ -111,7 +109,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
     """What labels say of each row besides its share; epochs as on all of train for equal steps."""
-    named = [{n: value for n, value in row.differing.items() if n != SHARE} for row in rows]
+    named = [{n: value for n, value in row.differing.items() if n != "train_share"} for row in rows]
     epochs = [row.settings.get("epochs", 0) for row in rows]
     on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
     if len({*on_all}) < len({*epochs}):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.resampling import Interval, paired_interval
+from featbert.analysis.resampling import Interval
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, grouped
-from featbert.analysis.significance import Difference
+from featbert.analysis.significance import Difference, over_seeds, paired_runs
 
 if TYPE_CHECKING:
     import pandas
@@ -63,22 +63,15 @@ def _contest(comparison: Comparison, rows: list[Row]) -> Contest:
     if features is None or tuned is None:
         return Contest(comparison, tuple(rows), features, tuned)
     split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
-    ours, theirs = _by_seed(features, split), _by_seed(tuned, split)
-    seeds = [seed for seed in ours if seed in theirs]
     return Contest(
         comparison,
         tuple(rows),
         features,
         tuned,
         split,
-        paired_interval([theirs[seed] for seed in seeds], [ours[seed] for seed in seeds]),
+        over_seeds(paired_runs(tuned, features), split),
         test_of(comparison, features, tuned, split),
     )
-
-
-def _by_seed(row: Row, split: str) -> dict[int, float]:
-    score = row.score(split)
-    return dict(zip(row.seeds, score.values if score else (), strict=False))
 
 
 def test_of(comparison: Comparison, row: Row, baseline: Row, split: str) -> Difference | None:

@@ -106,13 +106,7 @@ def randomisation(
 
 
 def bootstrap_interval(
-    first: Counts,
-    second: Counts,
-    of: Of,
-    *,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-    seed: int = 0,
+    first: Counts, second: Counts, of: Of, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile interval of the difference over texts of as many units, drawn with replacement."""
     units, width = first.shape
@@ -125,7 +119,7 @@ def bootstrap_interval(
         weights = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units)
         totals = weights.astype(np.float64) @ both
         differences.append(of(totals[:, width:]) - of(totals[:, :width]))
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(differences), [tail, 1 - tail])
     return float(low), float(high)
 
@@ -173,7 +167,7 @@ class Interval:
     n: int
 
 
-def t_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | None:
+def t_interval(values: Sequence[float]) -> Interval | None:
     """The interval of the mean of independent numbers; None for fewer than three."""
     from scipy.special import stdtrit
 
@@ -181,13 +175,6 @@ def t_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | N
     if n < FEWEST:
         return None
     mean = statistics.fmean(values)
-    quantile = float(stdtrit(n - 1, (1 + level) / 2))
+    quantile = float(stdtrit(n - 1, (1 + LEVEL) / 2))
     half = quantile * statistics.stdev(values) / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, level, n)
-
-
-def paired_interval(
-    first: Sequence[float], second: Sequence[float], *, level: float = LEVEL
-) -> Interval | None:
-    """The interval of the mean difference, second less first, of runs with the same seeds."""
-    return t_interval([b - a for a, b in zip(first, second, strict=True)], level=level)
+    return Interval(mean, mean - half, mean + half, LEVEL, n)

@@ -22,8 +22,8 @@ from featbert.analysis.resampling import (
     PairedTest,
     by_unit,
     holm,
-    paired_interval,
     paired_test,
+    t_interval,
 )
 from featbert.analysis.rows import Row, baseline_of
 from featbert.errors import FeatbertError
@@ -79,25 +79,35 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
-    theirs = {run.record.seed: run for run in base.runs}
-    pairs = [(theirs[run.record.seed], run) for run in row.runs if run.record.seed in theirs]
+    pairs = paired_runs(base, row)
     if not pairs:
         raise FeatbertError(
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
     marked = any(pairs[0][0].predictions(split).documents)
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
         seeds=tuple(run.record.seed for _, run in pairs),
-        over_seeds=paired_interval(*zip(*scores, strict=True)),
+        over_seeds=over_seeds(pairs, split),
         pooled=_pooled(pairs, split, resamples),
         units=f"{row.task.group if marked else row.task.unit}s",
         adjusted=1.0,
     )
+
+
+def paired_runs(base: Row, row: Row) -> list[tuple[Run, Run]]:
+    """The runs of two rows with the same seed, in the order of seeds."""
+    known = {run.record.seed: run for run in base.runs}
+    return [(known[run.record.seed], run) for run in row.runs if run.record.seed in known]
+
+
+def over_seeds(pairs: Sequence[tuple[Run, Run]], split: str) -> Interval | None:
+    """The t interval of the mean difference, second less first; None for fewer than three."""
+    scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
+    return t_interval([second - first for first, second in scores])
 
 
 def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> PairedTest:

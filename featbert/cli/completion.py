@@ -108,9 +108,10 @@ def varyable() -> Iterable[str]:
 def keys() -> list[str]:
     """Keys of an experiment file, as `--set` takes them."""
     from featbert.config import RowsTable
-    from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable
+    from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable, Grid
 
-    tables: dict[str, Any] = {"features": FeaturesTable, "finetune": RowsTable, "adapt": AdaptTable}
+    tables: dict[str, Any] = {"features": FeaturesTable, "finetune": RowsTable}
+    tables |= {"adapt": AdaptTable, "grid": Grid}
     found = [f"{key}=" for key in Configuration.model_fields if key not in tables]
     return found + [f"{name}.{key}=" for name, t in tables.items() for key in t.model_fields]
 

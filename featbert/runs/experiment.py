@@ -77,24 +77,16 @@ class Search:
     record: SearchRecord
 
 
-@dataclass(frozen=True)
-class Adaptation:
-    """An encoder that is trained as a language model before the runs of its configurations."""
-
-    configuration: Configuration
-    plan: AdaptationPlan
-
-
 @dataclass
 class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
-    `adaptations` are encoders to be trained first, by folder, on which no runs are known yet;
-    `adapted` are folders of those that exist.
+    `adaptations` are encoders to be trained as language models first, by folder, each with a
+    configuration that asks for it; `adapted` are folders of those that exist.
     """
 
     experiment: Experiment
-    adaptations: dict[Path, Adaptation] = field(default_factory=dict)
+    adaptations: dict[Path, tuple[AdaptationPlan, Configuration]] = field(default_factory=dict)
     adapted: list[Path] = field(default_factory=list)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
@@ -178,7 +170,7 @@ class _Planner:
             precision=configuration.precision,
         )
         if plan.finished is None:
-            self.plan.adaptations.setdefault(plan.folder, Adaptation(configuration, plan))
+            self.plan.adaptations.setdefault(plan.folder, (plan, configuration))
             return None
         self.plan.adapted.append(plan.folder)
         return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})

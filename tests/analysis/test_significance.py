@@ -13,7 +13,7 @@ from featbert.analysis import significance as module
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
-from featbert.analysis.resampling import paired_interval, paired_test
+from featbert.analysis.resampling import paired_test, t_interval
 from featbert.analysis.significance import unit_counts, with_significance
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
@@ -75,7 +75,7 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
     tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
     assert found.pooled == paired_test(sum(tuned), sum(concat), f1_of, resamples=200)
     f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
-    assert found.over_seeds == paired_interval(*f1)
+    assert found.over_seeds == t_interval([b - a for a, b in zip(*f1, strict=True)])
 
 
 def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
