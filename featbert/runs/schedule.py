@@ -200,7 +200,10 @@ class _Process:
         self.pipe.close()
         if self.result is not None:
             return dataclasses.replace(self.result, job=self.job)
-        return Ended(self.job, f"the process of the run died: {_exit(self.child.exitcode)}")
+        code = self.child.exitcode or 0
+        how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.Signals(-code).name})"
+        memory = ", as when memory runs out" if code == -signal.SIGKILL else ""
+        return Ended(self.job, f"the process of the run died: {how}{memory}")
 
 
 def _context() -> Any:
@@ -210,13 +213,6 @@ def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["featbert.runs.schedule"])
     return context
-
-
-def _exit(code: int | None) -> str:
-    if code is not None and code < 0:
-        killed = ", as when memory runs out" if -code == signal.SIGKILL else ""
-        return f"signal {-code} ({signal.Signals(-code).name}){killed}"
-    return f"exit code {code}"
 
 
 def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> None:
