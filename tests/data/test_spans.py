@@ -31,9 +31,7 @@ def nested(rows, **more) -> dict:
             paragraphs.append({"context": context, "qas": []})
         found = [{"text": text, "answer_start": start} for start, text in answers]
         paragraphs[-1]["qas"].append({"id": name, "question": question, "answers": found, **more})
-    return {"version": "v", "data": [{"title": "t", "paragraphs": paragraphs[:1]}]} | {
-        "data": [{"paragraphs": [one]} for one in paragraphs]
-    }
+    return {"version": "v", "data": [{"paragraphs": [one]} for one in paragraphs]}
 
 
 def lines(rows) -> str:
