@@ -54,7 +54,7 @@ class Device:
 
 @contextlib.contextmanager
 def computing_threads(n: int) -> Iterator[None]:
-    """torch computes on so many threads within the block."""
+    """Within the block torch computes on `n` threads."""
     import torch
 
     before = torch.get_num_threads()

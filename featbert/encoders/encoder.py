@@ -63,9 +63,8 @@ class PieceBatch:
 
     def to(self, device: torch.device) -> PieceBatch:
         """The batch on `device`."""
-        names = ("ids", "mask", "types", "positions", "segments", "sequences")
-        tensors = {name: getattr(self, name) for name in names}
-        there: Any = {n: to_device(t, device) for n, t in tensors.items() if t is not None}
+        tensors = {name: one for name, one in vars(self).items() if isinstance(one, Tensor)}
+        there: Any = {name: to_device(one, device) for name, one in tensors.items()}
         return replace(self, **there)
 
     def part(self, start: int, stop: int) -> tuple[PieceBatch, Tensor]:
@@ -253,8 +252,25 @@ class Encoder(nn.Module):
 
     @cached_property
     def parameter_depths(self) -> dict[str, int]:
-        """Depth by parameter name: 0 the embeddings, 1..L the layers."""
-        return parameter_depths(self.model, self.num_layers)
+        """Depth by parameter name: 0 the embeddings, 1..L the layers.
+
+        A final norm and the pooler belong to the last layer; what else is outside of the layers
+        serves all of them (such as relative positions) and counts as embeddings. InputError where
+        the encoder keeps its layers in no list.
+        """
+        layers = layer_list(self.model, self.num_layers)
+        if layers is None:
+            raise InputError(
+                f"{type(self.model).__name__} has no list of {self.num_layers} layers, so its "
+                "layers cannot be frozen or have learning rates of their own"
+            )
+        prefix = layers + "."
+        depths = {}
+        for name, _ in self._named:
+            outside = self.num_layers if "final" in name or name.startswith("pooler.") else 0
+            number = name.removeprefix(prefix).partition(".")[0]
+            depths[name] = int(number) + 1 if name.startswith(prefix) else outside
+        return depths
 
     @cached_property
     def _named(self) -> list[tuple[str, nn.Parameter]]:
@@ -296,14 +312,12 @@ def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
 def _meant(read: Tensor, batch: PieceBatch) -> Tensor:
     """(Q, H) or (R, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
     groups = batch.segments if batch.sequences is None else batch.sequences
-    return read if groups is None else _mean_of(read, groups, batch.n_words)
-
-
-def _mean_of(vectors: Tensor, group: Tensor, n: int) -> Tensor:
-    """(Q, H) -> (n, H) means of the vectors of each group."""
-    total = vectors.new_zeros((n, vectors.shape[1]), dtype=torch.float32)
-    total = total.index_add(0, group, vectors.float())
-    return (total / torch.bincount(group, minlength=n).unsqueeze(1)).to(vectors.dtype)
+    if groups is None:
+        return read
+    total = read.new_zeros((batch.n_words, read.shape[1]), dtype=torch.float32)
+    total = total.index_add(0, groups, read.float())
+    sizes = torch.bincount(groups, minlength=batch.n_words).unsqueeze(1)
+    return (total / sizes).to(read.dtype)
 
 
 def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
@@ -427,28 +441,6 @@ def layer_list(model: nn.Module, num_layers: int) -> str | None:
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:
             return str(name)
     return None
-
-
-def parameter_depths(model: nn.Module, num_layers: int) -> dict[str, int]:
-    """Depth of each parameter of a transformers encoder, by the parameter's name.
-
-    Depth 0 is the embeddings, 1..L are the layers. A final norm and the pooler belong to the last
-    layer; what else is outside of the layers serves all of them (such as relative positions) and
-    counts as embeddings. InputError where the encoder keeps its layers in no list.
-    """
-    layers = layer_list(model, num_layers)
-    if layers is None:
-        raise InputError(
-            f"{type(model).__name__} has no list of {num_layers} layers, so its layers cannot be "
-            "frozen or have learning rates of their own"
-        )
-    prefix = layers + "."
-    depths = {}
-    for name, _ in model.named_parameters():
-        outside = num_layers if "final" in name or name.startswith("pooler.") else 0
-        number = name.removeprefix(prefix).partition(".")[0]
-        depths[name] = int(number) + 1 if name.startswith(prefix) else outside
-    return depths
 
 
 # By module: walking one takes longer than a short step of it.

@@ -73,7 +73,11 @@ class Encoding:
             raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
             check_context(self.context, has_documents=split.has_documents)
-        check_casing(self.casing, corpus)
+        if self.casing != "original" and "train" not in corpus:
+            raise InputError(
+                f"{corpus.source or corpus.name} has no train split to count casing in, only "
+                f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
+            )
         if self.casing != "original" and is_uncased(source):
             raise InputError(
                 f"{source.name} is uncased: it lowercases words before it reads them, so "
@@ -105,7 +109,6 @@ class Reading:
     """The words of a corpus as the encoder reads them: as in the file, or truecased."""
 
     def __init__(self, corpus: Corpus, casing: str) -> None:
-        check_casing(casing, corpus)
         truecased = casing == "truecased"
         self.truecaser = Truecaser.from_sentences(corpus["train"]) if truecased else None
 
@@ -115,20 +118,9 @@ class Reading:
 
 
 def check_context(context: str, *, has_documents: bool) -> None:
-    """Raises InputError for an unknown context, or for documents that a text lacks."""
-    check_known("context", [context], CHOICES["context"])
+    """Raises InputError for documents that a text lacks."""
     if context == "document" and not has_documents:
         raise InputError(
             "this text marks no documents (-DOCSTART- lines), which --context document needs; "
             "use --context sentence"
-        )
-
-
-def check_casing(casing: str, corpus: Corpus) -> None:
-    """Raises InputError for an unknown casing, or for truecasing that cannot be done."""
-    check_known("casing", [casing], CHOICES["casing"])
-    if casing != "original" and "train" not in corpus:
-        raise InputError(
-            f"{corpus.source or corpus.name} has no train split to count casing in, only "
-            f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
         )

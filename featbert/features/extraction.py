@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -118,8 +119,7 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
         )
         for name, a in alignments.items()
     }
-    writer = StoreWriter(plan.path, manifest, layouts)
-    try:
+    with closing(StoreWriter(plan.path, manifest, layouts)) as writer:
         done = sum(int(np.diff(layouts[split].edges("words"))[k]) for split, k in writer.finished)
         if writer.finished:
             notice(
@@ -132,7 +132,7 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
             ThreadPoolExecutor(max_workers=1) as thread,
             torch.inference_mode(),
         ):
-            writing: Future[None] | None = None
+            writing = thread.submit(lambda: None)
             budget = TokenBudget(manifest.token_budget)
             missing = (
                 (name, k, edges)
@@ -152,11 +152,9 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
                     device=device.torch,
                     advance=advance,
                 )
-                if writing is not None:
-                    writing.result()
-                writing = thread.submit(_write, writer, name, k, HostCopy(states), corpus)
-            if writing is not None:
                 writing.result()
+                writing = thread.submit(_write, writer, name, k, HostCopy(states), corpus)
+            writing.result()
         return writer.finish(
             dataclasses.replace(
                 manifest,
@@ -175,9 +173,6 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         )
-    except BaseException:
-        writer.close()
-        raise
 
 
 def block_edges(alignment: Alignment, block_words: int) -> Ints:
@@ -200,7 +195,7 @@ def block_states(
     dtype: torch.dtype,
     budget: TokenBudget,
     device: torch.device,
-    advance: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] = lambda n: None,
 ) -> Tensor:
     """(layers, vectors, H) of a block, kind after kind (`Manifest.kinds`), on the device.
 
@@ -241,8 +236,7 @@ def block_states(
         return len(alignment.owned_words(windows[bucket]))
 
     for n in map_batches(compute_bucket, encoder, length_batches(lengths, budget.tokens)):
-        if advance is not None:
-            advance(n)
+        advance(n)
     for kind, held in by_kind.items():
         if kind == "cls" and firsts is not None:
             # The mean of a unit's windows, which is exact for one window.
