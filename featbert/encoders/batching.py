@@ -19,10 +19,7 @@ Ints = NDArray[np.int64]
 
 
 def length_batches(lengths: Ints, token_budget: int) -> Iterator[Ints]:
-    """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens.
-
-    The order depends on the lengths alone, so equal input gives equal batches on every machine.
-    """
+    """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens."""
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

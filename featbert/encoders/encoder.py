@@ -215,10 +215,7 @@ class Encoder(nn.Module):
         return replace(batch, n_words=len(units), sequences=sequences)
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
-
-        Layers above the highest of them are not computed.
-        """
+        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default."""
         wanted = range(self.num_layers + 1) if layers is None else layers
         found: dict[int, Tensor] = {}
 
@@ -399,11 +396,7 @@ def read_layers(
     take: Callable[[int, Tensor], None],
     **inputs: Any,
 ) -> None:
-    """One forward pass up to the highest of `layers`; `take` gets each layer and its states.
-
-    States are (rows, longest, H), lower layers first. They are handed on before the next layer is
-    computed, so that the padded states of all layers are never held together.
-    """
+    """One forward pass up to the highest of `layers`; `take` gets each, with (rows, longest, H)."""
     stack = layer_list(model, num_layers)
     if stack is None:  # one layer's weights for all (ALBERT)
         states = model(**inputs, output_hidden_states=True).hidden_states
@@ -433,10 +426,7 @@ def read_layers(
 
 
 def layer_list(model: nn.Module, num_layers: int) -> str | None:
-    """Name of the list that holds the transformer layers: the outermost one of that length.
-
-    None where there is none (a model that shares one layer's weights among all, for example).
-    """
+    """Name of the outermost list of `num_layers` layers; None where all share their weights."""
     for name, module in model.named_modules():
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:
             return str(name)

@@ -26,10 +26,7 @@ FROZEN_BYTES, TRAINED_BYTES = 4, 16
 
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within it, freed blocks serve the next ones; what is unused is given back afterwards.
-
-    glibc's malloc only; nothing happens elsewhere.
-    """
+    """Within it, glibc's freed blocks serve the next ones; afterwards they are given back."""
     _glibc("mallopt", *KEPT.items())
     try:
         yield
@@ -39,10 +36,7 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
-    """Raises InputError for work that needs more bytes than the device has left.
-
-    It says `what` the work is, "fine-tuning bert-large-cased", and what takes `less` memory.
-    """
+    """Raises InputError where `what` needs more bytes than are left on the device; `less` helps."""
     have = _free(device)
     if have is not None and have < need:
         give_back()  # what earlier work left may be in the way
@@ -75,10 +69,7 @@ def available_memory() -> int | None:
 def _left_of_groups(
     listed: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> list[int]:
-    """What is left of the limit of each control group (version 2) that this process is in.
-
-    Pages of files that were read give way, so they do not count.
-    """
+    """What is left of each control group's limit (version 2); pages of files do not count."""
     found = []
     with contextlib.suppress(OSError, StopIteration):
         lines = listed.read_text("utf-8").split("\n")

@@ -240,10 +240,7 @@ def _checked(source: EncoderSource) -> EncoderSource:
 
 @contextlib.contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Raises InputError, "`what`: reason", in place of what transformers raises on foreign files.
-
-    These can fail in as many ways as they have keys, and tokenizers has no error class of its own.
-    """
+    """Raises InputError, "`what`: reason", in place of what transformers raises."""
     try:
         yield
     except Exception as error:

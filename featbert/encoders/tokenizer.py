@@ -83,10 +83,7 @@ class WordPieces:
         return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
 
     def _with_unknown(self, found: Encoding, n_words: int) -> tuple[Ints, Ints, Ints]:
-        """Pieces of one text, how many each word has, and 1 where a word is unknown.
-
-        Words without pieces get the unknown one.
-        """
+        """Pieces of one text, how many each word has, and 1 for each that is unknown."""
         pieces = np.asarray(found.ids, dtype=np.int64)
         words = np.asarray(found.word_ids, dtype=np.int64)
         by_word = np.bincount(words, minlength=n_words).astype(np.int64)
@@ -102,10 +99,7 @@ class WordPieces:
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:
-    """The tokenizer of an encoder; InputError where it is not fast or has no unknown piece.
-
-    It is also refused where it always lowercases although the checkpoint is cased.
-    """
+    """The encoder's tokenizer; InputError where it is incomplete, slow, or lowercases wrongly."""
     from transformers import AutoTokenizer
 
     with refusing(f"the tokenizer in {source.folder} cannot be loaded"):

@@ -43,10 +43,7 @@ class StoreWriter:
     """
 
     def __init__(self, path: Path, manifest: Manifest, layouts: dict[str, Layout]) -> None:
-        """Opens a new store, or an interrupted one of the same plan.
-
-        BusyError where another process is writing it, or has just finished it.
-        """
+        """Opens a new or interrupted store; BusyError where another process writes it."""
         self.path = path
         self.partial, self.journal = partial_path(path), path.with_name(f"{path.name}.journal")
         self.manifest = manifest

@@ -153,10 +153,7 @@ class Model(nn.Module):
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Model:
-        """As in torch; a module of the encoder without trained parameters stays in eval mode.
-
-        So it gives the states that features hold.
-        """
+        """As in torch; what is not trained of the encoder stays in eval mode, as for features."""
         super().train(mode)
         if mode and (encoder := self.encoder) is not None:
             for module in encoder.modules():

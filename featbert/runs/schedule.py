@@ -38,7 +38,7 @@ from featbert.runs.load import load_run
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
-from featbert.training.adapt import AdaptationPlan, run_adaptation, settle_adapted
+from featbert.training.adapt import AdaptationPlan, run_adaptation
 
 # What to do about a run that needs too much memory.
 SMALLER = "lower --token-budget or --jobs"
@@ -108,8 +108,6 @@ def carry_out(
                     report(f"failed: {ended.job.name}: {ended.reason}")
     for job in plan.jobs.values():
         settle(job.run.folder)
-    for folder in plan.adapted:
-        settle_adapted(folder)
     if experiment.keys.transfer:
         failures |= _evaluate_across(plan, resources, cache_dir)
     write_json(kept, plan.record(failures))

@@ -10,7 +10,6 @@ of the last epoch are kept, in a folder that `adaptation.json` completes. While 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -30,12 +29,11 @@ from featbert.encoders.source import (
     EncoderSource,
     find_encoder,
 )
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import InputError
 from featbert.io import (
     explaining,
     flush,
     json_hash,
-    lock_beside,
     owning,
     replace_folder,
     slug,
@@ -96,10 +94,6 @@ class Adapted:
     counts: dict[str, int]
     hit: bool
 
-    @classmethod
-    def of(cls, folder: Path, record: dict[str, Any], *, hit: bool) -> Adapted:
-        return TypeAdapter(cls).validate_python(record | {"folder": folder, "hit": hit})
-
 
 @dataclass(frozen=True)
 class AdaptationPlan:
@@ -131,10 +125,7 @@ def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options:
     """
     source = find_encoder(model) if isinstance(model, str) else model
     plan = plan_adaptation(corpus, source, **options)
-    if plan.finished is not None:
-        settle_adapted(plan.folder)
-        return plan.finished
-    return run_adaptation(plan, corpus, source)
+    return plan.finished or run_adaptation(plan, corpus, source)
 
 
 def plan_adaptation(
@@ -239,7 +230,8 @@ def finished_adaptation(
         record = json.loads(path.read_text("utf-8"))
         whole = find_encoder(str(folder)).weights_hash == record["weights"]
         if whole and record["identity"] == identity:
-            return Adapted.of(folder, record, hit=True)
+            found = record | {"folder": folder, "hit": True}
+            return TypeAdapter(Adapted).validate_python(found)
     except (OSError, ValueError, KeyError, TypeError, InputError):
         whole = False
     if not whole:
@@ -257,13 +249,6 @@ def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) 
         _move_into_place(folder)
         done = finished_adaptation(folder, plan.identity, source, plan.overwrite)
         return done or _train(plan, corpus, source)
-
-
-def settle_adapted(folder: Path) -> None:
-    """Removes what a kill left beside a finished encoder, unless another process makes it again."""
-    if _partial(folder).exists() or lock_beside(folder).exists():
-        with contextlib.suppress(FeatbertError), owning(folder):
-            shutil.rmtree(_partial(folder), ignore_errors=True)
 
 
 def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
@@ -325,7 +310,7 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
     finally:
         if partial.exists() and not (partial / ENCODER / ADAPTATION_RECORD).exists():
             clear(partial, keep=last_checkpoint(partial, computation))
-    return Adapted.of(folder, record, hit=False)
+    return TypeAdapter(Adapted).validate_python(record | {"folder": folder, "hit": False})
 
 
 def clear(partial: Path, *, keep: Path | None) -> None:
@@ -341,6 +326,7 @@ def _move_into_place(folder: Path) -> None:
     """Gives a new encoder that is whole its name; the next call completes an interrupted move."""
     partial = _partial(folder)
     if (partial / ENCODER / ADAPTATION_RECORD).is_file():
+        clear(partial, keep=partial / ENCODER)
         replace_folder(folder, partial / ENCODER, partial / "before")
         shutil.rmtree(partial, ignore_errors=True)
 

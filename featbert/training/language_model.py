@@ -11,6 +11,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,21 +167,18 @@ def mask_pieces(
     return read, chosen
 
 
+@dataclass(eq=False)
 class MaskedText(torch.utils.data.Dataset[dict[str, Tensor]]):
     """A split as one epoch reads it; the loader calls `set_epoch`."""
 
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        wordpieces: WordPieces,
-        vocabulary: Vocabulary,
-        settings: Adapt,
-        *,
-        nsp: bool,
-        seed: int,
-    ) -> None:
-        self.blocks, self.wordpieces, self.vocabulary = blocks, wordpieces, vocabulary
-        self.settings, self.nsp, self.seed = settings, nsp, seed
+    blocks: Sequence[Block]
+    wordpieces: WordPieces
+    vocabulary: Vocabulary
+    settings: Adapt
+    nsp: bool
+    seed: int
+
+    def __post_init__(self) -> None:
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:

@@ -26,7 +26,7 @@ from featbert.training.checkpoint import Checkpoint, Learner
 from featbert.training.gradients import GradientWatch
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
-from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule, rate_share
+from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
 from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.step import Compute, Step, Targets
 
@@ -113,10 +113,7 @@ def fit(
             if not np.isfinite(mean_loss):
                 raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
             dev = None if score_dev is None else score_dev()
-            share = max(
-                rate_share(s, total=total, warmup=settings.warmup, schedule=settings.schedule)
-                for s in range(first_step, progress.step)
-            )
+            share = max(map(schedule.lr_lambdas[0], range(first_step, progress.step)))
             groups = describe_groups(optimizer, share)
             row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
             progress.history.append(row)
