@@ -67,7 +67,10 @@ class Output(Protocol):
 
 
 class Model(nn.Module):
-    """States, body and output as one module; states are `CombineLayers` or an `Encoder`."""
+    """States, and a new body and output as the settings name them, as one module.
+
+    `width` is that of a word in the states; `texts` is 2 for pairs of texts that are encoded apart.
+    """
 
     states: CombineLayers | Encoder
     body: Body
@@ -76,20 +79,29 @@ class Model(nn.Module):
     def __init__(
         self,
         states: CombineLayers | Encoder,
-        body: Body,
-        output: Output,
-        pooling: Pooling | None = None,
-        *,
-        pools_first: bool = False,
-        attention: Attention | None = None,
+        width: int,
+        classes: tuple[str, ...],
+        settings: Settings,
+        texts: int = 1,
     ) -> None:
         super().__init__()
         self.states = states
-        self.attention = attention
-        self.body = body
-        self.pooling = pooling
-        self.pools_first = pools_first
-        self.output = output
+        self.attention: Attention | None = None
+        self.pooling: Pooling | None = None
+        pools, part = settings.sentence_pooling != "none", BODIES[settings.body]
+        self.pools_first = not part.words
+        if texts == 2 and not pools:
+            self.attention = Attention(width, settings)
+            width = self.attention.width
+        if pools and self.pools_first:
+            self.pooling = Pooling(width, settings, texts)
+            width = self.pooling.width
+        self.body = part.load()(width, settings)
+        width = self.body.width
+        if pools and not self.pools_first:
+            self.pooling = Pooling(width, settings, texts)
+            width = self.pooling.width
+        self.output = OUTPUTS[settings.output].load()(width, classes, settings)
 
     @property
     def encoder(self) -> Encoder | None:
@@ -163,33 +175,6 @@ class Model(nn.Module):
         return self
 
 
-def head(
-    states: CombineLayers | Encoder,
-    width: int,
-    classes: tuple[str, ...],
-    settings: Settings,
-    texts: int = 1,
-) -> Model:
-    """The model with a new body, pooling and output, as the settings name them.
-
-    `width` is that of a word in `states`; `texts` is 2 for pairs of texts that are encoded apart.
-    """
-    part, pooling, attention = BODIES[settings.body], None, None
-    if texts == 2 and settings.sentence_pooling == "none":
-        attention = Attention(width, settings)
-        width = attention.width
-    if settings.sentence_pooling != "none" and not part.words:
-        pooling = Pooling(width, settings, texts)
-        width = pooling.width
-    body = part.load()(width, settings)
-    width = body.width
-    if settings.sentence_pooling != "none" and part.words:
-        pooling = Pooling(width, settings, texts)
-        width = pooling.width
-    output = OUTPUTS[settings.output].load()(width, classes, settings)
-    return Model(states, body, output, pooling, pools_first=not part.words, attention=attention)
-
-
 def stored_model(
     combination: LayerCombination,
     hidden_size: int,
@@ -199,7 +184,7 @@ def stored_model(
 ) -> Model:
     """A model on stored states of an encoder with H = `hidden_size`."""
     states = CombineLayers(combination, hidden_size)
-    return head(states, states.width, classes, settings, texts)
+    return Model(states, states.width, classes, settings, texts)
 
 
 def tuned_model(
@@ -209,4 +194,4 @@ def tuned_model(
     prepare = TUNINGS[settings.tuning].prepare
     if prepare is not None:
         prepare(encoder.model, settings)
-    return head(encoder, encoder.hidden_size, classes, settings, texts)
+    return Model(encoder, encoder.hidden_size, classes, settings, texts)

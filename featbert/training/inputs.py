@@ -46,7 +46,7 @@ class Inputs(Protocol):
     def prediction_factor(self) -> Mapping[str, float]: ...
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """Each sentence once, in parts of so many padded tokens; a longer one by itself."""
+        """Each sentence once, in parts of at most the budget; a longer one by itself."""
 
     def tokens(self, sentences: Ints) -> int:
         """Padded tokens of a part."""
@@ -120,12 +120,10 @@ class FeatureInputs:
         firsts = None
         if pairs is not None:
             firsts = n_words + _places(store, names, "cls", sentences)[0][:, 0, 0]
-        n_kept, n_read = n_words, 0  # the latter are held for a moment besides those that are kept
-        if sentences is not None:
-            chosen, kept = _kept(places)
-            n_kept, n_read = len(chosen), n_words
+        chosen, kept = _kept(places)
         vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
-        needed = (len(combination.indices) * n_kept + n_read) * vector
+        # One layer is held for a moment besides the vectors that are kept.
+        needed = (len(combination.indices) * len(chosen) + n_words) * vector
         have = available_memory()
         if have is not None and have * MEMORY_SHARE < needed:
             mapped = [store.mapped(n, combination.indices, kind) for kind in kinds for n in names]
@@ -133,24 +131,15 @@ class FeatureInputs:
             inputs = cls(arrays, places, pairs=pairs, firsts=firsts)
             inputs.device = device
             return inputs
-        if sentences is not None:
-            if firsts is not None:
-                chosen = np.concatenate([chosen, firsts])
-                firsts = n_kept + np.arange(len(firsts))
-            size = (len(combination.indices), len(chosen), store.manifest.hidden_size)
-            states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
-            for row, layer in zip(states, combination.indices, strict=True):
-                read = [store.read(n, [layer], kind=kind)[0] for kind in kinds for n in names]
-                whole = torch.cat([*map(torch.from_numpy, read)])
-                torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
-            return cls(states.to(device), kept, pairs=pairs, firsts=firsts)
-        parts = [
-            torch.from_numpy(store.read(name, combination.indices, kind=kind))
-            for kind in kinds
-            for name in names
-        ]
-        states = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return cls(states.to(device), places, pairs=pairs, firsts=firsts)
+        if firsts is not None:
+            firsts, chosen = len(chosen) + np.arange(len(firsts)), np.concatenate([chosen, firsts])
+        size = (len(combination.indices), len(chosen), store.manifest.hidden_size)
+        states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
+        for row, layer in zip(states, combination.indices, strict=True):
+            read = [store.read(n, [layer], kind=kind)[0] for kind in kinds for n in names]
+            whole = torch.cat([*map(torch.from_numpy, read)])
+            torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
+        return cls(states.to(device), kept, pairs=pairs, firsts=firsts)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
