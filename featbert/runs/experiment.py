@@ -82,12 +82,11 @@ class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
     `adaptations` are encoders to be trained as language models first, by folder, each with a
-    configuration that asks for it; `adapted` are folders of those that exist.
+    configuration that asks for it.
     """
 
     experiment: Experiment
     adaptations: dict[Path, tuple[AdaptationPlan, Configuration]] = field(default_factory=dict)
-    adapted: list[Path] = field(default_factory=list)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
     searches: list[Search] = field(default_factory=list)
@@ -172,7 +171,6 @@ class _Planner:
         if plan.finished is None:
             self.plan.adaptations.setdefault(plan.folder, (plan, configuration))
             return None
-        self.plan.adapted.append(plan.folder)
         return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
 
     def add_row(
