@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ def test_imports_run_one_way(path: Path) -> None:
         parts = name.split(".")
         if parts[0] == "featbert" and len(parts) > 1 and parts[1] in ORDER:
             assert ORDER.index(parts[1]) <= place, f"{path} imports {name}"
+
+
+def test_no_modules_import_each_other():
+    """Neither when they are loaded nor for their types; functions may import what uses them."""
+    graph = {}
+    for path in MODULES:
+        tree = ast.parse(path.read_text("utf-8")).body
+        nodes = [n for node in tree for n in (node, *typing_block(node))]
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        graph[name] = {n.module for n in nodes if isinstance(n, ast.ImportFrom)} - {None}
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ import dataclasses
 import itertools
 import statistics
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from featbert.analysis.compare import Comparison
+from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
 from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
 from featbert.data.corpus import Split, joined
 from featbert.data.share import drawn_part
@@ -25,22 +26,6 @@ from featbert.progress import track
 from featbert.runs.run import Run, learned_corpus
 from featbert.tasks.base import Predictions, Task
 from featbert.text import in_percent
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
-
-    `gold` are gold items by bucket, in the order of buckets; where each seed learned from a part of
-    its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
-    left out.
-    """
-
-    facet: str
-    meaning: str
-    split: str
-    gold: Mapping[str, int]
-    rows: Mapping[str, Mapping[str, Statistic]]
 
 
 def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
@@ -138,46 +123,6 @@ class _TrainingTexts:
 
 
 # Several scorers ----------------------------------------------------------------------------------
-
-
-# Differences are shown in points with two digits; what those show as nothing is nothing.
-_DIGITS = 4
-
-
-@dataclass(frozen=True)
-class ScorerFigure:
-    """One row on one split by one scorer: the score in [0, 1] over seeds.
-
-    `difference` is its mean less the baseline's by the same scorer. `best`: no row on the same
-    data has a higher mean; a row without rivals is not best.
-    """
-
-    score: Statistic
-    difference: float | None
-    best: bool
-
-    @property
-    def sign(self) -> int | None:
-        """1 ahead of the baseline, -1 behind, 0 even to a hundredth of a point."""
-        if self.difference is None:
-            return None
-        rounded = round(self.difference, _DIGITS)
-        return (rounded > 0) - (rounded < 0)
-
-
-@dataclass(frozen=True)
-class ScorerRow:
-    """One row on one split by every scorer of its task, by their keys.
-
-    `agree`: whether all give the difference to `against`, the baseline, the same sign. Both are
-    None without a baseline.
-    """
-
-    row: str
-    split: str
-    against: str | None
-    figures: Mapping[str, ScorerFigure]
-    agree: bool | None
 
 
 def with_scorers(comparison: Comparison) -> Comparison:

@@ -46,10 +46,13 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from featbert.analysis.breakdown import Breakdown, ScorerRow
-    from featbert.analysis.cost import CostRow
-    from featbert.analysis.published import PublishedFigures
-    from featbert.analysis.significance import Difference
+    from featbert.analysis.results import (
+        Breakdown,
+        CostRow,
+        Difference,
+        PublishedFigures,
+        ScorerRow,
+    )
     from featbert.runs.experiment_file import Experiment
 
 

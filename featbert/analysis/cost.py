@@ -18,33 +18,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from featbert.analysis.compare import Comparison
+from featbert.analysis.results import CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 
 Currency = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
-
-
-@dataclass(frozen=True)
-class Price:
-    """One row in one currency: `once` for extraction, and training of one run.
-
-    `cheaper_from` is the number of runs from which the row costs less than tuning as often.
-    """
-
-    once: float
-    run: float
-    cheaper_from: int | None = None
-
-
-@dataclass(frozen=True)
-class CostRow:
-    """A row's cost, and the fully tuned row on the same text that it is compared with, if any."""
-
-    row: str
-    against: str | None
-    seconds: Price
-    flops: Price
 
 
 def with_costs(comparison: Comparison) -> Comparison:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.published import PublishedFigures, PublishedMatrix
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row, Statistic, baseline_of, run_title
 from featbert.analysis.transfer import TransferMatrix
 from featbert.runs.grouping import EVALUATED, VARIED

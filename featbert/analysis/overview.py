@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import Interval
+from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, grouped
-from featbert.analysis.significance import Difference, over_seeds, paired_runs
+from featbert.analysis.significance import over_seeds, paired_runs
 
 if TYPE_CHECKING:
     import pandas

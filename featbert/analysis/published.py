@@ -12,44 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic, base_name
+from featbert.analysis.results import Figure, PublishedFigures, PublishedLine
+from featbert.analysis.rows import Row, base_name
 from featbert.errors import InputError
 from featbert.runs.grouping import EVALUATED
 
 if TYPE_CHECKING:
     from featbert.runs.published import PublishedRow, PublishedTable
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The score of one split, in [0, 1]; None for what was not published or not reproduced.
-
-    `difference` is the reproduced mean less the published figure, where the two are comparable.
-    """
-
-    published: float | None
-    published_sd: float | None
-    reproduced: Statistic | None
-    difference: float | None
-
-
-@dataclass(frozen=True)
-class PublishedLine:
-    """One published row, and the comparison row of its name if there is one; figures by split."""
-
-    label: str
-    published: PublishedRow
-    row: Row | None
-    figures: Mapping[str, Figure]
-
-
-@dataclass(frozen=True)
-class PublishedFigures:
-    """A published table next to a comparison."""
-
-    table: PublishedTable
-    splits: tuple[str, ...]
-    lines: tuple[PublishedLine, ...]
 
 
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:

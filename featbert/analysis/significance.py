@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
+from featbert.analysis.results import Difference
 from featbert.analysis.rows import Row, baseline_of
 from featbert.errors import FeatbertError
 from featbert.io import file_hash, json_hash, replacing
@@ -33,28 +33,6 @@ from featbert.runs.run import Run
 
 FOLDER = ".statistics"
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A row against its baseline on one split.
-
-    Attributes:
-        seeds: that both have; what follows is of their runs only.
-        units: what was resampled: "documents", or what the task has: "sentences", "examples".
-        over_seeds: mean difference with its t interval, None for fewer than three seeds.
-        pooled: the test of the counts summed over seeds.
-        adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
-    """
-
-    row: str
-    baseline: str
-    split: str
-    seeds: tuple[int, ...]
-    units: str
-    over_seeds: Interval | None
-    pooled: PairedTest
-    adjusted: float
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:

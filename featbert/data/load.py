@@ -189,7 +189,7 @@ class _Reader:
         if kind.form is None and kind.keys is not None:
             raise InputError(
                 f"{path} has texts with one answer each, no {kind.name} of words; "
-                "use --task classification, regression or choice"
+                "use --task classification, regression, choice or spans"
             )
         named = self.columns.text or self.columns.pair
         if named or not usual or usual.of_lines or not form.of_lines:

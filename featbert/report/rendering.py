@@ -11,7 +11,8 @@ from pydantic_core import to_jsonable_python
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.overview import overview_frame
-from featbert.analysis.published import PublishedFigures, PublishedMatrix
+from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known

@@ -13,8 +13,8 @@ from featbert.analysis.compare import Comparison
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.overview import CLEAR, Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
+from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row
-from featbert.analysis.significance import Difference
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
 from featbert.report.tables import p_value

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from featbert.analysis import frame as frames
-from featbert.analysis.breakdown import Breakdown, scorer_notes
+from featbert.analysis.breakdown import scorer_notes
 from featbert.analysis.compare import Comparison
 from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import CLEAR, overview_frame
-from featbert.analysis.published import PublishedFigures, PublishedMatrix
+from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.resampling import FEWEST
+from featbert.analysis.results import Breakdown, PublishedFigures
 from featbert.analysis.rows import base_name, best_of, run_title
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS

@@ -19,6 +19,7 @@ from featbert.encoders.batching import Ints, TokenBudget
 from featbert.encoders.device import computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import MissingError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning, write_json
@@ -71,7 +72,8 @@ def train_planned(
         if done is not None:
             return done
         # A step on pooled vectors is so short that several threads would wait for each other.
-        is_short = plan.layers is not None and plan.options.settings.reads in KEPT_POOLINGS
+        is_frozen = get_tuning(plan.tuning).frozen
+        is_short = is_frozen and plan.options.settings.reads in KEPT_POOLINGS
         with (
             stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""),
             computing_threads(1 if is_short else plan.signature.threads),

@@ -11,7 +11,7 @@ import pytest
 from featbert.analysis.compare import Comparison, compare
 from featbert.analysis.overview import contests, overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
-from featbert.analysis.significance import Difference
+from featbert.analysis.results import Difference
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables

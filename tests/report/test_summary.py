@@ -9,7 +9,7 @@ import pytest
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.resampling import Interval, PairedTest
-from featbert.analysis.significance import Difference
+from featbert.analysis.results import Difference
 from featbert.report.summary import findings
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual

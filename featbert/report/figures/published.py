@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.published import PublishedFigures, PublishedLine
+from featbert.analysis.results import PublishedFigures, PublishedLine
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
 from featbert.report.figures.style import INK, Look, header, key

@@ -8,8 +8,9 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from featbert.analysis.breakdown import Breakdown, with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import Comparison
+from featbert.analysis.results import Breakdown
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
