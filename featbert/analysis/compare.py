@@ -135,42 +135,38 @@ class Comparisons(list[Comparison]):
         return notebook_html(self)
 
 
-def compare(runs: Iterable[Run], *, baseline: str | None = None) -> Comparisons:
+def compare(runs: Iterable[Run], *, against: str | None = None) -> Comparisons:
     """A comparison for each group of comparable runs, such as those of `find_runs(directory)`.
 
-    The row of the run `baseline` is its group's baseline, in place of the best fully tuned row.
+    `against` names the baseline, in place of the best fully tuned row: a row's label, as tables
+    show it, or a run of the row. MissingError where there is no such row.
     """
-    runs = _once(runs, baseline)
-    return Comparisons(
-        _comparison(group, freed_keys(group[0].record.vary), baseline)
-        for group in group_comparable(runs)
-    )
+    groups = [(runs, freed_keys(runs[0].record.vary)) for runs in group_comparable(_once(runs))]
+    return _compared(groups, against)
 
 
 def compare_runs(
-    runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
+    runs: Iterable[Run], *, vary: Iterable[str] = (), against: str | None = None
 ) -> Comparison:
-    """One comparison of runs that were named one by one; `baseline` as in `compare`.
+    """One comparison of runs that were named one by one; `against` as in `compare`.
 
     They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare; InputError
     names the other keys in which they do.
     """
-    runs = _once(runs, baseline)
+    runs = _once(runs)
     if not runs:
         raise InputError("no finished run to compare")
-    return _comparison(runs, check_comparable(runs, vary=vary), baseline)
+    return _compared([(runs, check_comparable(runs, vary=vary))], against)[0]
 
 
 def compare_tasks(
-    runs: Iterable[Run], *, vary: Iterable[str] = (), baseline: str | None = None
+    runs: Iterable[Run], *, vary: Iterable[str] = (), against: str | None = None
 ) -> Comparisons:
     """A comparison for each task of runs that belong together; see `compare_runs`."""
-    by_task = grouped((run.record.task, run) for run in _once(runs, baseline)).values()
+    by_task = grouped((run.record.task, run) for run in _once(runs)).values()
     if not by_task:
         raise InputError("no finished run to compare")
-    return Comparisons(
-        _comparison(group, check_comparable(group, vary=vary), baseline) for group in by_task
-    )
+    return _compared([(group, check_comparable(group, vary=vary)) for group in by_task], against)
 
 
 def run_experiment(
@@ -195,7 +191,25 @@ def run_experiment(
     return compare_tasks(outcome.runs, vary=experiment.vary)
 
 
-def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None) -> Comparison:
+def _compared(
+    groups: Sequence[tuple[Sequence[Run], frozenset[str]]], against: str | None
+) -> Comparisons:
+    found = Comparisons(_comparison(runs, freed, against) for runs, freed in groups)
+    rows = [row for comparison in found for row in comparison.rows]
+    if against is not None and not any(_is_called(row, against) for row in rows):
+        labels = {row.label: None for row in rows}
+        raise MissingError(
+            f"no row or run {against!r} is compared{nearest(against, labels)}; rows: "
+            f"{', '.join(labels)}"
+        )
+    return found
+
+
+def _is_called(row: Row, name: str) -> bool:
+    return name in (row.label, row.name, *(run.name for run in row.runs))
+
+
+def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None) -> Comparison:
     members = list(grouped((row_key(run, freed), run) for run in runs).values())
     rows = [
         build_row(group, naming, dict(cell_of(group[0].record, freed)))
@@ -203,7 +217,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     ]
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
     rows.sort(key=lambda row: row_order(row, by_layer))
-    named = next((row for row in rows if any(run.name == baseline for run in row.runs)), None)
+    named = [row for row in rows if against is not None and _is_called(row, against)]
     rows = [_with_difference(row, rows, named) for row in rows]
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
@@ -230,14 +244,9 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], baseline: str | None
     )
 
 
-def _once(runs: Iterable[Run], baseline: str | None) -> list[Run]:
-    """Each folder once, by name; the baseline must be among them."""
+def _once(runs: Iterable[Run]) -> list[Run]:
+    """Each folder once, by name."""
     by_folder = {run.folder.absolute(): run for run in runs}
-    names = [run.name for run in by_folder.values()]
-    if baseline is not None and baseline not in names:
-        raise MissingError(
-            f"the baseline {baseline!r} is not among the compared runs{nearest(baseline, names)}"
-        )
     return sorted(by_folder.values(), key=lambda run: natural(run.name))
 
 
@@ -246,11 +255,12 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(name for name, _ in Counter(names).most_common())
 
 
-def _with_difference(row: Row, rows: Sequence[Row], named: Row | None) -> Row:
-    base = best_by_dev([o for o in rows if o.tuning == BASELINE and same_task(o, row)])
+def _with_difference(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:
     # Encoder and context may differ from those of a named baseline; texts and scorer may not.
-    if named is not None and all(named.data(s) == row.data(s) for s in EVALUATED):
-        base = named
+    reached = [o for o in named if all(o.data(s) == row.data(s) for s in EVALUATED)]
+    tuned = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
+    alike = [o for o in reached if same_task(o, row)]
+    base = best_by_dev(alike or reached or tuned)
     if base is None:
         return row
     if base is row:

@@ -23,9 +23,10 @@ def compare(
     ),
     runs_dir: Path = o.RUNS_DIR,
     format: o.ReportFormat = o.REPORT_FORMAT,
-    baseline: str | None = o.option(
-        "RUN",
-        "Run whose row differences are taken from.  [default: the best fine-tuned row]",
+    against: str | None = o.option(
+        "ROW",
+        "Row that all others are compared with: its label, or a run of it.  [default: the best "
+        "fine-tuned row]",
         completion.finished_runs,
     ),
     show: list[str] | None = o.option(
@@ -86,11 +87,11 @@ def compare(
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
-        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], baseline=baseline)
+        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], against=against)
         show = show or asked.show
     elif runs:
         found = [find_run(name, runs_dir) for name in runs]
-        comparisons = [compare_runs(found, vary=freed, baseline=baseline)]
+        comparisons = [compare_runs(found, vary=freed, against=against)]
     else:
         everything = find_runs(runs_dir)
         if not everything.runs:
@@ -100,9 +101,9 @@ def compare(
                 "featbert train and featbert finetune make them"
             )
         if freed:
-            comparisons = [compare_runs(everything.runs, vary=freed, baseline=baseline)]
+            comparisons = [compare_runs(everything.runs, vary=freed, against=against)]
         else:
-            comparisons = compare_all(everything.runs, baseline=baseline)
+            comparisons = compare_all(everything.runs, against=against)
         notes = everything.notes
     for comparison in comparisons:
         check_known("score", show or (), comparison.task.columns)

@@ -52,12 +52,13 @@ def test_the_best_fine_tuned_row_on_dev_is_the_baseline():
     assert comparison.rows[1].baseline == "fine-tuning (epochs=2)"
 
 
-def test_a_run_can_be_named_as_baseline():
-    (comparison,) = compare(usual_runs(), baseline="last-2")
+@pytest.mark.parametrize("name", ["last", "last-2"])  # a row, and a run of it
+def test_a_row_can_be_named_as_baseline(name):
+    (comparison,) = compare(usual_runs(), against=name)
     assert [row.is_baseline for row in comparison.rows] == [False, True, False, False]
     assert comparison.rows[3].difference["dev"] == pytest.approx(1.985 / 3 - 0.615)
-    with pytest.raises(MissingError, match=r"'last-9' .*did you mean 'last-"):
-        compare(usual_runs(), baseline="last-9")
+    with pytest.raises(MissingError, match=r"'lust'.*did you mean 'last'"):
+        compare(usual_runs(), against="lust")
 
 
 def test_what_varies_has_a_baseline_for_each_of_its_values():
@@ -84,7 +85,7 @@ def test_what_varies_has_a_baseline_for_each_of_its_values():
     assert comparison.key["encoder_weights"] == "e" * 64
     assert "context" not in comparison.key
     # A named baseline reaches across contexts, which share their text.
-    (comparison,) = compare(runs, baseline="t1")
+    (comparison,) = compare(runs, against="t1")
     document = next(row for row in comparison.rows if row.runs[0].name == "f2")
     assert document.difference["dev"] == pytest.approx(-0.05)
 
@@ -98,7 +99,7 @@ def test_a_baseline_never_reaches_across_texts():
         make_run("t", dev=0.7, layers=None, vary=["corpus"]),
     ]
     for baseline in (None, "t"):
-        (comparison,) = compare(runs, baseline=baseline)
+        (comparison,) = compare(runs, against=baseline)
         differences = {r.corpus: r.difference for r in comparison.rows if r.layers}
         assert differences["other"] is None
         assert differences["wikigold"]["dev"] == pytest.approx(-0.2)
