@@ -19,6 +19,7 @@ from featbert.analysis.resampling import (
     Counts,
     Interval,
     PairedTest,
+    bootstrap_interval,
     by_unit,
     holm,
     paired_test,
@@ -107,6 +108,13 @@ def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> Pai
         with replacing(kept, durable=False) as temporary:
             temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
     return found
+
+
+def score_interval(run: Run, split: str) -> tuple[float, float]:
+    """Bootstrap interval over documents, or sentences without these, of a run's measure."""
+    counts = unit_counts(run, split)
+    # Nothing counted has a value of 0.
+    return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
 
 
 def unit_counts(run: Run, split: str) -> Counts:

@@ -502,6 +502,14 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     return [(name, visible(value)) for name, value in facts]
 
 
+def facts_table(run: Run) -> Table:
+    """`run_facts` as a table."""
+    import pandas
+
+    facts = pandas.DataFrame(run_facts(run), columns=["name", "value"])
+    return Table(run.name, facts, [Column(" ", name, right=False) for name in facts])
+
+
 def run_scores_table(run: Run) -> Table:
     """Each split's scores: all of them, then by class."""
     frame = frames.run_scores_frame(run)
