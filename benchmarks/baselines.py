@@ -21,6 +21,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from torch.utils.data import DataLoader, Dataset
 from transformers import (
     AutoModel,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
@@ -32,6 +33,7 @@ from transformers.utils import logging
 
 from featbert import Corpus, FeatureStore
 from featbert.data.corpus import Split
+from featbert.tasks.base import get_task
 
 BATCH = 32
 IGNORED = -100  # label of what is no word: padding, special tokens, further subwords
@@ -273,6 +275,91 @@ def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
         return float(torch.cat(right).mean())
 
     return train_plainly(model, forward, batches, accuracy, settings)
+
+
+def answer_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
+    """The best dev F1 of AutoModelForQuestionAnswering, answers by `evaluate-v2.0`.
+
+    Windows of 384 pieces with a stride of 128, padded to 384; an answer that a window lacks is its
+    first piece. A question's answer is the best span of its windows, or none where the lowest score
+    of their first pieces is higher; up to 30 pieces long.
+    """
+    quiet()
+    torch.manual_seed(seed)
+    task = get_task("spans")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32)
+    # By name: the windows, their sentences, and the characters of each piece of their passages
+    found = {name: windows_of(corpus[name], tokenizer) for name in ("train", "dev")}
+    batches: dict[str, DataLoader[Any]] = {
+        name: DataLoader(windows, settings["batch_size"], shuffle=name == "train")  # type: ignore[arg-type]
+        for name, (windows, _, _) in found.items()
+    }
+
+    def forward(batch: Batch) -> Tensor:
+        output = model(**{k: v for k, v in batch.items() if k != "labels"})
+        return torch.stack([output.start_logits, output.end_logits], dim=1)
+
+    def f1() -> float:
+        _, samples, places = found["dev"]
+        split = corpus["dev"]
+        best = [(-np.inf, "")] * len(split)
+        nothing = [np.inf] * len(split)
+        with torch.inference_mode():
+            scores = torch.cat([forward(batch) for batch in batches["dev"]])
+        band = torch.ones(scores.shape[2], scores.shape[2], dtype=torch.bool).triu().tril(29)
+        for (starts, ends), sample, characters in zip(scores, samples, places, strict=True):
+            sums = starts[:, None] + ends
+            nothing[sample] = min(nothing[sample], float(sums[0, 0]))
+            inside = torch.tensor([place is not None for place in characters])
+            allowed = band & inside[:, None] & inside[None]
+            spans = sums.masked_fill(~allowed, -np.inf)
+            start, end = divmod(int(spans.argmax()), len(characters))
+            if (score := float(spans[start, end])) > best[sample][0]:
+                first, last = characters[start][0], characters[end][1]
+                best[sample] = (score, f"{first}:{split.sentences[sample].texts[1][first:last]}")
+        given = [[text if s > n else ""] for (s, text), n in zip(best, nothing, strict=True)]
+        return float(task.measure.of(task.counts(task.gold(split), given).sum(axis=0)))
+
+    return train_plainly(model, forward, batches, f1, settings)
+
+
+def windows_of(split: Split, tokenizer: Any) -> tuple[list[Batch], list[int], list[list[Any]]]:
+    """Windows with labels (2,), the question of each, and the characters of its passage's pieces.
+
+    Pieces of the question, and specials, have None in place of characters.
+    """
+    questions, passages = zip(*(sentence.texts for sentence in split), strict=True)
+    found = tokenizer(
+        list(questions),
+        list(passages),
+        truncation="only_second",
+        max_length=384,
+        stride=128,
+        padding="max_length",
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    samples = found.pop("overflow_to_sample_mapping")
+    offsets = found.pop("offset_mapping")
+    windows, places = [], []
+    for window, sample in enumerate(samples):
+        owners = found.sequence_ids(window)
+        characters: list[Any] = [
+            place if owner == 1 else None
+            for place, owner in zip(offsets[window], owners, strict=True)
+        ]
+        start, colon, text = split.tags[sample][0].partition(":")
+        first, last = (int(start), int(start) + len(text)) if colon else (-1, -1)
+        inside = [p for p, c in enumerate(characters) if c and c[0] < last and c[1] > first]
+        whole = inside and characters[inside[0]][0] <= first and characters[inside[-1]][1] >= last
+        labels = [inside[0], inside[-1]] if colon and whole else [0, 0]
+        windows.append(
+            {name: torch.tensor(found[name][window]) for name in found}
+            | {"labels": torch.tensor(labels)}
+        )
+        places.append(characters)
+    return windows, samples, places
 
 
 def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:

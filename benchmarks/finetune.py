@@ -2,6 +2,7 @@
 
     python -m benchmarks.finetune --data wikigold --epochs 3 --rounds 3
     python -m benchmarks.finetune --data polarity --task classification --epochs 1 --rounds 2
+    python -m benchmarks.finetune --data squad2-half --task spans --sentences 500 --rounds 2
 
 Both take shuffled batches of 32, the same optimiser settings and epochs, score dev after each epoch
 and keep the best weights. Words per second are words trained on, over everything from loading the
@@ -15,14 +16,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.baselines import classify_plainly, finetune_plainly
+from benchmarks.baselines import answer_plainly, classify_plainly, finetune_plainly
 from benchmarks.contestants import Ours, Plain, finetune, training_contest
 from benchmarks.harness import Options, Record, add_text_options, count, parser_of, run
 from benchmarks.machine import PIECES, Product, feed_forward
 from featbert import Corpus
 from featbert.encoders.source import find_encoder
 
-PLAIN = {"entities": finetune_plainly, "classification": classify_plainly}
+PLAIN = {
+    "entities": finetune_plainly,
+    "classification": classify_plainly,
+    "spans": answer_plainly,
+}
 
 
 def measure(options: Options) -> Record:

@@ -100,8 +100,10 @@ def test_sentences(
 ) -> None:
     monkeypatch.setattr(rows, "featbert", in_this_process)
     how = ("--data", texts, "--task", "classification", "--rounds", 1, "--model", reader)
-    measured = recorded(finetune.main, *how, "--epochs", 1)["measured"]
-    assert all(0 <= row["dev_score"][0] <= 1 for row in measured.values())
+    asked = ("--data", "sample:spans", "--sentences", 8, "--task", "spans", *how[4:])
+    for each in (how, asked):
+        measured = recorded(finetune.main, *each, "--epochs", 1)["measured"]
+        assert all(0 <= row["dev_score"][0] <= 1 for row in measured.values())
     measured = recorded(rows.main, *how, "--seeds", 1)["measured"]
     assert len(measured["7 rows of 1 seeds"]["seconds"]) == 1
     epochs = measured["an epoch of a linear head"]["seconds"]
