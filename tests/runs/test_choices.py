@@ -240,7 +240,7 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     assert comparison.floors["endings", "test"] == chance
     (table, *_) = tables([comparison])
     assert f"chance {100 * comparison.floors['endings', 'dev']:.2f} on dev" in table.subtitle
-    assert all(f"{100 * chance:.2f}" in f.lines[0][1] for f in findings(comparison))
+    assert all(f"{100 * chance:.2f}" in dict(f.lines)["Quality"] for f in findings(comparison))
     tested = with_significance(comparison, resamples=200)
     assert {(d.units, d.pooled.units) for d in tested.differences} == {("examples", 20)}
     broken = with_breakdowns(comparison, ["right", "choices", "length"]).breakdowns
