@@ -14,18 +14,6 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, Workspace, error_of
 
 
-def test_extract_train_finetune_compare(finished: Workspace) -> None:
-    store = FeatureStore(next(finished.cache.glob("*.h5")))
-    assert store.layers == (0, 1, 2, 3, 4)
-    assert (store.read("dev", "concat_last4") == store.read("dev", [1, 2, 3, 4])).all()
-    runs = find_runs(finished.runs)
-    assert (len(runs.runs), runs.unfinished, runs.problems) == (6, (), ())
-    text = finished.compare().stdout
-    assert "weighted_all" in text
-    for format in ("markdown", "latex", "csv", "json"):
-        assert finished.compare("--format", format).exit_code == 0
-
-
 def test_a_run_folder_holds_weights_predictions_and_record(finished: Workspace) -> None:
     run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
     assert {p.name for p in run.folder.iterdir()} == {
@@ -41,17 +29,6 @@ def test_a_run_folder_holds_weights_predictions_and_record(finished: Workspace) 
     assert r.cost.trained_parameters < r.cost.total_parameters
     assert r.cost.peak_memory_bytes > 1 << 20
     assert run.predictions("dev").words[0][:3] == ["Jordan", "Smith", "of"]
-
-
-def test_finished_work_is_not_repeated(finished: Workspace) -> None:
-    path = next(finished.cache.glob("*.h5"))
-    before = path.stat().st_mtime_ns
-    assert finished.extract().exit_code == 0
-    assert path.stat().st_mtime_ns == before
-    record = next(r for r in find_runs(finished.runs) if r.record.layers == "last").folder
-    before = (record / "record.json").stat().st_mtime_ns
-    assert finished.train("--layers", "last", "--seeds", "1,2").exit_code == 0
-    assert (record / "record.json").stat().st_mtime_ns == before
 
 
 def test_dry_run_shows_the_size_and_writes_nothing(workspace: Workspace) -> None:

@@ -78,20 +78,9 @@ def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> No
     assert columns.stdout.startswith("EU\t")
 
 
-@pytest.mark.parametrize(
-    ("words", "text", "told"),
-    [
-        (("--input", "conll"), "EU O\nRome\n", "line 2 of standard input"),
-        (("--input", "jsonl"), "{}\n", "line 1 of standard input"),
-        ((), b"ok\ncaf\xe9\n", "line 2 of standard input"),
-    ],
-)
-def test_an_ill_formed_line_leaves_no_file(
-    run: Run, tmp_path: Path, words: tuple[str, ...], text: str | bytes, told: str
-) -> None:
-    out = tmp_path / "out"
-    result = predict(run, *words, "--out", out, "--quiet", input=text)
-    assert told in error_of(result)
+def test_an_ill_formed_line_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
+    assert "line 2 of standard input" in error_of(result)
     assert not list(tmp_path.iterdir())
 
 

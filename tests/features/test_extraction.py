@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
+import time
 from collections import namedtuple
 
 import h5py
@@ -213,7 +214,7 @@ class Interrupted(Exception):
     """What stands for a kill in these tests."""
 
 
-def interrupt_after(monkeypatch, k, keep=None):
+def interrupted(monkeypatch, k, *args, keep=None, **options):
     """Lets `k` blocks be written; then what lies on disk is copied to `keep`, and it ends."""
     plain, calls = StoreWriter.write, []
 
@@ -227,7 +228,10 @@ def interrupt_after(monkeypatch, k, keep=None):
         calls.append((split, block))
         plain(self, split, block, states, *rest)
 
-    monkeypatch.setattr(StoreWriter, "write", write)
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreWriter, "write", write)
+        with pytest.raises(Interrupted):
+            run(*args, **options)
 
 
 def count_writes(monkeypatch) -> list[tuple[str, int]]:
@@ -257,10 +261,7 @@ def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monk
     """After an exception, and from what a kill at that moment leaves on disk."""
     unbroken, blocks = whole
     cache, kept = tmp_path / "cache", tmp_path / "kept"
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, k, kept)
-        with pytest.raises(Interrupted):
-            run(corpus, folder, cache)
+    interrupted(monkeypatch, k, corpus, folder, cache, keep=kept)
     assert sorted(p.suffix for p in cache.iterdir()) == [".journal", ".partial"]
     if killed:
         cache = kept
@@ -290,10 +291,7 @@ def test_adding_layers_that_is_interrupted_leaves_the_old_store(
 ):
     old = run(corpus, folder, tmp_path, layers=[1])
     before = old.path.read_bytes()
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, 2)
-        with pytest.raises(Interrupted):
-            run(corpus, folder, tmp_path)
+    interrupted(monkeypatch, 2, corpus, folder, tmp_path)
     assert old.path.read_bytes() == before
     assert run(corpus, folder, tmp_path, layers=[1]).layers == (1,)
     assert run(corpus, folder, tmp_path).layers == (0, 1, 2, 3)
@@ -305,17 +303,13 @@ def test_seconds_count_the_interrupted_part_too(
     """Cost is a result: what was computed before an interruption was computed for the store."""
     plain = StoreWriter.write
 
-    def slow(self, split, block, states, *rest):
-        import time
-
+    def slow(*args):
         time.sleep(0.2)
-        plain(self, split, block, states, *rest)
+        plain(*args)
 
     with monkeypatch.context() as patch:
         patch.setattr(StoreWriter, "write", slow)
-        interrupt_after(patch, 4)
-        with pytest.raises(Interrupted):
-            run(corpus, folder, tmp_path)
+        interrupted(patch, 4, corpus, folder, tmp_path)
     assert run(corpus, folder, tmp_path).manifest.seconds > 0.6
 
 
@@ -379,10 +373,7 @@ def test_not_enough_disk_is_refused_before_the_model_is_loaded(
 def test_the_disk_that_an_interrupted_store_takes_is_counted(
     small_blocks, corpus, folder, tmp_path, monkeypatch
 ):
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, 1)
-        with pytest.raises(Interrupted):
-            run(corpus, folder, tmp_path)
+    interrupted(monkeypatch, 1, corpus, folder, tmp_path)
     (partial,) = tmp_path.glob("*.partial")
     disk(monkeypatch, (1 << 20) + 1000)
     assert partial.stat().st_size > 1000

@@ -78,6 +78,7 @@ def test_values_survive_to_the_bit(tmp_path):
 
 
 def test_layers_splits_and_steps_not_held_are_refused(store):
+    assert (store.read("train", "mean:0,2") == store.read("train", [0, 2])).all()
     with pytest.raises(InputError, match="0, 1, 2"):
         store.read("train", [1, 3])
     with pytest.raises(InputError, match="0, 1, 2"):

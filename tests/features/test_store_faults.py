@@ -167,10 +167,6 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(at)], check=True)
 
 
-def remount(disk: Path, options: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{options}", str(disk)], check=True)
-
-
 @pytest.fixture
 def blindly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extractions start though there is too little room, and write small blocks."""
@@ -197,21 +193,6 @@ def test_a_disk_that_is_really_full(disk, blindly, encoder_folder, tmp_path):
     assert store.verify() == []
     assert datasets(store.path) == datasets(run(folder, tmp_path / "undisturbed").path)
     assert [p.name for p in (disk / "cache").iterdir()] == [store.path.name]
-
-
-def test_a_cache_that_is_really_read_only(disk, encoder_folder):
-    folder = encoder_folder("bert")
-    (disk / "cache").mkdir()
-    remount(disk, "ro")
-    told = os.strerror(errno.EROFS)
-    with pytest.raises(FeatbertError, match=told):
-        run(folder, disk / "cache")
-    with pytest.raises(FeatbertError, match=told):
-        run(folder, disk / "new")
-    remount(disk, "rw")
-    run(folder, disk / "cache")
-    remount(disk, "ro")
-    assert run(folder, disk / "cache").verify() == []  # what is there is read
 
 
 def test_a_file_in_the_place_of_the_cache(encoder_folder, tmp_path):

@@ -15,26 +15,22 @@ from featbert import compare, find_runs
 from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
-from featbert.config import RowsTable, Settings
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
-from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
-from featbert.models.model import stored_model, tuned_model
+from featbert.models.model import tuned_model
 from featbert.report.summary import findings
 from featbert.report.tables import tables
-from featbert.runs.api import finetune, train
 from featbert.runs.evaluate import evaluate
 from featbert.runs.load import load_run
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
-from featbert.training.inputs import GroupedInputs, PieceInputs, stored_inputs
+from featbert.training.inputs import GroupedInputs, PieceInputs
 from featbert.training.step import Targets
+from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned
 
-CPU = torch.device("cpu")
-FP32 = {"device": "cpu", "precision": "fp32"}
 GOOD, OTHER = "Jordan", ["The", "quick", "Hamilton", "said", "lamb", "Herald", "EU"]
 
 
@@ -74,31 +70,13 @@ def made(tmp_path_factory, tiny_bert):
     return found
 
 
-def settings_of(tuning: str, **given) -> Settings:
-    table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
-    return table.settings(tuning, 4, "choice")
-
-
 def trained(made, folder: Path, store=("joint", "words"), seed=1, layers="last", **given) -> Run:
-    return train(
-        made[store],
-        layers,
-        corpus=made["corpus"],
-        task="choice",
-        seed=seed,
-        settings=settings_of("none", **given),
-        runs_dir=folder,
-        **FP32,
-    )
+    return frozen(made[store], layers, made["corpus"], "choice", folder, seed, **given)
 
 
-def tuned(made, folder: Path, **given) -> Run:
-    options = {k: given.pop(k) for k in ("packing", "seed") if k in given}
-    settings = settings_of("full", **({"learning_rate": 1e-3} | given))
-    return finetune(
-        made["corpus"], made["model"], task="choice", settings=settings, runs_dir=folder, **options,
-        **FP32,
-    )  # fmt: skip
+def full(made, folder: Path, learning_rate=1e-3, **given) -> Run:
+    given["learning_rate"] = learning_rate
+    return tuned(made["model"], made["corpus"], "choice", folder, **given)
 
 
 def assert_answers_again(made, run: Run) -> None:
@@ -139,15 +117,14 @@ def test_frozen_rows(made, tmp_path, store, head):
 
 @pytest.mark.parametrize("packing", ["joint", "apart"])
 def test_tuned_rows(made, tmp_path, packing):
-    run = tuned(made, tmp_path, packing=packing)
+    run = full(made, tmp_path, packing=packing)
     assert run.record.settings["batch_size"] == 16
     assert_answers_again(made, run)
 
 
 def test_both_approaches_learn(made, tmp_path):
-    frozen = trained(made, tmp_path, layers="embeddings", epochs=12, learning_rate=3e-2)
-    full = tuned(made, tmp_path, epochs=8)
-    for run in (frozen, full):
+    stored = trained(made, tmp_path, layers="embeddings", epochs=12, learning_rate=3e-2)
+    for run in (stored, full(made, tmp_path, epochs=8)):
         assert run.record.scores["dev"].floor < 0.4
         assert run.record.score("dev") > 0.8
 
@@ -178,21 +155,13 @@ def test_a_store_of_pooled_vectors_gives_the_same_run(made, tmp_path):
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_before_any_step_both_approaches_give_equal_probabilities(made, tmp_path, pooling):
     """The keystone."""
-    corpus, encoder = made["corpus"], load_encoder(find_encoder(made["model"]))
-    last, classes = parse_layers("last", encoder.num_layers), ("0", "1")
-    settings = [settings_of(tuning, sentence_pooling=pooling) for tuning in ("none", "full")]
-    torch.manual_seed(0)
-    stored = stored_model(last, encoder.hidden_size, classes, settings[0]).eval()
-    torch.manual_seed(0)
-    whole = tuned_model(encoder, classes, settings[1]).eval()
-    sentences, groups = corpus["dev"].sentences, TASK.groups(corpus["dev"].sentences)
-    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing="joint")
-    pieces = PieceInputs(alignment, encoder, CPU, reads=pooling)
-    vectors = stored_inputs(made["joint", "words"], ["dev"], last, settings[0].reads, CPU)
-    ids, found = np.array([3, 0, 7]), []
-    with torch.inference_mode():
-        for model, single in ((stored, vectors), (whole, pieces)):
-            inputs = GroupedInputs(single, groups)
+    dev, source = made["corpus"]["dev"], find_encoder(made["model"])
+    store, ids, found = made["joint", "words"], np.array([3, 0, 7]), []
+    for model, single in before_any_step(
+        store, source, dev, "choice", "joint", sentence_pooling=pooling
+    ):
+        inputs = GroupedInputs(single, TASK.groups(dev.sentences))
+        with torch.inference_mode():
             found.append(model.probabilities(inputs.batch(ids), inputs.layout(ids))[1])
     torch.testing.assert_close(*found, atol=1e-3, rtol=1e-3)
 
@@ -201,7 +170,7 @@ def test_loss_and_probabilities_are_those_of_transformers(made):
     """The oracle: `BertForMultipleChoice`, which reads C through the pooler as the paper does."""
     from transformers import BertForMultipleChoice
 
-    settings = settings_of("full", sentence_pooling="pooler")
+    settings = settings_of("full", "choice", sentence_pooling="pooler")
     encoder = load_encoder(find_encoder(made["model"]), pooler=True)
     torch.manual_seed(0)
     ours = tuned_model(encoder, ("0", "1"), settings).eval()
@@ -233,7 +202,7 @@ def test_loss_and_probabilities_are_those_of_transformers(made):
 def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
-        tuned(made, tmp_path, seed=seed)
+        full(made, tmp_path, seed=seed)
     (comparison,) = compare(find_runs(tmp_path))
     assert comparison.sizes["test"][0] == 20
     chance = comparison.rows[0].runs[0].record.scores["test"].floor

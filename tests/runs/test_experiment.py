@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
 from tests.runs.experiments import SMALL, Lab
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace, write_splits
+from tests.workspace import write_splits
 
 
 @pytest.fixture
@@ -273,30 +272,3 @@ def test_every_run_is_scored_on_every_language(
     again = lab.carry_out(**keys)
     assert not again.plan.missing
     assert before == {p: p.stat().st_mtime_ns for p in lab.space.runs.rglob("evaluations/*")}
-
-
-def test_a_search_and_a_matrix_at_the_command_line(
-    workspace: Workspace, languages: dict[str, str], tmp_path: Path
-) -> None:
-    file = tmp_path / "transfer.toml"
-    file.write_text(
-        f'model = "{workspace.model}"\ntransfer = true\npublished = ["pires2019-table1"]\n'
-        f'[corpora]\nen = "{languages["en"]}"\nnl = "{languages["nl"]}"\n'
-        '[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n'
-        "[grid.features]\nlearning_rate = [1e-9, 1e-3]\n",
-        "utf-8",
-    )
-    options = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
-    planned = workspace.call("run", file, "--dry-run", *options)
-    assert planned.exit_code == 0, planned.output
-    assert not workspace.runs.exists()
-    done = workspace.call("run", file, "--format", "json", *options)
-    assert done.exit_code == 0, done.output
-    shown = json.loads(done.stdout)
-    assert shown["transfer"]
-    # The table again, without the file: its rows, not all that was tried.
-    asked = ("--runs-dir", workspace.runs, "--format", "json")
-    again = workspace.call("compare", "--experiment", "transfer", *asked)
-    assert json.loads(again.stdout)["rows"] == shown["rows"]
-    wrong = workspace.call("compare", "--experiment", "transfr", *asked)
-    assert "'transfer'" in wrong.stderr

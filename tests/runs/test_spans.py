@@ -15,7 +15,7 @@ from featbert import compare, find_runs
 from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
-from featbert.config import RowsTable, Settings
+from featbert.config import RowsTable
 from featbert.data.corpus import Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
@@ -26,8 +26,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
-from featbert.models.model import stored_model, tuned_model
-from featbert.runs.api import finetune, train
+from featbert.models.model import tuned_model
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
 from featbert.runs.load import load_run
 from featbert.runs.run import Run
@@ -37,10 +36,8 @@ from featbert.training.loop import predict
 from featbert.training.step import Compute
 from tests.features.support import Plain
 from tests.runs.questions import write_questions
+from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
-
-FP32 = {"device": "cpu", "precision": "fp32"}
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -54,45 +51,23 @@ def made(tmp_path_factory, tiny_bert):
     return {"folder": folder, "corpus": corpus, "source": source, **stores}
 
 
-def settings_of(tuning: str, **given) -> Settings:
-    table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
-    return table.settings(tuning, 4, "spans")
+def trained(made, folder: Path, *, corpus=None, packing="joint", **given) -> Run:
+    text = corpus or made["corpus"]
+    return frozen(made[packing], "weighted_all", text, "spans", folder, **given)
 
 
-def trained(made, folder: Path, *, seed=1, corpus=None, packing="joint", **given) -> Run:
-    return train(
-        made[packing],
-        "weighted_all",
-        corpus=corpus or made["corpus"],
-        task="spans",
-        seed=seed,
-        settings=settings_of("none", **given),
-        runs_dir=folder,
-        **FP32,
-    )
-
-
-def tuned(made, folder: Path, *, seed=1, packing="joint", **given) -> Run:
-    return finetune(
-        made["corpus"],
-        made["source"],
-        task="spans",
-        seed=seed,
-        packing=packing,
-        settings=settings_of("full", **given),
-        runs_dir=folder,
-        **FP32,
-    )
+def full(made, folder: Path, **given) -> Run:
+    return tuned(made["source"], made["corpus"], "spans", folder, **given)
 
 
 ROWS = {
     "bilstm": lambda made, folder: trained(made, folder, epochs=8),
     "linear": lambda made, folder: trained(made, folder, body="linear", longest_answer=2),
-    "tuned": lambda made, folder: tuned(made, folder, learning_rate=1e-3),
-    "tuned-bilstm": lambda made, folder: tuned(made, folder, body="bilstm", epochs=1),
+    "tuned": lambda made, folder: full(made, folder, learning_rate=1e-3),
+    "tuned-bilstm": lambda made, folder: full(made, folder, body="bilstm", epochs=1),
     "apart": lambda made, folder: trained(made, folder, packing="apart", epochs=8),
     "apart-linear": lambda made, folder: trained(made, folder, packing="apart", body="linear"),
-    "apart-tuned": lambda made, folder: tuned(made, folder, packing="apart"),
+    "apart-tuned": lambda made, folder: full(made, folder, packing="apart"),
 }
 
 
@@ -128,34 +103,23 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
 @pytest.mark.parametrize("packing", ["joint", "apart"])
 def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, packing):
     """The keystone: first pieces and words, in windows too; other questions in another order."""
-    encoder = load_encoder(made["source"])
-    sentences = made["corpus"]["dev"].sentences
-    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, packing=packing)
-    assert alignment.counts["windowed_sentences"] == (2 if packing == "joint" else 1)
-    last = parse_layers("last", encoder.num_layers)
-    classes = ("answerable", "unanswerable")
-    torch.manual_seed(0)
-    texts = made[packing].manifest.texts
-    stored = stored_model(last, encoder.hidden_size, classes, settings_of("none"), texts).eval()
-    torch.manual_seed(0)
-    head = settings_of("full", body="bilstm")
-    with_encoder = tuned_model(encoder, classes, head, texts).eval()
-    pieces = PieceInputs(alignment, encoder, CPU, reads=head.reads)
-    vectors = stored_inputs(made[packing], ["dev"], last, head.reads, CPU, texts=sentences)
+    split = made["corpus"]["dev"]
+    sentences = split.sentences
+    both = before_any_step(made[packing], made["source"], split, "spans", packing, body="bilstm")
+    vectors, pieces = (inputs for _, inputs in both)
+    windowed = pieces.alignment.counts["windowed_sentences"]
+    assert windowed == (2 if packing == "joint" else 1)
     (whole,) = pieces.parts(np.arange(len(sentences)), 10_000)
-    assert len(pieces.batch(whole).ids) == len(alignment.windows)  # each window once
+    assert len(pieces.batch(whole).ids) == len(pieces.alignment.windows)  # each window once
     for ids in (np.array([5, 0, 2]), np.array([3]), np.arange(len(sentences))):
         assert vectors.layout(ids).lengths.tolist() == pieces.layout(ids).lengths.tolist()
         assert vectors.layout(ids).lengths.tolist() == [
             [1 + sentences[i].pair, len(sentences[i]) - sentences[i].pair] for i in ids
         ]
         with torch.inference_mode():
-            found = [m.states(i.batch(ids)) for m, i in ((stored, vectors), (with_encoder, pieces))]
-            torch.testing.assert_close(found[0].float(), found[1], atol=2e-3, rtol=2e-3)
-            answers = [
-                m.decode(i.batch(ids), i.layout(ids))
-                for m, i in ((stored, vectors), (with_encoder, pieces))
-            ]
+            found = [m.states(i.batch(ids)).float() for m, i in both]
+            answers = [m.decode(i.batch(ids), i.layout(ids)) for m, i in both]
+        torch.testing.assert_close(*found, atol=2e-3, rtol=2e-3)
         torch.testing.assert_close(*answers, atol=2e-3, rtol=2e-3)
 
 
@@ -246,7 +210,7 @@ def test_apart_a_passage_is_stored_once_as_the_encoder_reads_it_alone(made, tiny
 def test_rows_are_compared_by_passage(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
-        tuned(made, tmp_path, seed=seed, epochs=1)
+        full(made, tmp_path, seed=seed, epochs=1)
     (comparison,) = compare(find_runs(tmp_path))
     found = with_breakdowns(with_significance(comparison, resamples=100), ["answer", "question"])
     assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
@@ -257,7 +221,7 @@ def test_rows_are_compared_by_passage(made, tmp_path):
 @pytest.mark.parametrize("given", [{"sentence_pooling": "mean"}, {"output": "softmax"}])
 def test_other_heads_are_refused(given):
     with pytest.raises(InputError):
-        settings_of("none", **given)
+        settings_of("none", "spans", **given)
     with pytest.raises(InputError):
         RowsTable(output="span").settings("none", 4, "entities")
 
@@ -274,7 +238,7 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
         positions=encoder.positions,
         packing="joint",
     )
-    settings = settings_of("full")
+    settings = settings_of("full", "spans")
     model = tuned_model(encoder, ("answerable", "unanswerable"), settings).eval()
     inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
     largest = []
@@ -290,7 +254,7 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
 
 
 def test_the_browser_shows_question_passage_and_spans(made, tmp_path):
-    runs = [trained(made, tmp_path), tuned(made, tmp_path, epochs=1)]
+    runs = [trained(made, tmp_path), full(made, tmp_path, epochs=1)]
     (comparison,) = compare(find_runs(tmp_path))
     (judged, *_), notes = judged_texts(comparison)
     assert not notes

@@ -35,7 +35,6 @@ from featbert.training.inputs import Inputs
 from featbert.training.sampler import epoch_batches
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
-from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, write_corpus, write_splits
 
 TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n. O\n"
@@ -298,29 +297,3 @@ def test_a_run_that_another_process_finished_meanwhile_is_returned(
     monkeypatch.setattr(training, "owning", late)
     monkeypatch.setattr(training, "fit", None)
     assert finetune(corpus, str(small_bert), runs_dir=tmp_path, **where).record == done.record
-
-
-# Real corpora ------------------------------------------------------------------------------------
-
-# A linear probe for one epoch: what is tested is the way, not the score.
-QUICK = defaults("none").but(
-    epochs=1, batch_size=32, learning_rate=1e-2, dropout=0.0, body="linear"
-)
-
-
-@pytest.mark.parametrize(
-    ("folder", "context"),
-    [("wikigold", "document"), ("wnut17", "sentence")],
-)
-def test_every_word_of_a_real_corpus_is_predicted(
-    shared_data: Path, tmp_path: Path, folder: str, context: str
-) -> None:
-    corpus = load_corpus(shared_data / folder)
-    model = write_encoder(tmp_path / "model", layers=1, hidden=8)
-    store = extract(corpus, str(model), cache_dir=tmp_path, context=context, device="cpu")
-    assert store.manifest.words == sum(split.n_words for split in corpus.splits.values())
-    run = train(store, "last", corpus=corpus, settings=QUICK, runs_dir=tmp_path, device="cpu")
-    for name in ("dev", "test"):
-        found = run.predictions(name)
-        assert [tuple(row) for row in found.words] == [s.words for s in corpus[name]]
-        assert [tuple(row) for row in found.gold] == corpus[name].tags
