@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,15 +12,11 @@ from hypothesis import strategies as st
 
 from featbert import find_runs
 from featbert.config import (
-    Adapt,
-    Data,
-    Encoding,
-    Settings,
     defaults,
     epochs_on,
-    validated,
 )
 from featbert.errors import InputError
+from tests.processes import ROOT
 
 BAD = [
     ("epochs", 1.5),
@@ -65,11 +59,6 @@ def test_settings_that_play_no_part_are_left_out():
     assert {"lstm_size"} <= tuned.but(body="bilstm").used().keys()
 
 
-def test_a_share_is_of_train_alone():
-    with pytest.raises(InputError, match="train_share"):
-        defaults("full").but(train_share=0.5, train_on="train+dev")
-
-
 @given(st.floats(1e-6, 1), st.integers(1, 50))
 def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
     found = epochs_on(share, epochs)
@@ -82,69 +71,48 @@ def test_a_share_of_next_to_nothing_is_refused():
         epochs_on(1e-12, 12)
 
 
-@pytest.mark.parametrize("model", [Settings, Data, Encoding, Adapt])
-def test_every_field_is_described(model):
-    for name, field in model.model_fields.items():
-        assert re.fullmatch(r"[A-Z].*\.", field.description or "", re.DOTALL), name
+def searched(folder, tuning, body, *names):
+    """Scores on dev by settings and corpus; a benchmark's folder has a record of every run."""
+    found = defaultdict(lambda: defaultdict(list))
+    for record in (run.record for run in find_runs(ROOT / "benchmarks" / folder)):
+        if (record.tuning, record.settings["body"]) == (tuning, body):
+            key = tuple(record.settings[name] for name in names)
+            found[key][record.signature.corpus].append(record.score("dev"))
+    return found
 
 
-def test_masking_shares_are_at_most_everything():
-    with pytest.raises(InputError, match=r"1\.2"):
-        validated(Adapt, {"mask_share": 0.9, "random_share": 0.3})
-
-
-@pytest.mark.parametrize("tuning", ["none", "full"])
-def test_rate_and_epochs_are_those_that_the_search_found(tuning):
-    """benchmarks/defaults has a record of every run of it."""
-    found = defaultdict(list)
-    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults"):
-        record = run.record
-        if record.tuning == tuning:
-            key = (record.settings["learning_rate"], record.settings["epochs"])
-            found[key].append(record.score("dev"))
-    complete = {key: statistics.mean(f1) for key, f1 in found.items() if len(f1) == 3}
+@pytest.mark.parametrize(("tuning", "body"), [("none", "bilstm"), ("full", "linear")])
+def test_rate_and_epochs_are_those_that_the_search_found(tuning, body):
+    found = searched("defaults", tuning, body, "learning_rate", "epochs")
+    f1 = {key: [dev for of in by_corpus.values() for dev in of] for key, by_corpus in found.items()}
+    complete = {key: statistics.mean(dev) for key, dev in f1.items() if len(dev) == 3}
     assert len(complete) >= 6  # four rates, and 3 and 12 epochs at the best of them
     settings = defaults(tuning)
     assert max(complete, key=complete.get) == (settings.learning_rate, settings.epochs)
 
 
-@pytest.mark.parametrize(
-    ("tuning", "body"), [("none", "linear"), ("none", "bilstm"), ("full", "linear")]
-)
-def test_rates_of_sentences_are_those_that_the_search_found(tuning, body):
-    """Five rates each; the default is the best over both corpora, or within half a point of it."""
-    found = defaultdict(lambda: defaultdict(list))
-    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults-sentences"):
-        record = run.record
-        if (record.tuning, record.settings["body"]) == (tuning, body):
-            rate = record.settings["learning_rate"]
-            found[rate][record.signature.corpus].append(record.score("dev"))
+HEADS = [("none", "linear"), ("none", "bilstm"), ("full", "linear")]
+
+
+@pytest.mark.parametrize("folder", ["defaults-sentences", "defaults-labels"])
+@pytest.mark.parametrize(("tuning", "body"), HEADS)
+def test_rates_are_near_the_best_that_the_search_found(folder, tuning, body):
+    """Five rates each. Those of sentences are the best over both corpora, or within half a point.
+
+    Those of labels are those of entities: at least as good as the lower of the rates on both sides.
+    """
+    found = searched(folder, tuning, body, "learning_rate")
     assert len(found) == 5
     assert {len(dev) for by_corpus in found.values() for dev in by_corpus.values()} == {2}
     means = {
-        rate: statistics.mean(statistics.mean(dev) for dev in by_corpus.values())
-        for rate, by_corpus in found.items()
+        rate: statistics.mean(map(statistics.mean, by_corpus.values()))
+        for (rate,), by_corpus in found.items()
     }
-    for task in ("classification", "regression"):
-        asked = None if (tuning, body) == ("full", "linear") else body
-        settings = defaults(tuning, task, asked)
+    asked = None if tuning == "full" else body
+    tasks = ("labels",) if folder == "defaults-labels" else ("classification", "regression")
+    for settings in (defaults(tuning, task, asked) for task in tasks):
         assert settings.body == body
-        assert means[settings.learning_rate] >= max(means.values()) - 0.005
-
-
-@pytest.mark.parametrize(
-    ("tuning", "body"), [("none", "linear"), ("none", "bilstm"), ("full", "linear")]
-)
-def test_rates_of_labels_are_near_the_best_that_the_search_found(tuning, body):
-    """They are those of entities: at least as good as the lower of the rates on both sides."""
-    found = defaultdict(list)
-    for run in find_runs(Path(__file__).parents[1] / "benchmarks" / "defaults-labels"):
-        record = run.record
-        if (record.tuning, record.settings["body"]) == (tuning, body):
-            found[record.settings["learning_rate"]].append(record.score("dev"))
-    assert [len(dev) for dev in found.values()] == [2] * 5
-    means = {rate: statistics.mean(dev) for rate, dev in found.items()}
-    default = defaults(tuning, "labels", None if tuning == "full" else body).learning_rate
-    below = max(rate for rate in means if rate <= default)
-    above = min(rate for rate in means if rate >= default)
-    assert min(means[below], means[above]) >= max(means.values()) - 0.005
+        rate = settings.learning_rate
+        sides = [max(r for r in means if r <= rate), min(r for r in means if r >= rate)]
+        near = sides if folder == "defaults-labels" else [rate]
+        assert min(means[r] for r in near) >= max(means.values()) - 0.005

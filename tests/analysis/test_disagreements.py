@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from featbert.analysis.breakdown import judged_texts
 from featbert.analysis.compare import compare
+from tests.conlleval import chunks
 from tests.report.html.judged import usual
 
 
 def spans(tags: list[str]) -> tuple[tuple[int, int, str], ...]:
-    """Entities of BIO tags in which an I- always goes on with the same type."""
-    found = []
-    for at, tag in enumerate(tags):
-        if tag[:2] == "B-":
-            found.append([at, at + 1, tag[2:]])
-        elif tag[:2] == "I-":
-            found[-1][1] = at + 1
-    return tuple(tuple(one) for one in found)
+    return tuple((first, end, name) for name, first, end in chunks(tags))
 
 
 def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -18,35 +17,16 @@ from featbert.analysis.significance import unit_counts, with_significance
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of
-from tests.analysis.records import make_record, make_signature
+from tests.report.html.judged import make_run
 
-GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"], ["B-LOC", "O", "O"]] * 8
-
-
-def predicted(seed: int, share: float) -> list[list[str]]:
-    """Gold in which a share of the sentences lost its tags."""
-    random = np.random.default_rng(seed)
-    return [["O"] * len(row) if random.random() < share else row for row in GOLD]
+N = 24
 
 
-def make(folder: Path, name: str, seed: int, share: float, *, documents: bool = True, **changes):
-    """A finished run with predictions of dev; the higher `share`, the worse."""
-    run = folder / f"{name}-{seed}"
-    run.mkdir(parents=True)
-    tags = predicted(seed if share else 0, share)
-    lines = []
-    for number, (gold, found) in enumerate(zip(GOLD, tags, strict=True)):
-        if documents and number % 3 == 0:
-            lines.append("-DOCSTART- O O\n\n")
-        lines += [f"w {g} {p}\n" for g, p in zip(gold, found, strict=True)] + ["\n"]
-    (run / "dev.conll").write_text("".join(lines), "utf-8")
-    scores = TASK.score(GOLD, tags)
-    splits = make_signature().splits
-    sizes = {"sentences": scores.examples, "words": scores.words}
-    own = {"splits": splits | {"dev": dataclasses.replace(splits["dev"], **sizes)}}
-    changes["signature"] = own | changes.get("signature", {})
-    record = make_record(run.name, seed=seed, scores={"dev": scores}, **changes)
-    return Run(run, record)
+def make(folder: Path, name: str, seed: int, share: float, **changes) -> Run:
+    """A finished run with predictions of dev, in documents of three sentences."""
+    return make_run(
+        folder, name, seed, share, **{"splits": ("dev",), "n": N, "in_document": 3} | changes
+    )
 
 
 def both(folder: Path, seeds=(1, 2, 3), **changes) -> list[Run]:
@@ -70,7 +50,7 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
     def documents(run: Run) -> np.ndarray:
         kept = run.predictions("dev")
         counts = TASK.counts(kept.gold, kept.predicted)
-        return np.array([counts[i : i + 3].sum(0) for i in range(0, len(GOLD), 3)])
+        return np.array([counts[i : i + 3].sum(0) for i in range(0, N, 3)])
 
     tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
     assert found.pooled == paired_test(sum(tuned), sum(concat), f1_of, resamples=200)
@@ -79,11 +59,12 @@ def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_
 
 
 def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
-    runs = both(tmp_path, seeds=(1,), documents=False)
+    runs = both(tmp_path, seeds=(1,), in_document=0)
     (found,) = compared(runs).differences
-    assert (found.units, found.pooled.units) == ("sentences", len(GOLD))
+    assert (found.units, found.pooled.units) == ("sentences", N)
     assert found.over_seeds is None
-    assert unit_counts(runs[0], "dev").tolist() == TASK.counts(GOLD, predicted(1, 0.3)).tolist()
+    kept = runs[0].predictions("dev")
+    assert unit_counts(runs[0], "dev").tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
 
 
 def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:
@@ -125,8 +106,7 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     assert json.loads(kept.read_text("utf-8"))["units"] == 8
     # Other predictions are other tests, whatever the record says.
     path = runs[3].folder / "dev.conll"
-    path.write_text(path.read_text("utf-8").replace("w O B-PER", "w O O"), "utf-8")
-    path.write_text(path.read_text("utf-8").replace("B-ORG O", "B-ORG B-ORG"), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("B-ORG\tO", "B-ORG\tB-ORG"), "utf-8")
     assert compared(runs).differences != first.differences
     # A runs directory that cannot be written to keeps nothing.
     (tmp_path / module.FOLDER).rename(tmp_path / "kept")

@@ -7,22 +7,13 @@ from featbert.analysis.transfer import transfer_matrices
 from tests.analysis.evaluation_records import evaluate, identity, language_run, transfer_runs
 from tests.analysis.records import make_run
 
-F1 = {
-    ("en", "en"): 0.90,
-    ("en", "de"): 0.60,
-    ("en", "nl"): 0.70,
-    ("de", "en"): 0.65,
-    ("de", "de"): 0.80,
-    ("de", "nl"): 0.75,
-    ("nl", "en"): 0.55,
-    ("nl", "de"): 0.50,
-    ("nl", "nl"): 0.85,
-}
+LANGUAGES = ("en", "de", "nl")
+ROWS = {"en": (0.90, 0.60, 0.70), "de": (0.65, 0.80, 0.75), "nl": (0.55, 0.50, 0.85)}
+F1 = {(a, b): f1 for a, row in ROWS.items() for b, f1 in zip(LANGUAGES, row, strict=True)}
 
 
 def cell(matrix, train, test):
-    row = matrix.rows[matrix.trained_on.index(train)]
-    return row.cells[matrix.evaluated_on.index(test)]
+    return row(matrix, train).cells[matrix.evaluated_on.index(test)]
 
 
 def row(matrix, train):

@@ -61,6 +61,9 @@ def test_every_run_is_listed_with_its_state(runs_dir) -> None:
     assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
     assert by_name["broken-1"]["reason"]
     assert "epoch 1 of 4" in find_runs(runs_dir)._repr_html_()
+    for name in ("config.json", "history.jsonl"):
+        (runs_dir / "last-1" / name).write_text("[1]\n[2]\n")
+    assert "last-1" in call("runs", "--runs-dir", runs_dir).stdout
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])

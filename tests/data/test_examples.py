@@ -28,11 +28,21 @@ def words_and_answers(corpus, split="train"):
     return [(" ".join(s.words), s.pair, s.tags) for s in corpus[split]]
 
 
-def test_a_pair_is_found_by_its_usual_names(tmp_path):
-    assert words_and_answers(read(tmp_path, GLUE)) == [
-        ("A man eats . A man ' s eating .", 4, ("1",)),
-        ("No . Yes !", 2, ("0",)),
-    ]
+@pytest.mark.parametrize(
+    ("text", "named", "expected"),
+    [
+        (GLUE, {}, [("A man eats . A man ' s eating .", 4, ("1",)), ("No . Yes !", 2, ("0",))]),
+        (
+            "question\tanswer\tgood\tfair\nWhy?\tSo.\tyes\tno\n",
+            {"text": "question", "pair": "answer", "target": "fair"},
+            [("Why ? So .", 2, ("no",))],
+        ),
+        # TSV has no quotes; classes may be negative numbers.
+        ('sentence\tlabel\n"A b\t-1\nc\t1\n', {}, [('" A b', None, ("-1",)), ("c", None, ("1",))]),
+    ],
+)
+def test_columns_have_their_usual_names_or_those_given(tmp_path, text, named, expected):
+    assert words_and_answers(read(tmp_path, text, **named)) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,11 +61,6 @@ def test_quotes_and_line_ends_are_of_the_text(tmp_path, text, ending):
     assert [s.tags for s in corpus["train"]] == [("pos",), ("neg",)]
 
 
-def test_tsv_has_no_quotes(tmp_path):
-    corpus = read(tmp_path, 'sentence\tlabel\n"A b\tpos\n')
-    assert corpus["train"].sentences[0].words == ('"', "A", "b")
-
-
 def test_columns_by_number_where_there_is_no_header(tmp_path):
     corpus = read(tmp_path, "gj04\t1\t\tOur friends.\n", text=4, target=2)
     assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
@@ -68,12 +73,6 @@ def test_a_part_without_the_named_column_of_answers_has_none(tmp_path):
     folder(tmp_path, train="text\tgood\tlabel\na\tyes\tx\n", dev="text\tlabel\nb\tx\n")
     corpus = load_corpus(tmp_path, targets="classes", target="good")
     assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
-
-
-def test_columns_by_name(tmp_path):
-    text = "question\tanswer\tgood\tfair\nWhy?\tSo.\tyes\tno\n"
-    found = read(tmp_path, text, text="question", pair="answer", target="fair")
-    assert words_and_answers(found) == [("Why ? So .", 2, ("no",))]
 
 
 def test_two_targets_of_one_text_share_it(tmp_path):
@@ -107,11 +106,6 @@ def test_hidden_labels(tmp_path, hidden):
 def test_a_test_file_may_lack_the_column_of_answers(tmp_path):
     folder(tmp_path, train=GLUE, test="sentence1\tsentence2\na\tb\n")
     assert not load_corpus(tmp_path, targets="classes")["test"].is_tagged
-
-
-def test_classes_may_be_negative_numbers(tmp_path):
-    corpus = read(tmp_path, "sentence\tlabel\na\t-1\nb\t1\n")
-    assert [s.tags for s in corpus["train"]] == [("-1",), ("1",)]
 
 
 def test_texts_are_read_without_answers(tmp_path):

@@ -285,6 +285,12 @@ GLUE_TASKS = {
     "stsb": "regression",
     "mnli": "classification",
 }
+GLUE_CLASSES = {
+    "cola": ["unacceptable", "acceptable"],
+    "sst2": ["negative", "positive"],
+    "mrpc": ["not_equivalent", "equivalent"],
+    "mnli": ["entailment", "neutral", "contradiction"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -292,12 +298,8 @@ def glue(offline, tmp_path_factory):
     """A copy of some of GLUE, as the Hub has it: classes with names, hidden test answers."""
     folder, card = tmp_path_factory.mktemp("copy") / "glue", ["---", "configs:"]
     number = datasets.Value("float32")
-    answers = {
-        "cola": datasets.ClassLabel(names=["unacceptable", "acceptable"]),
-        "sst2": datasets.ClassLabel(names=["negative", "positive"]),
-        "mrpc": datasets.ClassLabel(names=["not_equivalent", "equivalent"]),
-        "stsb": number,
-        "mnli": datasets.ClassLabel(names=["entailment", "neutral", "contradiction"]),
+    answers = dict.fromkeys(GLUE_TASKS, number) | {
+        config: datasets.ClassLabel(names=names) for config, names in GLUE_CLASSES.items()
     }
     texts = {"mnli": ("premise", "hypothesis"), "cola": ("sentence",), "sst2": ("sentence",)}
     for config, answer in answers.items():
@@ -328,13 +330,8 @@ def test_data_sets_of_glue(glue, config, name):
     assert Data(data=data, task="labels").task == "labels"
     corpus = load_corpus(data, targets=get_task(name).targets)
     assert list(corpus.splits) == ["train", "dev", "test"]
-    expected = {
-        "stsb": [("0.5",), ("4.25",)],
-        "mnli": [("neutral",), ("entailment",)],
-        "cola": [("acceptable",), ("unacceptable",)],
-        "sst2": [("positive",), ("negative",)],
-        "mrpc": [("equivalent",), ("not_equivalent",)],
-    }[config]
+    names = GLUE_CLASSES.get(config)
+    expected = [("0.5",), ("4.25",)] if names is None else [(names[1],), (names[0],)]
     assert corpus["train"].tags == corpus["dev"].tags == expected
     assert not corpus["test"].is_tagged
     pair = config not in ("cola", "sst2")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from featbert.data.conll import read_conll
 from featbert.data.files import CHUNK_BYTES, RawFile, read_lines
 from featbert.data.jsonl import jsonl_sentences
-from featbert.data.streaming import LAYOUT_LINES, Piece, kind_of, read_pieces
+from featbert.data.streaming import LAYOUT_LINES, Piece, read_pieces
 from featbert.errors import InputError
 
 
@@ -78,11 +78,6 @@ def test_jsonl_as_read_whole(marked: bool) -> None:
     path = Path("x.jsonl")
     whole = RawFile(path, tuple(jsonl_sentences(text.split("\n"), path, tag_keys=None)))
     same(pieces(text, "jsonl", 5), whole)
-
-
-def test_the_kind_by_the_suffix() -> None:
-    kinds = {"a/notes.txt": "text", "notes": "text", "x.TSV": "conll", "x.jsonl": "jsonl"}
-    assert {name: kind_of(name) for name in kinds} == kinds
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])

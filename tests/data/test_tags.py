@@ -7,7 +7,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from featbert.data.tags import (
-    Span,
     TagError,
     detect_scheme,
     from_bio,
@@ -15,34 +14,9 @@ from featbert.data.tags import (
     to_bio,
 )
 from featbert.errors import InputError
+from tests.conlleval import chunks as conlleval_chunks
 
 TYPES = ("PER", "LOC", "PER-x")
-
-
-def conlleval_chunks(tags: list[str]) -> list[Span]:
-    """startOfChunk and endOfChunk of conlleval.pl, rule by rule."""
-    chunks, start = [], None
-    prev_tag, prev_type = "O", ""
-    for i, full in enumerate([*tags, "O"]):
-        tag, _, type_ = full.partition("-")
-        end = (
-            (prev_tag == "B" and tag in ("B", "S", "O"))
-            or (prev_tag == "I" and tag in ("B", "S", "O"))
-            or prev_tag in ("E", "S")
-            or (prev_tag != "O" and prev_type != type_)
-        )
-        if end and start is not None:
-            chunks.append(Span(prev_type, start, i))
-            start = None
-        begin = (
-            tag in ("B", "S")
-            or (prev_tag in ("E", "S", "O") and tag in ("E", "I"))
-            or (tag != "O" and prev_type != type_)
-        )
-        if begin:
-            start = i
-        prev_tag, prev_type = tag, type_
-    return chunks
 
 
 def tags_of(prefixes: str) -> st.SearchStrategy[list[str]]:

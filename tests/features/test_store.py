@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from featbert.errors import BusyError, InputError
 from featbert.features.store import FeatureStore
 from featbert.io import is_locked, lock_beside
-from tests.features.stores import Written, flip
+from tests.features.stores import Written, flip, usual
 
 
 @pytest.fixture
 def plan() -> Written:
-    return Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5)
+    return usual()
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_truncated_file_is_refused(store):
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
     path = tmp_path_factory.mktemp("fuzz") / "tiny.h5"
-    Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5).to(path)
+    usual().to(path)
     return path, path.read_bytes()
 
 
@@ -256,7 +256,7 @@ def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
         at = data.draw(st.integers(0, len(intact) - 1))
         broken[at] ^= data.draw(st.integers(1, 255))
     path.write_bytes(bytes(broken))
-    plan = Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5)
+    plan = usual()
     try:
         store = FeatureStore(path)
         if store.verify():

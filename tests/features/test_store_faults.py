@@ -17,13 +17,13 @@ from featbert.errors import FeatbertError
 from featbert.features import writer as writing
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
-from tests.features.stores import Written, datasets
+from tests.features.stores import Written, datasets, usual
 from tests.features.support import corpus_of
 
 
 @pytest.fixture
 def plan() -> Written:
-    return Written({"train": [3, 1, 7, 2, 9], "dev": [4]}, block=5)
+    return usual()
 
 
 @pytest.fixture

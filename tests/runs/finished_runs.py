@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from featbert.config import defaults
+from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
 from featbert.runs.api import finetune, train
@@ -39,6 +40,10 @@ def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path
     """Two documents a split; train twice as long, test in another order than dev."""
     rows = [(words, tags.replace(*rename) if rename else tags) for words, tags in SENTENCES]
     return write_splits(folder, rows * 2, rows, rows[::-1], in_document=4)
+
+
+def corpus_of(run: Run) -> Corpus:
+    return load_corpus(run.record.signature.source, **run.record.reading)
 
 
 def stored_run(

@@ -28,11 +28,7 @@ from featbert.runs.load import load_run
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
 from tests.kept_records import rewrite
-from tests.runs.finished_runs import learned_run, write_corpus
-
-
-def own_corpus(run: Run) -> Corpus:
-    return load_corpus(run.record.signature.source, **run.record.reading)
+from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
 
 def evaluations(run: Run) -> list[EvaluationRecord]:
@@ -77,7 +73,7 @@ def test_on_its_own_test_split_a_run_has_its_own_numbers(
 def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Path) -> None:
     """On its own test split, and where the data's own training text would say otherwise."""
     cache = tmp_path / "cache"
-    own = own_corpus(run)
+    own = corpus_of(run)
     assert evaluate(run, own, cache_dir=cache, device="cpu").scores == run.record.scores["test"]
     folder = write_corpus(tmp_path / "odd")
     path = folder / "train.conll"

@@ -10,18 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from featbert.data.corpus import Corpus
-from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
 from featbert.models.model import Layout
 from featbert.runs.load import load_run
 from featbert.runs.run import Run, check_usable, find_run
-from tests.runs.finished_runs import learned_run, write_corpus
-
-
-def corpus_of(run: Run) -> Corpus:
-    return load_corpus(run.record.signature.source, **run.record.reading)
+from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
 
 def assert_gives_what_it_gave(run: Run, folder: Path) -> None:

@@ -15,7 +15,7 @@ from featbert.data.load import load_corpus
 from featbert.data.streaming import Piece, read_pieces
 from featbert.data.tags import spans
 from featbert.runs.load import LoadedRun, load_run
-from featbert.runs.predict import TaggedPiece, predict_stream, rows_of
+from featbert.runs.predict import predict_stream, rows_of
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
 
@@ -130,22 +130,3 @@ def test_whole_documents(tmp_path: Path, small_bert: Path, tuning: str) -> None:
     unmarked = list(predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll")))
     assert [t.piece.words for t in unmarked] == [("Rome",), ("Oslo",)]
     assert [t.piece.document for t in unmarked] == [None, None]
-
-
-def test_entities_of_a_line() -> None:
-    """Places in words and in characters; the probability is the product over the words."""
-    line = "  Jordan Smith's in Paris"
-    offsets = ((2, 8), (9, 14), (14, 16), (17, 19), (20, 25))
-    piece = Piece(tuple(line[a:b] for a, b in offsets), 0, line, offsets)
-    tags = ("B-PER", "I-PER", "O", "I-LOC", "B-LOC")  # an ill-formed one begins an entity too
-    entities = (("PER", 0, 2), ("LOC", 3, 4), ("LOC", 4, 5))
-    tagged = TaggedPiece(piece, tags, (0.5, 0.25, 1.0, 0.75, 1 / 3), entities)
-    (row,) = (json.loads(text) for text in rows_of([tagged], "jsonl"))
-    keys = ("type", "start", "end", "start_char", "end_char", "text", "probability")
-    assert [tuple(entity[key] for key in keys) for entity in row["entities"]] == [
-        ("PER", 0, 2, 2, 14, "Jordan Smith", 0.125),
-        ("LOC", 3, 4, 17, 19, "in", 0.75),
-        ("LOC", 4, 5, 20, 25, "Paris", 0.333333),
-    ]
-    assert row["tags"] == list(tags)
-    assert list(row) == ["text", "tokens", "offsets", "tags", "entities", "probabilities"]

@@ -5,7 +5,7 @@ import pytest
 
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import write_record
-from featbert.runs.run import Run, find_runs, unfinished_run
+from featbert.runs.run import Run, find_runs
 from tests.analysis.records import make_record
 
 
@@ -56,20 +56,3 @@ def test_predictions_are_those_that_the_scores_were_counted_on(tmp_path):
         run.predictions("dev")
     with pytest.raises(InputError, match="secret"):
         run.predictions("../secret")
-
-
-def test_what_an_unfinished_run_says(tmp_path):
-    (tmp_path / "config.json").write_text(
-        '{"tuning": "none", "layers": "last", "seed": 7, "settings": {"epochs": 4},'
-        ' "signature": {"corpus": "wikigold"}}'
-    )
-    (tmp_path / "history.jsonl").write_text(
-        '{"dev": {"f1": 0.5, "recall": 0.9}, "seconds": 60.0}\n{"dev": null, "seconds": 1.0}\n{"dev'
-    )
-    found = unfinished_run(tmp_path)
-    said = {"tuning": "none", "layers": "last", "corpus": "wikigold", "model": None, "seed": 7}
-    assert found == said | {"epochs_done": 2, "epochs": 4, "dev": 0.5, "seconds": 61.0}
-    for name in ("config.json", "history.jsonl"):
-        (tmp_path / name).write_text("[1]\n[2]\n")
-    empty = unfinished_run(tmp_path)
-    assert (empty["tuning"], empty["epochs_done"], empty["dev"]) == (None, 0, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from featbert.config import defaults
-from featbert.data.corpus import Corpus, Split
+from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part
 from featbert.encoders.device import find_device
@@ -29,7 +29,6 @@ from featbert.runs.api import finetune, train
 from featbert.runs.load import load_run
 from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
-from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.entities import TASK
 from featbert.training.inputs import Inputs
 from featbert.training.sampler import epoch_batches
@@ -157,15 +156,6 @@ SHARE = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-3, "dropout": 0.0, "t
 SHARED, SHARED_TUNED = defaults("none").but(lstm_size=4, **SHARE), defaults("full").but(**SHARE)
 
 
-@dataclass
-class Prepared:
-    """What a run would train on."""
-
-    states: StoredStates | TunedStates
-    train: Split
-    inputs: dict[str, Inputs]
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """60 training sentences in 20 documents."""
@@ -192,7 +182,7 @@ def store(
 
 def prepared(
     store: FeatureStore, corpus: Corpus, model: Path, folder: Path, seed: int
-) -> list[Prepared]:
+) -> list[SimpleNamespace]:
     """What runs on the store's states and on the tuned encoder would train on."""
     device, m = find_device("cpu"), store.manifest
     source = find_encoder(str(model))
@@ -205,7 +195,7 @@ def prepared(
     for plan, material in zip(plans, (store, source), strict=True):
         run = training._Training(plan, material, corpus, None)
         run.states.model(run.classes, run.settings)
-        found.append(Prepared(run.states, run.train, run._inputs()))
+        found.append(SimpleNamespace(states=run.states, train=run.train, inputs=run._inputs()))
     return found
 
 

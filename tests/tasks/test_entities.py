@@ -11,7 +11,7 @@ from featbert.errors import InputError
 from featbert.tasks.base import TASKS, Predictions, get_task
 from featbert.tasks.entities import TASK, word_report
 from featbert.tasks.measures import f1_of, prf
-from tests.tasks.conlleval import conlleval
+from tests.conlleval import chunks
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b"]
 COUNTS = ("correct", "predicted", "gold")
@@ -27,6 +27,17 @@ def tagged(draw):
         gold.append(row)
         predicted.append(near)
     return gold, predicted
+
+
+def conlleval(*pair) -> dict[str, tuple[int, int, int]]:
+    """(correct, predicted, gold) by type; types that never occur are absent."""
+    gold, predicted = (
+        {(*chunk, row) for row, tags in enumerate(side) for chunk in chunks(tags)} for side in pair
+    )
+    return {
+        name: tuple(sum(c[0] == name for c in side) for side in (gold & predicted, predicted, gold))
+        for name in {chunk[0] for chunk in gold | predicted}
+    }
 
 
 @given(tagged())

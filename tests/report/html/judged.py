@@ -51,9 +51,10 @@ def mistaken(tags: list[str], draw: random.Random, share: float) -> list[str]:
 
 
 def make_run(
-    folder: Path, name: str, seed: int, share: float, *, splits=("dev", "test"), n=90, **changes
-) -> Run:
-    """A finished run whose sentences are wrong with that probability."""
+    folder: Path, name: str, seed: int, share: float, *, splits=("dev", "test"), n=90,
+    in_document=10, **changes,
+) -> Run:  # fmt: skip
+    """A finished run whose sentences are wrong with that probability; 0 marks no documents."""
     run = folder / f"{name}-{seed}"
     run.mkdir(parents=True)
     scores = {}
@@ -63,7 +64,7 @@ def make_run(
         found = [mistaken(tags, draw, share) for _, tags in rows]
         lines = []
         for number, ((words, gold), predicted) in enumerate(zip(rows, found, strict=True)):
-            if number % 10 == 0:
+            if in_document and number % in_document == 0:
                 lines.append("-DOCSTART-\tO\tO\n\n")
             lines += [f"{w}\t{g}\t{p}\n" for w, g, p in zip(words, gold, predicted, strict=True)]
             lines.append("\n")
