@@ -11,7 +11,7 @@ from featbert.encoders import device
 from featbert.features.store import FeatureStore
 from featbert.models import bilstm
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 
 @pytest.mark.parametrize(("native", "precision"), [(False, "fp32"), (True, "bf16")])
@@ -40,7 +40,5 @@ def test_the_main_paths(
         predicted = [list(s.tags or ()) for s in read_conll(out).sentences]
         assert predicted == run.predictions("test").predicted
         where = (*where, "--cache-dir", workspace.cache)
-        done = workspace.call("evaluate", run.name, "--data", workspace.corpus, *where)
-        assert done.exit_code == 0, done.output
-    done = workspace.compare()
-    assert done.exit_code == 0, done.output
+        ok(workspace.call("evaluate", run.name, "--data", workspace.corpus, *where))
+    ok(workspace.compare())

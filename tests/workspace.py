@@ -49,6 +49,12 @@ def error_of(result: Result | Ended) -> str:
     return result.stderr
 
 
+def ok(result: Result) -> Result:
+    """The result of a command that went well."""
+    assert result.exit_code == 0, result.output
+    return result
+
+
 @dataclass(frozen=True)
 class Workspace:
     """A folder with a corpus; commands run with its cache and runs."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
 DEV = "EU B-ORG\nsaid O\n\nOslo B-LOC\nis O\nnice O\n"
@@ -34,8 +34,7 @@ def rows_of(text: str) -> dict[str, list[str]]:
 
 
 def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
-    done = workspace.call("check", folder)
-    assert done.exit_code == 0, done.output
+    done = ok(workspace.call("check", folder))
     rows = rows_of(done.stdout)
     assert rows["sentences"] == ["3", "2", "2"]
     assert rows["documents"] == ["2", "none marked", "none marked"]

@@ -11,7 +11,7 @@ from featbert.cli.main import app
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.tiny_encoders import write_encoder
-from tests.workspace import WORDS, Workspace, error_of
+from tests.workspace import WORDS, Workspace, error_of, ok
 
 
 def test_a_run_folder_holds_weights_predictions_and_record(finished: Workspace) -> None:
@@ -64,8 +64,7 @@ def test_at_a_terminal_train_asks_which_store(
     monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
     where = ["--cache-dir", str(workspace.cache), "--runs-dir", str(workspace.runs)]
     words = ["train", *where, "--epochs", "1", "--lstm-size", "4"]
-    asked = CliRunner().invoke(app, words, input="2\n")
-    assert asked.exit_code == 0, asked.output
+    asked = ok(CliRunner().invoke(app, words, input="2\n"))
     assert second.name in asked.stderr
     (run,) = find_runs(workspace.runs)
     assert run.record.signature.context == FeatureStore(second).manifest.context

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from featbert.cli.main import app
 from featbert.runs.record import write_record
 from tests.analysis.test_significance import both
+from tests.workspace import ok
 
 
 @pytest.mark.parametrize(
@@ -25,8 +26,7 @@ def test_what_is_asked_for_is_shown(asked: tuple[str, ...], shown: str, tmp_path
         write_record(run.folder, run.record)
 
     def compared(*words: str) -> str:
-        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words])
-        assert done.exit_code == 0, done.output
+        done = ok(CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words]))
         return done.stdout
 
     assert shown not in compared()

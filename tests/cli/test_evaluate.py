@@ -10,7 +10,7 @@ import pytest
 
 from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_commands
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 
 @pytest.fixture
@@ -111,12 +111,10 @@ def test_classes_of_texts(tmp_path: Path, tiny_bert: Path) -> None:
         rows = [f"text {i} x\t{names[i % len(names)]}" for i in range(12)]
         (tmp_path / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows, ""]), "utf-8")
     space = Workspace(tmp_path, tmp_path, tiny_bert)
-    tuned = space.finetune("--task", "classification")
-    assert tuned.exit_code == 0, tuned.output
+    tuned = ok(space.finetune("--task", "classification"))
     assert "test has c," in tuned.stderr
     assert "dev has" not in tuned.stderr
     (name,) = (run.name for run in find_runs(space.runs))
-    result = evaluate(space, name, "--data", tmp_path)
-    assert result.exit_code == 0, result.output
+    result = ok(evaluate(space, name, "--data", tmp_path))
     assert "12 examples" in result.stdout
     assert "macro F1" in result.stdout

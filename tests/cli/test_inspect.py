@@ -10,7 +10,7 @@ import pytest
 
 from tests.features.stores import flip
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 
 @pytest.fixture
@@ -69,8 +69,7 @@ def test_a_store_under_the_name_of_another(finished: Workspace, store: Path) -> 
 
 def test_probe_scores_single_layers(finished: Workspace) -> None:
     words = ("probe", "--cache-dir", finished.cache, "--layers")
-    result = finished.call(*words, "last", "--report")
-    assert result.exit_code == 0, result.output
+    result = ok(finished.call(*words, "last", "--report"))
     assert result.stdout.startswith("last  dev F1 ")
     assert "precision" in result.stdout
     assert "concat_last4" in error_of(finished.call(*words, "concat_last4"))

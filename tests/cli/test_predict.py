@@ -13,7 +13,7 @@ from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_commands
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 
 @pytest.fixture(params=["last", "finetune"])
@@ -31,8 +31,7 @@ def predict(run: Run, *words: object, input: str | bytes | None = None) -> objec
 def test_the_runs_own_test_file(run: Run, tmp_path: Path) -> None:
     source = Path(run.record.signature.source) / "test.conll"
     out = tmp_path / "out.conll"
-    result = predict(run, source, "--out", out)
-    assert result.exit_code == 0, result.output
+    result = ok(predict(run, source, "--out", out))
     assert result.stdout == ""
     assert "6 sentences, 32 words" in result.stderr
     found, kept = read_conll(out).sentences, run.predictions("test")
@@ -44,8 +43,7 @@ def test_the_runs_own_test_file(run: Run, tmp_path: Path) -> None:
 
 def test_standard_input_is_raw_text(run: Run) -> None:
     text = "Jordan Smith's.\n\nHamilton"
-    result = predict(run, "--quiet", input=text)
-    assert result.exit_code == 0, result.output
+    result = ok(predict(run, "--quiet", input=text))
     rows = result.stdout.split("\n")
     assert [row.split("\t")[0] for row in rows] == [
         *("Jordan", "Smith", "'s", ".", "", ""),

@@ -12,6 +12,7 @@ from featbert.cli.main import app
 from featbert.runs.record import write_record
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
+from tests.workspace import ok
 
 
 @pytest.fixture
@@ -37,8 +38,7 @@ def call(*words: object, input: str | None = None):
 
 
 def test_every_run_is_listed_with_its_state(runs_dir) -> None:
-    done = call("runs", "--runs-dir", runs_dir)
-    assert done.exit_code == 0
+    done = ok(call("runs", "--runs-dir", runs_dir))
     header, *lines = (
         " ".join(line.split()) for line in done.stdout.splitlines() if "─" not in line
     )
@@ -69,8 +69,7 @@ def test_every_run_is_listed_with_its_state(runs_dir) -> None:
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
 def test_all_of_one_run(runs_dir, words) -> None:
     after = [] if words[0] == "show" else ["show", "concat-1"]
-    done = call("runs", *words, runs_dir, *after)
-    assert done.exit_code == 0, done.output
+    done = ok(call("runs", *words, runs_dir, *after))
     text = " ".join(done.stdout.split())
     for told in (
         "what concat_last4",

@@ -16,6 +16,7 @@ from featbert.errors import InputError, MissingError
 from featbert.progress import logged_by
 from featbert.tasks.base import get_task
 from tests.data.support import ROWS, features, made, tags, written
+from tests.workspace import ok
 
 pytestmark = pytest.mark.usefixtures("offline")
 
@@ -173,13 +174,11 @@ def test_settings_of_datasets_stay(saved):
 def test_a_run_on_a_dataset_is_used_again(workspace):
     folder = written(load_corpus(workspace.corpus), workspace.folder / "set")
     data = ("--data", f"hf:{folder}", "--token-column", "words", "--tag-column", "labels")
-    tuned = workspace.finetune(*data, "--casing", "truecased", "--epochs", 1)
-    assert tuned.exit_code == 0, tuned.stderr
+    ok(workspace.finetune(*data, "--casing", "truecased", "--epochs", 1))
     (run,) = workspace.runs.iterdir()
     text = workspace.folder / "raw.txt"
     text.write_text("Smith is near Washington .\n", "utf-8")
-    found = workspace.call("predict", run, text)
-    assert found.exit_code == 0, found.stderr
+    found = ok(workspace.call("predict", run, text))
     assert "Washington" in found.stdout
 
 

@@ -13,7 +13,7 @@ from featbert.runs.run import find_runs
 from tests.processes import killed_command
 from tests.runs.questions import write_questions
 from tests.runs.test_choices import write_corpus as write_choices
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 EXPERIMENT = """
 precision = "fp32"
@@ -45,16 +45,14 @@ def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
         words = ["finetune", "--model", workspace.model, "--data", workspace.corpus]
         words += ["--epochs", 16, "--precision", "fp32"]
     killed, undisturbed = workspace.folder / "killed", workspace.folder / "undisturbed"
-    done = workspace.call(*words, "--quiet", "--runs-dir", undisturbed)
-    assert done.exit_code == 0, done.output
+    ok(workspace.call(*words, "--quiet", "--runs-dir", undisturbed))
 
     jobs = ("--jobs", 2) if command == "run" else ()
     again = (*words, "--quiet", "--runs-dir", killed)
     assert killed_command(*again, *jobs, cwd=workspace.folder, when=training(killed)) == -9
     assert not find_runs(killed).problems
     assert len(find_runs(killed).runs) < len(find_runs(undisturbed).runs)
-    done = workspace.call(*again)
-    assert done.exit_code == 0, done.output
+    ok(workspace.call(*again))
 
     found, expected = find_runs(killed), find_runs(undisturbed)
     assert [run.name for run in found] == [run.name for run in expected]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
-from tests.workspace import error_of
+from tests.workspace import error_of, ok
 
 GOOD = "Rome B-LOC\n. O\n"
 
@@ -39,8 +39,7 @@ def test_a_name_without_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_a_sentence_of_100_000_words(tmp_path: Path) -> None:
     n = 100_000
     (tmp_path / "train.conll").write_text("word B-X\nother O\n" * (n // 2), "utf-8")
-    result = check(tmp_path)
-    assert result.exit_code == 0
+    ok(check(tmp_path))
     report = json.loads(check(tmp_path, "--format", "json").stdout)["splits"]["train"]
     counts = {"longest_sentence": n, "words": n, "sentences": 1, "entities": n // 2}
     assert {name: report[name] for name in counts} == counts
@@ -49,8 +48,7 @@ def test_a_sentence_of_100_000_words(tmp_path: Path) -> None:
 def test_a_word_of_a_megabyte(tmp_path: Path) -> None:
     word = "é" * 500_000
     (tmp_path / "train.conll").write_text(f"{word} B-X\nb O\n", "utf-8")
-    result = check(tmp_path)
-    assert result.exit_code == 0
+    result = ok(check(tmp_path))
     assert len(result.stdout) < 5000
     assert load_corpus(tmp_path)["train"].sentences[0].words == (word, "b")
     (tmp_path / "dev.conll").write_text(f"b O\n{word}\n", "utf-8")
@@ -61,8 +59,7 @@ def test_50_000_tag_types(tmp_path: Path) -> None:
     lines = "".join(f"w{i} B-T{i:05}\n" + "\n" * (i % 10 == 9) for i in range(50_000))
     (tmp_path / "train.conll").write_text("w0 B-T00000\n\n", "utf-8")
     (tmp_path / "dev.conll").write_text(lines, "utf-8")
-    result = check(tmp_path)
-    assert result.exit_code == 0
+    result = ok(check(tmp_path))
     assert "49,960 rarer types" in result.stdout
     assert "and 49,987 more" in result.stdout
     assert len(result.stdout) < 10_000

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from featbert.cli import predict
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m\x9b2J\x08"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -83,8 +83,7 @@ def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Pa
     text = tmp_path / "words.conll"
     text.write_text("".join(f"{w}\tO\n" for w in WORDS), "utf-8", newline="\n")
     out = tmp_path / "out.conll"
-    result = escaping.call("predict", run, text, "--runs-dir", escaping.runs, "--out", out)
-    assert result.exit_code == 0, result.stderr
+    ok(escaping.call("predict", run, text, "--runs-dir", escaping.runs, "--out", out))
     rows = out.read_text("utf-8").split("\n")
     assert [row.split("\t")[0] for row in rows if row] == WORDS
 

@@ -21,7 +21,7 @@ from featbert.runs.record import (
 )
 from tests.hostile.strange import texts
 from tests.kept_records import rewrite
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 
 @pytest.fixture
@@ -119,8 +119,7 @@ def test_targets_of_links_in_a_removed_run_stay(runs: Workspace) -> None:
     run = features_run(runs)
     (run.folder / "folder").symlink_to(keep)
     (run.folder / "circle").symlink_to(run.folder)
-    result = runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs)
-    assert result.exit_code == 0
+    ok(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
     assert not run.folder.exists()
     assert (keep / "thesis.tex").read_text("utf-8") == "years of work"
 
@@ -147,8 +146,7 @@ def test_an_experiment_with_a_hostile_name_writes_only_to_cache_and_runs(
         f'name = {name}\n[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n'
     )
     before = set(workspace.folder.rglob("*"))
-    result = workspace.carry_out(file, "--quiet")
-    assert result.exit_code == 0, result.stderr
+    result = ok(workspace.carry_out(file, "--quiet"))
     assert "\x1b" not in result.stdout + result.stderr
     for path in set(workspace.folder.rglob("*")) - before:
         assert path.relative_to(workspace.folder).parts[0] in ("cache", "runs")

@@ -30,6 +30,7 @@ from featbert.tasks.choice import TASK
 from featbert.training.inputs import GroupedInputs, PieceInputs
 from featbert.training.step import Targets
 from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned
+from tests.workspace import ok
 
 GOOD, OTHER = "Jordan", ["The", "quick", "Hamilton", "said", "lamb", "Herald", "EU"]
 
@@ -254,8 +255,7 @@ def test_files_are_predicted_with_a_probability_for_each_choice(made, tmp_path, 
     path = tmp_path / f"new.{ending}"
     path.write_text(text, "utf-8")
     given = ["predict", run.name, str(path), "--runs-dir", str(tmp_path / "runs"), "-q"]
-    result = CliRunner().invoke(app, [*given, "--format", "jsonl"])
-    assert result.exit_code == 0, result.output
+    result = ok(CliRunner().invoke(app, [*given, "--format", "jsonl"]))
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["choices"] for row in found] == [row["choices"] for row in kept]
     assert [row["answer"] for row in found] == [row["predicted"] for row in kept]

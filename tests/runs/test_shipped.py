@@ -16,7 +16,7 @@ import pytest
 from featbert.tasks.base import get_task
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace, write_corpus
+from tests.workspace import Workspace, ok, write_corpus
 
 SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 # Runs that a plan names before any grid has been decided: rows, and what grids try.
@@ -152,8 +152,7 @@ def test_every_file_is_tested() -> None:
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
 def test_it_plans_as_it_is(place: Workspace, file: Path) -> None:
-    result = run(place, file, "--dry-run")
-    assert result.exit_code == 0, result.output
+    result = ok(run(place, file, "--dry-run"))
     assert sum(line.startswith("run ") for line in result.stdout.split("\n")) == RUNS[file.stem]
     assert not place.cache.exists()
     assert not place.runs.exists()
@@ -161,8 +160,7 @@ def test_it_plans_as_it_is(place: Workspace, file: Path) -> None:
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
 def test_a_small_form_runs(place: Workspace, file: Path) -> None:
-    result = run(place, file, "--format", "json", sets=SMALL[file.stem])
-    assert result.exit_code == 0, result.output
+    result = ok(run(place, file, "--format", "json", sets=SMALL[file.stem]))
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
     tasks = [one["task"] for one in shown["comparisons"]]

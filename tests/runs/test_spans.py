@@ -38,6 +38,7 @@ from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
+from tests.workspace import ok
 
 
 @pytest.fixture(scope="module")
@@ -285,8 +286,7 @@ def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_pat
     run = trained(made, tmp_path / "runs", epochs=8, packing=packing)
     test = made["folder"] / "test.json"
     given = ["predict", run.name, "--runs-dir", str(tmp_path / "runs"), "-q"]
-    result = CliRunner().invoke(app, [*given, str(test), "--format", "jsonl"])
-    assert result.exit_code == 0, result.output
+    result = ok(CliRunner().invoke(app, [*given, str(test), "--format", "jsonl"]))
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     kept = json.loads((run.folder / "test.squad.json").read_text("utf-8"))
     assert {row["id"]: row["answer"] for row in rows} == kept
@@ -299,8 +299,7 @@ def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_pat
     passage = tmp_path / "passage.txt"
     passage.write_text(rows[0]["context"] + "\n\n", "utf-8")
     asked = [part for row in rows[:2] for part in ("--question", row["question"])]
-    result = CliRunner().invoke(app, [*given, *asked, "--passage", str(passage)])
-    assert result.exit_code == 0, result.output
+    result = ok(CliRunner().invoke(app, [*given, *asked, "--passage", str(passage)]))
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     assert lines == [[row["question"], row["answer"]] for row in rows[:2]]
     for words in (
