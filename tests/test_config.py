@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert import find_runs
-from featbert.config import (
-    defaults,
-    epochs_on,
-)
+from featbert.config import defaults, epochs_on
 from featbert.errors import InputError
 from tests.processes import ROOT
 

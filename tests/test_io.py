@@ -12,15 +12,7 @@ from pathlib import Path
 import pytest
 
 from featbert.errors import BusyError, FeatbertError
-from featbert.io import (
-    explaining,
-    is_locked,
-    lock_beside,
-    owning,
-    replacing,
-    slug,
-    write_json,
-)
+from featbert.io import explaining, is_locked, lock_beside, owning, replacing, slug, write_json
 from tests.processes import holding
 
 

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from featbert.data.tags import (
-    TagError,
-    detect_scheme,
-    from_bio,
-    spans,
-    to_bio,
-)
+from featbert.data.tags import TagError, detect_scheme, from_bio, spans, to_bio
 from featbert.errors import InputError
 from tests.conlleval import chunks as conlleval_chunks
 

@@ -18,9 +18,7 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import InputError
 from featbert.report.html.notebook import notebook_html
 from featbert.report.rendering import FORMATS, harmless, render
-from featbert.report.tables import (
-    comparison_tables,
-)
+from featbert.report.tables import comparison_tables
 from featbert.runs.published import published_table
 from featbert.runs.record import SplitIdentity
 from tests.analysis.evaluation_records import transfer_runs

@@ -1,11 +1,7 @@
 import pytest
 
 from featbert.errors import InputError
-from featbert.runs.grouping import (
-    check_comparable,
-    check_vary,
-    group_comparable,
-)
+from featbert.runs.grouping import check_comparable, check_vary, group_comparable
 from featbert.runs.record import SplitIdentity
 from tests.analysis.records import make_run, make_signature
 

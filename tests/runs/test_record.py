@@ -9,13 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from featbert.errors import InputError, MissingError
-from featbert.runs.record import (
-    RunRecord,
-    from_json,
-    read_record,
-    to_json,
-    write_record,
-)
+from featbert.runs.record import RunRecord, from_json, read_record, to_json, write_record
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch
 from tests.analysis.records import make_record
