@@ -71,7 +71,7 @@ def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:
     runs = both(tmp_path)
     alone = compared(runs).differences[0].adjusted
     others = [make(tmp_path, "last", seed, 0.7, layers="last") for seed in (1, 2, 3)]
-    concat, last = compared([*runs, *others]).differences
+    last, concat = compared([*runs, *others]).differences
     p_values = [concat.pooled.p_value, last.pooled.p_value]
     assert [concat.adjusted, last.adjusted] == resampling.holm(p_values)
     assert concat.adjusted >= alone == concat.pooled.p_value
