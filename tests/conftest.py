@@ -1,7 +1,5 @@
 """Fixtures shared by the tests: tiny encoders, no network."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import importlib

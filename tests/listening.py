@@ -1,7 +1,5 @@
 """What is heard of stages: an ear for `heard_by`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The process of the tests has loaded everything long ago; only a fresh one can tell.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

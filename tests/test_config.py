@@ -1,7 +1,5 @@
 """Settings: types, ranges, defaults, and which of them play a part."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Skipped where torch finds none; `pytest -m cuda` runs these alone.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Locks that end with their process, and files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

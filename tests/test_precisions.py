@@ -1,7 +1,5 @@
 """The main paths where `--precision auto` means fp32, and where it means bf16, on any machine."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Stages, reports and warnings reach whoever shows them, from this process and from another one."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small corpus on disk and a folder to work in: what the command-line tests stand on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentences in which rows differ, against a look at every tag."""
 
-from __future__ import annotations
-
 from featbert.analysis.breakdown import judged_texts
 from featbert.analysis.compare import compare
 from tests.conlleval import chunks

@@ -1,7 +1,5 @@
 """Comparisons as pandas tables, against the records that they are from."""
 
-from __future__ import annotations
-
 import pandas
 import pytest
 

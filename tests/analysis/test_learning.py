@@ -1,7 +1,5 @@
 """Learning curves: lines by way of training, points by share, and who is ahead where."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Resampling against brute force on tiny texts, and how often it errs where nothing differs."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows under several scorers, against counts made by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 

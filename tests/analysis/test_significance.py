@@ -1,7 +1,5 @@
 """Rows against their baseline, from predictions on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

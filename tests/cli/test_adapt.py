@@ -1,7 +1,5 @@
 """featbert adapt end to end on a tiny encoder: what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

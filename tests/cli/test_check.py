@@ -1,7 +1,5 @@
 """What `featbert check` shows, line by line, and what `featbert inspect` says of sizes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands end to end on a tiny encoder: what they write, reuse and refuse."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a shell is offered for a value, asked as a shell asks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

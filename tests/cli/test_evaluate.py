@@ -1,7 +1,5 @@
 """featbert evaluate: what it prints, keeps and refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """featbert inspect, verify and probe: what is damaged or foreign is named, the rest passes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

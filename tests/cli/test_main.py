@@ -1,7 +1,5 @@
 """Exit codes, one-line errors, signals, pipes: how a command ends."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Every option of extract, train and finetune does what it says: all of them at once, none lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.encoders import memory

@@ -1,7 +1,5 @@
 """featbert predict: text in, tags out, on files and pipes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Progress on stderr: bars at a terminal, lines elsewhere, nothing with --quiet."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """featbert run: what is shown of runs that differ, and why runs failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.runs.run import find_runs

@@ -1,7 +1,5 @@
 """featbert runs: what there is, all of one, and its removal."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fixtures of the tests that read datasets: local folders, and no network."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Small datasets for the tests of reading them; needs the package `datasets`."""
 
-from __future__ import annotations
-
 import datasets
 
 from featbert.data.tags import from_bio

@@ -1,7 +1,5 @@
 """The corpus check on small corpora counted by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of multiple choice: SWAG's CSV, lists and columns of choices, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import groupby

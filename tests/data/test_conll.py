@@ -1,7 +1,5 @@
 """Column files: read layout by layout, CoNLL-U, and written so that they read back the same."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sentences, splits and corpora: fingerprints, sets of tags, splits joined."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.data.corpus import Sentence, Split, joined

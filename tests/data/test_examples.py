@@ -1,7 +1,5 @@
 """Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Text files are decoded, with errors that name the place."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.data.files import read_file

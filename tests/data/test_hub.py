@@ -1,7 +1,5 @@
 """Datasets read through `datasets`, from local folders without a network."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """JSONL read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Corpora loaded: split files of folders, files, the sample, entities and labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A share of a training text: whole documents, nested, the same for all rows with one seed."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

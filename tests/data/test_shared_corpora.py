@@ -1,7 +1,5 @@
 """Real corpora; skipped where they are absent."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.data.check import check_corpus

@@ -1,7 +1,5 @@
 """Questions that a passage answers: every form of file gives the same questions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

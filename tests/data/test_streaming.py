@@ -1,7 +1,5 @@
 """Reading in one pass gives what reading a whole file gives, however the bytes arrive."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schemes against conlleval's own rules, written out here, and by round trips."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st

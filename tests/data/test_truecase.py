@@ -1,7 +1,5 @@
 """Truecasing, rule by rule, on text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The word splitter: its rules by example, and that no character is ever lost or moved."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

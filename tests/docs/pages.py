@@ -1,7 +1,5 @@
 """The pages of the documentation as the tests see them: fenced blocks, headings and links."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A page's commands and code are those that a reader types. What is added to a com
 it cheap and nothing else; `NAME.h5` and `RUN` are what the commands before them have made.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass, field

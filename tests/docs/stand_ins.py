@@ -5,8 +5,6 @@ so a random encoder and a few sentences stand for them. Formats are those of the
 columns, the IOB1 tags and the Latin-1 of CoNLL-2003 German, documents where they have documents.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tables of the documentation are those of the kept records; figures and pages are there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What the pages show: commands and code run, files are read, links go somewhere."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.resources
 import json

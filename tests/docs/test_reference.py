@@ -1,7 +1,5 @@
 """The reference describes what commands write; tables of fields are made from the code."""
 
-from __future__ import annotations
-
 import re
 
 import h5py

@@ -2,8 +2,6 @@
 ends well afterwards.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

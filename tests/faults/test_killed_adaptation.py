@@ -1,7 +1,5 @@
 """An adaptation that is killed in the middle of training ends with the encoder of a whole one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An extraction that is killed loses no finished block; a second process is told who writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

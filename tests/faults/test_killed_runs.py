@@ -1,7 +1,5 @@
 """A run that is killed in the middle of training ends with the numbers of an undisturbed one."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stores of random states, and what they are to hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import h5py

@@ -1,7 +1,5 @@
 """Extraction: no word is lost, a crash loses nothing finished, a hit does nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import tempfile

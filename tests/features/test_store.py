@@ -1,7 +1,5 @@
 """The store: what is written is read, and what is damaged is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import mmap

@@ -1,7 +1,5 @@
 """A full disk, a closed folder, another process: one line, and nothing finished is lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

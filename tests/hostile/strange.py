@@ -1,7 +1,5 @@
 """Texts that files of others may hold: escape sequences, odd characters, paths, markup."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 STRANGE = (

@@ -1,7 +1,5 @@
 """Hostile corpora: read without losing a word, or refused in one line."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

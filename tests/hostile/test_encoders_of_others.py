@@ -1,7 +1,5 @@
 """Encoder folders from anywhere: their files are data, and nothing in them is run."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Any input is read without losing a word, or refused in one line that names the file."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Words, types, names and folders with escape sequences: no terminal receives them."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Run folders from anywhere: a record is read, and no path in it leads out of its folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The confusion matrix counts what the predictions hold."""
 
-from __future__ import annotations
-
 from featbert import compare, find_runs
 from featbert.report.figures.confusion import confused
 from featbert.report.figures.registry import comparison_figures

@@ -1,7 +1,5 @@
 """Several corpora or tasks together: features against fine-tuning, and layers by task."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

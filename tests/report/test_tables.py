@@ -1,7 +1,5 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """An encoder and finished runs that several tests of using a run again share."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Experiments on the small corpus and the tiny encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finished runs on a small corpus, of every kind that a run can be: what using one again needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from featbert.config import defaults

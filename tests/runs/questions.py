@@ -1,7 +1,5 @@
 """A small corpus of questions in SQuAD's JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

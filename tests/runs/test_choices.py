@@ -1,7 +1,5 @@
 """Multiple choice end to end: batches of whole examples, one softmax an example, equal numbers."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A finished run on other data: its own numbers again, other names for types, kept once."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Classification and regression end to end: what rows share, what is equal, what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

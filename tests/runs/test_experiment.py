@@ -1,7 +1,5 @@
 """Experiments whose runs follow from others: variants, train+dev, grids, adaptation, transfer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Experiment files: read, checked, changed; every mistake is reported at once."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

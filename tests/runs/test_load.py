@@ -1,7 +1,5 @@
 """A finished run loaded again gives exactly what it gave, whatever it was; or is refused."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tagging a stream: the same words, in order, block by block, as the run would tag them."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Several processes: runs side by side, deaths, interruptions, and work that another one does."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -4,8 +4,6 @@ The files name encoders and corpora that a network gives; here a random BERT of 
 a corpus of a few sentences stand for them, and nothing else changes when a file is planned.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Iterator

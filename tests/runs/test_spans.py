@@ -1,7 +1,5 @@
 """Spans end to end: frozen and tuned rows, windows, the threshold, loaded runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training one run: the epoch that is kept, what is looked at when, and the text learned from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Labels of words against scikit-learn, and from a CoNLL-U file to a comparison."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

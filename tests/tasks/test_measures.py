@@ -1,7 +1,5 @@
 """Measures of examples against scikit-learn and scipy, and as sums of counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

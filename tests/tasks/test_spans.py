@@ -1,7 +1,5 @@
 """Scores of spans against the official script, evaluate-v2.0, written from its definition."""
 
-from __future__ import annotations
-
 import collections
 import json
 import re

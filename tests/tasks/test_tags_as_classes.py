@@ -1,7 +1,5 @@
 """Tags as classes and back, in both schemes, and entities under other names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

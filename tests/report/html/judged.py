@@ -1,7 +1,5 @@
 """Runs with predictions on disk, over words that try to be more than words."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Skipped where there is no Chromium or no playwright; nothing is installed here. 
 says so with FEATBERT_TEST_BROWSER=required: there a missing browser is a failure.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The report as text: whole, self-contained, and nothing in it but what this project wrote runs."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
