@@ -44,9 +44,7 @@ def elsewhere(tmp_path: Path) -> Corpus:
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
-def test_on_its_own_test_split_a_run_has_its_own_numbers(
-    tmp_path: Path, small_bert: Path, tuning: str
-) -> None:
+def test_on_its_own_test_split_a_run_has_its_own_numbers(tmp_path, small_bert, tuning):
     corpus = write_corpus(tmp_path / "mine")
     run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")
     cache = tmp_path / "another cache"
@@ -68,7 +66,7 @@ def test_on_its_own_test_split_a_run_has_its_own_numbers(
         assert not stores
 
 
-def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Path) -> None:
+def test_a_truecasing_run_counts_in_its_own_training_text(run, tmp_path):
     """On its own test split, and where the data's own training text would say otherwise."""
     cache = tmp_path / "cache"
     own = corpus_of(run)
@@ -93,7 +91,7 @@ def test_a_truecasing_run_counts_in_its_own_training_text(run: Run, tmp_path: Pa
     assert kept.predicted == loaded.answers(loaded.inputs(odd["test"].sentences), odd["test"])
 
 
-def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+def test_what_is_recorded_of_other_data(run, elsewhere, tmp_path):
     record = evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
     assert (record.run, record.corpus, record.language) == (run.name, "corpora-nl", "nl")
     assert (record.split, record.source) == ("test", str(tmp_path / "corpora" / "nl"))
@@ -108,9 +106,7 @@ def test_what_is_recorded_of_other_data(run: Run, elsewhere: Corpus, tmp_path: P
     assert evaluations(run) == [record]
 
 
-def test_data_without_a_class_that_was_taught_is_said(
-    run: Run, elsewhere: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_data_without_a_class_that_was_taught_is_said(run, elsewhere, tmp_path, caplog):
     evaluate(run, elsewhere, cache_dir=tmp_path, device="cpu")
     assert not caplog.messages
     corpus = Path(elsewhere.source)
@@ -122,7 +118,7 @@ def test_data_without_a_class_that_was_taught_is_said(
     assert f"{elsewhere.name} test" in said
 
 
-def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: Path) -> None:
+def test_a_mapping_holds_for_both_sides(run, elsewhere, tmp_path):
     cache = tmp_path / "cache"
     plain = evaluate(run, elsewhere, cache_dir=cache, device="cpu")
     mapping = {"person": "PER", "MISC": "event", "LOC": "O"}
@@ -144,9 +140,7 @@ def test_a_mapping_holds_for_both_sides(run: Run, elsewhere: Corpus, tmp_path: P
     assert len(evaluations(run)) == 2
 
 
-def test_the_same_again_is_found(
-    run: Run, elsewhere: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_again_is_found(run, elsewhere, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     mapping = {"person": "PER"}
     first = evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
@@ -172,9 +166,7 @@ def test_the_same_again_is_found(
         evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
 
 
-def test_another_runs_evaluation_is_not_taken_for_its_own(
-    run: Run, elsewhere: Corpus, tmp_path: Path
-) -> None:
+def test_another_runs_evaluation_is_not_taken_for_its_own(run, elsewhere, tmp_path):
     evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
     (path,) = (run.folder / "evaluations").glob("*.json")
     rewrite(path, lambda data: data.update(run="another"))
@@ -185,9 +177,7 @@ def test_another_runs_evaluation_is_not_taken_for_its_own(
     assert read_evaluation(run, path).scorer == run.record.signature.scorer
 
 
-def test_a_store_of_the_whole_corpus_serves(
-    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, monkeypatch):
     run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
     cache = tmp_path / "cache"
@@ -200,7 +190,7 @@ def test_a_store_of_the_whole_corpus_serves(
     assert record.scores.words == other["dev"].n_words
 
 
-def test_splits() -> None:
+def test_splits():
     def corpus(*names: str) -> Corpus:
         return Corpus("x", dict.fromkeys(names), source="somewhere")
 
@@ -215,7 +205,7 @@ def test_splits() -> None:
         choose_splits(corpus("dev", "test"), ["tset"])
 
 
-def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
+def test_data_that_cannot_be_scored(tmp_path, small_bert):
     folder = write_corpus(tmp_path / "mine")
     run = learned_run("full", tmp_path, small_bert, folder, context="document")
     usable = check_usable(run)
@@ -232,7 +222,7 @@ def test_data_that_cannot_be_scored(tmp_path: Path, small_bert: Path) -> None:
     assert plan_evaluation(usable, load_corpus(folder), "train").learned
 
 
-def test_mappings_are_parsed() -> None:
+def test_mappings_are_parsed():
     assert parse_mapping(["MISC=O", " person = PER", "MISC=O"]) == {"MISC": "O", "person": "PER"}
     assert parse_mapping(["a=b=c"]) == {"a": "b=c"}
     assert parse_mapping([]) == {}

@@ -14,7 +14,7 @@ from featbert.runs.evaluate import evaluation_files, read_evaluation
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
-from tests.runs.experiments import SMALL, Lab
+from tests.runs.experiments import SMALL
 from tests.tiny_encoders import write_encoder
 from tests.workspace import write_splits
 
@@ -33,7 +33,7 @@ def extracted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-def test_conditions_next_to_each_other(lab: Lab, extracted: list[int]) -> None:
+def test_conditions_next_to_each_other(lab, extracted):
     """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
     keys = {
         "features": SMALL | {"epochs": 2},
@@ -65,7 +65,7 @@ def test_conditions_next_to_each_other(lab: Lab, extracted: list[int]) -> None:
     assert len(extracted) == 2
 
 
-def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> None:
+def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     """And never looks at test: dev's best is chosen where test's best is another."""
     rare = "Hamilton B-LOC\nis O\nnear O\nWashington B-LOC\n\n"
     (lab.space.corpus / "test.conll").write_text(rare, "utf-8")
@@ -101,7 +101,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab: Lab) -> 
     assert kept.chosen == search.record.chosen
 
 
-def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
+def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
     """One search serves both rows, and each learns from what it says."""
     keys = {
         "variants": {"train_on": ["train+dev", "train"]},
@@ -120,7 +120,7 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab: Lab) -> None:
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
-def test_what_a_grid_tries_is_tried_once(lab: Lab) -> None:
+def test_what_a_grid_tries_is_tried_once(lab):
     # A single layer has no mix, so its rate changes nothing.
     rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
     plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
@@ -141,9 +141,7 @@ def test_what_a_grid_tries_is_tried_once(lab: Lab) -> None:
     assert tried == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]
 
 
-def test_a_point_that_fails_does_not_hold_up_its_row(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_point_that_fails_does_not_hold_up_its_row(lab, monkeypatch):
     def failing(plan: Any, *rest: Any, **options: Any) -> Run:
         if plan.settings["learning_rate"] == 1e-3:
             raise FeatbertError("loss is nan")
@@ -160,9 +158,7 @@ def test_a_point_that_fails_does_not_hold_up_its_row(
     assert list(outcome.failures.values()) == ["loss is nan"]
 
 
-def test_an_extraction_that_fails_fails_its_own_runs_alone(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extraction_that_fails_fails_its_own_runs_alone(lab, monkeypatch):
     def full(*args: Any, **options: Any) -> None:
         raise FeatbertError("no disk")
 
@@ -186,9 +182,7 @@ def test_an_extraction_that_fails_fails_its_own_runs_alone(
         ({"finetune": {}, "transfer": True, "labels": {"PRE": "LOC"}}, "'PER'"),
     ],
 )
-def test_wrong_combinations_are_refused_before_any_work(
-    lab: Lab, tmp_path: Path, keys: dict[str, Any], named: str
-) -> None:
+def test_wrong_combinations_are_refused_before_any_work(lab, tmp_path, keys, named):
     if "casing" in keys:
         keys = keys | {"model": str(write_encoder(tmp_path / "uncased", cased=False))}
     if "data" in keys:
@@ -203,7 +197,7 @@ def test_wrong_combinations_are_refused_before_any_work(
     assert not lab.space.cache.exists()
 
 
-def test_an_encoder_is_adapted_before_its_runs(lab: Lab) -> None:
+def test_an_encoder_is_adapted_before_its_runs(lab):
     """Both tables read the adapted encoder, next to the one as it was."""
     keys = {
         "features": SMALL,
@@ -235,9 +229,7 @@ def languages(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_every_run_is_scored_on_every_language(
-    lab: Lab, languages: dict[str, str], extracted: list[int]
-) -> None:
+def test_every_run_is_scored_on_every_language(lab, languages, extracted):
     keys = {
         "corpora": languages,
         "transfer": True,

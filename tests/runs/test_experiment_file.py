@@ -29,7 +29,7 @@ def refusal(folder: Path, text: str, *changes: str) -> str:
     return message
 
 
-def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path: Path) -> None:
+def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path):
     text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
     experiment = read_experiment(written(tmp_path, text))
     (configuration,) = experiment.configurations
@@ -44,7 +44,7 @@ def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path: Path) -
     assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
-def test_set_overrides_one_key(tmp_path: Path) -> None:
+def test_set_overrides_one_key(tmp_path):
     path = written(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
     changes = ["seeds=[4,5]", "features.epochs=7", "data=some/folder", "finetune.epochs=2"]
     (configuration,) = read_experiment(path, changes).configurations
@@ -54,17 +54,17 @@ def test_set_overrides_one_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["seeds", "=3", "features..epochs=1", "seeds.a=1"])
-def test_a_wrong_change(tmp_path: Path, change: str) -> None:
+def test_a_wrong_change(tmp_path, change):
     assert repr(change) in refusal(tmp_path, "seeds = [1]\n[features]\n", change)
 
 
-def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+def test_a_missing_file_names_the_nearest(tmp_path):
     written(tmp_path, "")
     with pytest.raises(MissingError, match=r"'trial\.toml'"):
         read_experiment(tmp_path / "tral.toml")
 
 
-def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together(tmp_path):
     text = (
         'modell = "x"\nseeds = [1, 1]\ncontext = "page"\n[finetune]\nepochs = 0\n'
         '[features]\nlayers = ["lastt"]\nepoch = 3\nlearning_rate = "fast"\n'
@@ -103,11 +103,11 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
     ],
 )
-def test_one_mistake(tmp_path: Path, text: str, named: str) -> None:
+def test_one_mistake(tmp_path, text, named):
     assert named in refusal(tmp_path, text)
 
 
-def test_variants_make_a_configuration_of_each_combination(tmp_path: Path) -> None:
+def test_variants_make_a_configuration_of_each_combination(tmp_path):
     text = (
         "[finetune]\nepochs = 3\n"
         '[variants]\ncontext = ["sentence", "document"]\ntrain_on = ["train", "train+dev"]\n'
@@ -128,7 +128,7 @@ def test_variants_make_a_configuration_of_each_combination(tmp_path: Path) -> No
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
-def test_corpora_and_alternatives_change_the_files_keys(tmp_path: Path) -> None:
+def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
     text = """
         model = "cased"
         [corpora]
@@ -158,7 +158,7 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path: Path) -> None:
     assert (one.vary, one.names) == ((), ("",))
 
 
-def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path: Path) -> None:
+def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
     text = """
         [features]
         layers = ["last"]
@@ -182,7 +182,7 @@ def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path: Path) -> None:
     assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
 
 
-def test_train_sizes_are_laid_over_every_configuration(tmp_path: Path) -> None:
+def test_train_sizes_are_laid_over_every_configuration(tmp_path):
     text = (
         "[features]\n[finetune]\n[train_sizes]\nshares = [0.25, 1]\n"
         '[variants]\ncontext = ["sentence", "document"]\n'
@@ -201,7 +201,7 @@ def test_train_sizes_are_laid_over_every_configuration(tmp_path: Path) -> None:
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
-def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path: Path) -> None:
+def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
     text = (
         "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
         "[grid.features]\nepochs = [5, 6]\n"
@@ -220,7 +220,7 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path: Path) -> None:
     assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
 
 
-def test_the_papers_values_are_in_the_papers_file() -> None:
+def test_the_papers_values_are_in_the_papers_file():
     """Devlin et al. 2019, section 5.3 and appendix A.3."""
     experiment = read_experiment(ROOT / "experiments" / "bert-table7.toml")
     (paper,) = experiment.configurations
@@ -237,7 +237,7 @@ def test_the_papers_values_are_in_the_papers_file() -> None:
     assert (features.body, features.lstm_size, features.lstm_layers) == ("bilstm", 768, 2)
 
 
-def test_a_variant_is_for_the_corpora_that_it_names(tmp_path: Path) -> None:
+def test_a_variant_is_for_the_corpora_that_it_names(tmp_path):
     text = """
         [corpora]
         a = "a"
@@ -258,7 +258,7 @@ def test_a_variant_is_for_the_corpora_that_it_names(tmp_path: Path) -> None:
         read_experiment(written(tmp_path, text.replace('["b"]', '["c"]')))
 
 
-def test_glue_is_planned_as_in_the_paper() -> None:
+def test_glue_is_planned_as_in_the_paper():
     """Devlin et al. 2019, section 4.1: batch 32, 3 epochs, the rate chosen on dev."""
     experiment = read_experiment(ROOT / "experiments" / "glue.toml")
     measured = {

@@ -59,23 +59,19 @@ TUNED = [
     [*(("none", how) for how in STORED), *(("full", how) for how in TUNED)],
     ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
 )
-def test_a_run_gives_what_it_gave(
-    tmp_path: Path, small_bert: Path, tuning: str, how: dict[str, str]
-) -> None:
+def test_a_run_gives_what_it_gave(tmp_path, small_bert, tuning, how):
     run = learned_run(tuning, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
     assert_gives_what_it_gave(run, tmp_path)
 
 
-def test_several_blocks_are_those_of_the_store(
-    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_blocks_are_those_of_the_store(tmp_path, small_bert, monkeypatch):
     monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
     assert_gives_what_it_gave(run, tmp_path)
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
-def test_probabilities_are_those_of_each_sentence_alone(both: dict[str, Run], tuning: str) -> None:
+def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
     """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
     loaded = load_run(both[tuning], device="cpu")
     sentences = corpus_of(both[tuning])["test"].sentences
@@ -101,7 +97,7 @@ def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut to 0", "cut to 400", "last byte", "shape", "none"])
-def test_weights_that_are_not_those_that_were_scored(run: Run, damage: str) -> None:
+def test_weights_that_are_not_those_that_were_scored(run, damage):
     """The last byte: another value, or another seed's weights, are readable but not the run's."""
     path = run.folder / "weights.safetensors"
     data, weights = path.read_bytes(), load_file(path)
@@ -124,7 +120,7 @@ def test_weights_that_are_not_those_that_were_scored(run: Run, damage: str) -> N
     assert (name in message) == (damage in ("shape", "none"))
 
 
-def test_a_changed_encoder(run: Run, tmp_path: Path) -> None:
+def test_a_changed_encoder(run, tmp_path):
     config = tmp_path / "small-bert" / "config.json"
     text = config.read_text("utf-8")
     config.write_text(text + " ", "utf-8")
@@ -139,7 +135,7 @@ def test_a_changed_encoder(run: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "small-bert") in message
 
 
-def test_an_encoder_that_was_moved(run: Run, tmp_path: Path) -> None:
+def test_an_encoder_that_was_moved(run, tmp_path):
     there = (tmp_path / "small-bert").rename(tmp_path / "moved")
     assert "--model" in refusal(run, MissingError)
     loaded = load_run(run, device="cpu", model=str(there))
@@ -147,7 +143,7 @@ def test_an_encoder_that_was_moved(run: Run, tmp_path: Path) -> None:
     assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
 
 
-def test_a_training_text_that_is_gone_or_changed(run: Run, tmp_path: Path) -> None:
+def test_a_training_text_that_is_gone_or_changed(run, tmp_path):
     """Its words say how capitals are read; its tags play no part."""
     path = tmp_path / "mine" / "train.conll"
     text = path.read_text("utf-8")
@@ -161,7 +157,7 @@ def test_a_training_text_that_is_gone_or_changed(run: Run, tmp_path: Path) -> No
     assert str(tmp_path / "mine") in refusal(run, MissingError)
 
 
-def test_numbers_that_are_not_finite(run: Run) -> None:
+def test_numbers_that_are_not_finite(run):
     loaded = load_run(run, device="cpu")
     sentences = corpus_of(run)["test"].sentences
     inputs = loaded.inputs(sentences)
@@ -178,7 +174,7 @@ def test_numbers_that_are_not_finite(run: Run) -> None:
             loaded.inputs(sentences)
 
 
-def test_a_run_is_found_by_folder_or_name(both: dict[str, Run]) -> None:
+def test_a_run_is_found_by_folder_or_name(both):
     run = both["none"]
     assert find_run(run.name, run.folder.parent).record == run.record
     assert find_run(str(run.folder), "elsewhere").record == run.record

@@ -28,7 +28,7 @@ def read(text: str, kind: str) -> Iterator[Piece]:
     return read_pieces(lines, "input", kind)
 
 
-def test_files_of_the_run_come_out_as_they_were_tagged(loaded: LoadedRun) -> None:
+def test_files_of_the_run_come_out_as_they_were_tagged(loaded):
     """In small blocks: documents and words as in the file, tags as in the run's test.conll."""
     record = loaded.usable.record
     source = Path(record.signature.source) / "test.conll"
@@ -46,7 +46,7 @@ def test_files_of_the_run_come_out_as_they_were_tagged(loaded: LoadedRun) -> Non
 TEXT = 'Jordan Smith\'s "Chelsea".\r\n\n \u00a0\nHamilton is near 👩‍👩‍👧 Washington'
 
 
-def test_raw_text_line_by_line(loaded: LoadedRun) -> None:
+def test_raw_text_line_by_line(loaded):
     lines = ['Jordan Smith\'s "Chelsea".', "", " \u00a0", "Hamilton is near 👩‍👩‍👧 Washington"]
     rows = [json.loads(row) for row in rows_of(predict_stream(loaded, read(TEXT, "text")), "jsonl")]
     assert [row["text"] for row in rows] == lines
@@ -80,9 +80,7 @@ def conll_rows(text: str) -> list[str]:
     return rows
 
 
-def test_a_stream_is_tagged_block_by_block(
-    loaded: LoadedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
     """At no time has more been read than the block of what comes out next."""
     taken = 0
 
@@ -105,7 +103,7 @@ def test_a_stream_is_tagged_block_by_block(
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
-def test_whole_documents(tmp_path: Path, small_bert: Path, tuning: str) -> None:
+def test_whole_documents(tmp_path, small_bert, tuning):
     """In document context blank lines part documents, which are read whole whatever the block."""
     corpus = write_corpus(tmp_path / "mine")
     run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")

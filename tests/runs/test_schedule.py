@@ -22,7 +22,7 @@ from featbert.runs import schedule, train
 from featbert.runs.run import find_runs
 from tests.listening import Ear
 from tests.processes import ROOT, holding
-from tests.runs.experiments import SMALL, Lab
+from tests.runs.experiments import SMALL
 from tests.workspace import Workspace, error_of
 
 FOUR = {"seeds": [1, 2], "features": {**SMALL, "layers": ["embeddings", "last"]}}
@@ -35,9 +35,7 @@ def hidden(folder: Path) -> list[str]:
 # Runs in processes of their own ------------------------------------------------------------------
 
 
-def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monkeypatch):
     """Neither one that cannot write nor one whose process dies."""
     # A folder in the place of the weights: this run cannot be written.
     broken = [*lab.plan(**FOUR).rows.values()][2]
@@ -83,9 +81,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
-def test_the_processes_of_runs_end_with_the_command(
-    workspace: Workspace, file: Path, by: signal.Signals
-) -> None:
+def test_the_processes_of_runs_end_with_the_command(workspace, file, by):
     """However it ends; no run is finished by then."""
     file.write_text(file.read_text("utf-8").partition("[finetune]")[0], "utf-8")
     words = run_words(workspace, file)
@@ -174,9 +170,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_lock_that_was_removed_meanwhile_is_taken_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
     """Between opening the file and locking it, its owner may have ended and removed it."""
     real, removed = fcntl.flock, []
 
@@ -192,9 +186,7 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(
         assert is_locked(removed[0])
 
 
-def test_a_single_run_names_the_process_that_trains_it(
-    workspace: Workspace, trained: list[str]
-) -> None:
+def test_a_single_run_names_the_process_that_trains_it(workspace, trained):
     other = Workspace(workspace.folder / "other", workspace.corpus, workspace.model)
     assert other.finetune("--quiet").exit_code == 0
     (run,) = find_runs(other.runs)
@@ -216,9 +208,7 @@ def test_a_single_run_names_the_process_that_trains_it(
     assert len(trained) == 3
 
 
-def test_a_run_of_another_process_is_awaited_at_the_end(
-    workspace: Workspace, file: Path, trained: list[str]
-) -> None:
+def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file, trained):
     names, _ = planned(workspace, file)
     last = workspace.runs / names[-1] / "record.json"
     with holding(workspace.runs / names[0], last):
@@ -230,9 +220,7 @@ def test_a_run_of_another_process_is_awaited_at_the_end(
     assert hidden(workspace.runs) == []
 
 
-def test_a_store_of_another_process_is_awaited(
-    workspace: Workspace, file: Path, trained: list[str]
-) -> None:
+def test_a_store_of_another_process_is_awaited(workspace, file, trained):
     names, store = planned(workspace, file)
     store.parent.mkdir()
     with holding(store, workspace.runs / names[-1] / "record.json"):
@@ -242,9 +230,7 @@ def test_a_store_of_another_process_is_awaited(
     assert {run.name for run in find_runs(workspace.runs)} == set(names)
 
 
-def test_an_encoder_that_another_process_adapts_is_awaited(
-    workspace: Workspace, trained: list[str]
-) -> None:
+def test_an_encoder_that_another_process_adapts_is_awaited(workspace, trained):
     file = workspace.experiment(
         "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
     )
@@ -261,9 +247,7 @@ def test_an_encoder_that_another_process_adapts_is_awaited(
     assert hidden(Path(folder).parent) == hidden(workspace.runs) == []
 
 
-def test_two_commands_share_the_work_of_one_experiment(
-    workspace: Workspace, file: Path, trained: list[str]
-) -> None:
+def test_two_commands_share_the_work_of_one_experiment(workspace, file, trained):
     words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
     other = started(words)
     try:

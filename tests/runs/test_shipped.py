@@ -144,12 +144,12 @@ def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()
     return place.call("run", file, *given, *where, *words)
 
 
-def test_every_file_is_tested() -> None:
+def test_every_file_is_tested():
     assert RUNS.keys() == SMALL.keys() == {path.stem for path in SHIPPED}
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
-def test_it_plans_as_it_is(place: Workspace, file: Path) -> None:
+def test_it_plans_as_it_is(place, file):
     result = ok(run(place, file, "--dry-run"))
     assert sum(line.startswith("run ") for line in result.stdout.split("\n")) == RUNS[file.stem]
     assert not place.cache.exists()
@@ -157,7 +157,7 @@ def test_it_plans_as_it_is(place: Workspace, file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
-def test_a_small_form_runs(place: Workspace, file: Path) -> None:
+def test_a_small_form_runs(place, file):
     result = ok(run(place, file, "--format", "json", sets=SMALL[file.stem]))
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])

@@ -57,7 +57,7 @@ def trained(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> tuple[Work
     return workspace, predicted
 
 
-def test_dev_after_each_epoch_and_test_once(trained: tuple[Workspace, list[int]]) -> None:
+def test_dev_after_each_epoch_and_test_once(trained):
     workspace, predicted = trained
     runs = find_runs(workspace.runs).runs
     assert {run.record.tuning for run in runs} == {"none", "full"}
@@ -76,7 +76,7 @@ def test_dev_after_each_epoch_and_test_once(trained: tuple[Workspace, list[int]]
     assert any(r.record.scores["dev"] != r.record.scores["test"] for r in runs)
 
 
-def test_what_a_run_cost_and_was_asked(trained: tuple[Workspace, list[int]]) -> None:
+def test_what_a_run_cost_and_was_asked(trained):
     workspace, _ = trained
     (store,) = workspace.cache.glob("*.h5")
     for run in find_runs(workspace.runs):
@@ -96,8 +96,8 @@ def test_what_a_run_cost_and_was_asked(trained: tuple[Workspace, list[int]]) -> 
 
 @pytest.mark.parametrize("make", [stored_run, tuned_run])
 def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
-    tmp_path: Path, small_bert: Path, monkeypatch: pytest.MonkeyPatch, make: Any
-) -> None:
+    tmp_path, small_bert, monkeypatch, make
+):
     corpus = write_small_corpus(tmp_path / "mine")
     first = make(tmp_path, small_bert, corpus)
     before = {p.name: p.read_bytes() for p in first.folder.iterdir()}
@@ -132,9 +132,7 @@ def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
     assert [p.name for p in (tmp_path / "runs").iterdir()] == [first.name]
 
 
-def test_train_and_dev_takes_the_epochs_of_the_run_on_train(
-    tmp_path: Path, small_bert: Path
-) -> None:
+def test_train_and_dev_takes_the_epochs_of_the_run_on_train(tmp_path, small_bert):
     corpus = load_corpus(write_small_corpus(tmp_path / "mine"))
     settings = TUNED.but(epochs=3, train_on="train+dev")
     where = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
@@ -198,9 +196,7 @@ def prepared(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_both_tunings_learn_from_the_same_sentences(
-    store: FeatureStore, corpus: Corpus, small_bert: Path, tmp_path: Path, seed: int
-) -> None:
+def test_both_tunings_learn_from_the_same_sentences(store, corpus, small_bert, tmp_path, seed):
     stored, tuned = prepared(store, corpus, small_bert, tmp_path, seed)
     expected = drawn_part(corpus["train"], 0.4, seed=seed)
     other = drawn_part(corpus["train"], 0.4, seed=seed + 1)
@@ -223,9 +219,7 @@ def test_both_tunings_learn_from_the_same_sentences(
         assert stored.inputs[name].offsets[-1] == corpus[name].n_words
 
 
-def test_the_states_of_a_part_are_those_of_the_whole_text(
-    store: FeatureStore, corpus: Corpus, small_bert: Path, tmp_path: Path
-) -> None:
+def test_the_states_of_a_part_are_those_of_the_whole_text(store, corpus, small_bert, tmp_path):
     """A document that is drawn is whole, so that its words see what they see in the store."""
     stored, tuned = prepared(store, corpus, small_bert, tmp_path, 1)
     encoder = tuned.states.encoder.eval()  # type: ignore[attr-defined]
@@ -236,9 +230,7 @@ def test_the_states_of_a_part_are_those_of_the_whole_text(
     torch.testing.assert_close(held, states, atol=2e-5, rtol=1e-4)
 
 
-def test_the_record_says_what_was_learned_from(
-    corpus: Corpus, small_bert: Path, tmp_path: Path
-) -> None:
+def test_the_record_says_what_was_learned_from(corpus, small_bert, tmp_path):
     """Also of a type outside of the part, which is not learned and counts as missed."""
     where = {"runs_dir": tmp_path, "device": "cpu", "precision": "fp32"}
     record = finetune(corpus, str(small_bert), settings=SHARED_TUNED, **where).record
@@ -260,7 +252,7 @@ def test_the_record_says_what_was_learned_from(
     assert loaded.answers(loaded.inputs(rare["test"].sentences), rare["test"]) == [["O", "O"]] * 3
 
 
-def test_one_document_cannot_be_parted(small_bert: Path, tmp_path: Path) -> None:
+def test_one_document_cannot_be_parted(small_bert, tmp_path):
     rows = [("a", "O"), ("b", "O")]
     folder = write_splits(tmp_path / "one", rows, rows, rows, in_document=2)
     with pytest.raises(InputError, match=r"train\.conll"):
@@ -270,8 +262,8 @@ def test_one_document_cannot_be_parted(small_bert: Path, tmp_path: Path) -> None
 
 
 def test_a_run_that_another_process_finished_meanwhile_is_returned(
-    corpus: Corpus, small_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    corpus, small_bert, tmp_path, monkeypatch
+):
     """Planned as missing, finished by another process before this one takes the lock."""
     where = {"settings": TUNED.but(epochs=1), "device": "cpu"}
     done = finetune(corpus, str(small_bert), runs_dir=tmp_path / "other", **where)
