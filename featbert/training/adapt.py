@@ -10,7 +10,6 @@ of the last epoch are kept, in a folder that `adaptation.json` completes. While 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import shutil
@@ -47,20 +46,20 @@ if TYPE_CHECKING:
 # Wordpieces of a sequence unless given; fewer where the encoder reads fewer.
 MAX_LENGTH = 128
 # Of the training: another one gives other weights for the same settings.
-VERSION = 2
+VERSION = 3
 # The new folder within the partial one.
 ENCODER = "encoder"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdaptEpoch:
     """Mean losses in nats of masked pieces and labelled pairs; epoch 0 is dev before training."""
 
     epoch: int
-    train_mlm: float | None
-    train_nsp: float | None
+    train_mlm: float | None = None
+    train_nsp: float | None = None
     dev_mlm: float
-    dev_nsp: float | None
+    dev_nsp: float | None = None
     seconds: float
 
     @property
@@ -181,19 +180,16 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
     It needs a model with a next-sentence head, and two sentences of one document in each split.
     """
     where = corpus.source or corpus.name
+    lacking = []
+    kind = source.config.get("model_type")
+    if kind != "bert" or source.config.get("type_vocab_size", 2) != 2:
+        lacking.append(f"{source.name} is no BERT with two segment types ({kind})")
     for name in ("train", "dev"):
         if name not in corpus or not len(corpus[name]):
             raise InputError(
                 f"{where} has no {name} split ({', '.join(corpus.splits) or 'none at all'}); "
                 f"add a {name} file to the folder"
             )
-    if wanted == "off":
-        return False
-    lacking = []
-    kind = source.config.get("model_type")
-    if kind != "bert" or source.config.get("type_vocab_size", 2) != 2:
-        lacking.append(f"{source.name} is no BERT with two segment types ({kind})")
-    for name in ("train", "dev"):
         documents = [s.document for s in corpus[name]]
         # The texts of a pair are not sentences that follow one another.
         pairs = corpus[name].has_pairs
@@ -204,7 +200,7 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
             )
     if lacking and wanted == "on":
         raise InputError(f"--nsp on: {'; '.join(lacking)}; use --nsp off, or auto")
-    return not lacking
+    return wanted != "off" and not lacking
 
 
 def finished_adaptation(
@@ -244,36 +240,42 @@ def finished_adaptation(
 
 def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
     """Carries out a plan, unless another process has finished it; see `adapt`."""
-    folder = plan.folder
-    with owning(folder), explaining(folder):
-        _move_into_place(folder)
-        done = finished_adaptation(folder, plan.identity, source, plan.overwrite)
-        return done or _train(plan, corpus, source)
-
-
-def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
     from safetensors import SafetensorError
 
+    folder = plan.folder
+    partial = folder.with_name(f".{folder.name}.partial")
+    with owning(folder), explaining(folder, SafetensorError):
+        _move_into_place(folder, partial)  # what a kill interrupted
+        done = finished_adaptation(folder, plan.identity, source, plan.overwrite)
+        if done is None:
+            record = _train(plan, corpus, source, partial)
+            _move_into_place(folder, partial)
+            done = TypeAdapter(Adapted).validate_python(record | {"folder": folder, "hit": False})
+        return done
+
+
+def _train(
+    plan: AdaptationPlan, corpus: Corpus, source: EncoderSource, partial: Path
+) -> dict[str, Any]:
+    """Makes the new folder within the partial one; returns its record."""
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
     from featbert.training.language_model import last_checkpoint, train_language_model
 
-    folder, where, partial = plan.folder, plan.device, _partial(plan.folder)
+    where, new, versions = plan.device, partial / ENCODER, library_versions()
     check_memory(
         (source.parameters or 0) * TRAINED_BYTES,
         where,
         what=f"training {source.name} as a language model (weights, gradients, moments)",
         less="use a smaller encoder",
     )
-    versions = library_versions()
     # Checkpoints of other settings, versions or processors would end in other numbers.
     computation = json_hash([plan.identity, versions, where.name, where.threads])
-    partial.mkdir(exist_ok=True)
     clear(partial, keep=last_checkpoint(partial, computation))
+    partial.mkdir(exist_ok=True)
     try:
         with freed_memory_kept():
             texts = [corpus[name].sentences for name in ("train", "dev")]
             found = train_language_model(plan, source, texts, partial, computation)
-        new, history = partial / ENCODER, found["history"]
         _copy_tokenizer(source, new)
         record = {
             "identity": plan.identity,
@@ -284,10 +286,6 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
             "source": corpus.source,
             "language": corpus.language,
             **found,
-            "history": [
-                dataclasses.asdict(row) | {"dev_perplexity": row.dev_perplexity} for row in history
-            ],
-            "seconds": sum(row.seconds for row in history),
             "device": where.kind,
             "device_name": where.name,
             "threads": where.threads,
@@ -299,34 +297,26 @@ def _train(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapt
             shutil.copymode(new / "config.json", path)
             flush(path)
         write_json(new / ADAPTATION_RECORD, record)  # the last file: with it the folder is whole
-        _move_into_place(folder)
-    except InputError:  # the same command would end so again
-        shutil.rmtree(partial, ignore_errors=True)
+    except BaseException as error:
+        again = isinstance(error, InputError)  # the same command would end so again
+        clear(partial, keep=None if again else last_checkpoint(partial, computation))
         raise
-    except (SafetensorError, RuntimeError) as error:
-        if isinstance(error, SafetensorError) or "PytorchStreamWriter" in str(error):
-            raise OSError(str(error)) from None  # a full disk
-        raise
-    finally:
-        if partial.exists() and not (partial / ENCODER / ADAPTATION_RECORD).exists():
-            clear(partial, keep=last_checkpoint(partial, computation))
-    return TypeAdapter(Adapted).validate_python(record | {"folder": folder, "hit": False})
+    return record
 
 
 def clear(partial: Path, *, keep: Path | None) -> None:
     """Removes everything in a folder but one checkpoint; the folder too, where none is kept."""
+    if keep is None:
+        shutil.rmtree(partial, ignore_errors=True)
+        return
     for path in partial.iterdir():
         if path != keep:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if keep is None:
-        partial.rmdir()
+            shutil.rmtree(path)
 
 
-def _move_into_place(folder: Path) -> None:
-    """Gives a new encoder that is whole its name; the next call completes an interrupted move."""
-    partial = _partial(folder)
+def _move_into_place(folder: Path, partial: Path) -> None:
+    """Gives a new encoder that is whole its name."""
     if (partial / ENCODER / ADAPTATION_RECORD).is_file():
-        clear(partial, keep=partial / ENCODER)
         replace_folder(folder, partial / ENCODER, partial / "before")
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -347,7 +337,3 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
             f"the tokenizer of {source.folder} is not complete in its own files; write them with "
             "save_pretrained"
         )
-
-
-def _partial(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.partial")

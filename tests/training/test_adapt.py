@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -15,6 +16,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
+from transformers import DataCollatorForTokenClassification
 
 from featbert.config import Adapt, validated
 from featbert.data.corpus import Corpus, Sentence, Split
@@ -24,6 +26,7 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
+from featbert.progress import heard_by
 from featbert.training import adapt as adaptation
 from featbert.training import language_model as lm
 from featbert.training.adapt import adapt, decide_nsp, plan_adaptation
@@ -168,35 +171,36 @@ def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(size
 @pytest.fixture
 def listening(monkeypatch):
     """Calls a function with each epoch of an adaptation, and returns the list of its steps."""
-    plain, steps = lm._Progress.on_evaluate, []
+    plain, steps = lm.report, []
 
     def listen(take):
-        def on_evaluate(self, args, state, control, **given):
-            plain(self, args, state, control, **given)
-            take(lm.history_of(state)[-1])
+        def heard(line):
+            plain(line)
+            take(line)
 
-        monkeypatch.setattr(lm._Progress, "on_evaluate", on_evaluate)
+        monkeypatch.setattr(lm, "report", heard)
         return steps
 
-    def on_step_end(self, args, state, control, **_):
-        self.advance(1)
-        steps.append(state.global_step)
+    @contextlib.contextmanager
+    def stage(what, unit, total, done):
+        yield lambda n: steps.append(done + len(steps) + n) if unit == "steps" else None
 
-    monkeypatch.setattr(lm._Progress, "on_step_end", on_step_end)
-    return listen
+    with heard_by(stage):
+        yield listen
 
 
 def text_of(corpus, source, nsp, settings=QUICK, capacity=15, split="dev"):
     wordpieces = load_wordpieces(source)
-    model, vocabulary, _ = lm.load_language_model(source, nsp=nsp, seed=1)
+    model, tokenizer, _ = lm.load_language_model(source, nsp=nsp, seed=1)
     blocks, _ = lm.cut_blocks(corpus[split].sentences, wordpieces, capacity, even=nsp)
-    return model, MaskedText(blocks, wordpieces, vocabulary, settings, nsp=nsp, seed=1)
+    text = MaskedText(blocks, wordpieces, lm.vocabulary_of(tokenizer), settings, nsp=nsp, seed=1)
+    return model, tokenizer, text
 
 
 def test_a_pair_as_bert_reads_it(corpus, tiny_bert):
-    _, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=True)
+    _, tokenizer, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=True)
     (cls,), (sep,) = text.wordpieces.prefix, text.wordpieces.suffix
-    batch = text.collate([text[row] for row in range(len(text))])
+    batch = DataCollatorForTokenClassification(tokenizer)([text[row] for row in range(len(text))])
     seen = []
     for row, (a, b, label) in enumerate(text.rows):
         first, second = text.blocks[a].pieces, text.blocks[b].pieces if b >= 0 else None
@@ -212,12 +216,12 @@ def test_a_pair_as_bert_reads_it(corpus, tiny_bert):
 
 
 def test_masks_of_train_change_with_the_epoch_and_the_seed(corpus, tiny_bert):
-    _, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=False)
+    *_, text = text_of(corpus, find_encoder(str(tiny_bert)), nsp=False)
 
     def read(epoch, seed=1):
         text.seed = seed
         text.set_epoch(epoch)
-        return tuple(itertools.chain(*(text[i]["input_ids"].tolist() for i in range(len(text)))))
+        return tuple(itertools.chain(*(text[i]["input_ids"] for i in range(len(text)))))
 
     assert read(0) == read(0)
     assert len({read(0), read(1), read(2), read(0, seed=2)}) == 4
@@ -227,6 +231,7 @@ def expected_losses(model, text):
     """Mean losses by transformers' own forward, a row at a time."""
     sums, counts = np.zeros(2), np.zeros(2)
     for row in (text[i] for i in range(len(text))):
+        row = {key: torch.tensor(value) for key, value in row.items()}
         given = {k: row[k][None] for k in ("input_ids", "token_type_ids") if k in row}
         with torch.no_grad():
             output = model(**given)
@@ -245,7 +250,7 @@ def test_losses_are_those_of_transformers(encoder_folder, corpus, tmp_path, fami
     """Padding, batches, parts of batches, the head on masked pieces: none of it changes them."""
     source = find_encoder(str(encoder_folder(family)))
     settings = quick(nsp=nsp, max_length=33, token_budget=70, learning_rate=1e-9)
-    model, text = text_of(corpus, source, nsp == "on", settings, 15 if nsp == "on" else 31)
+    model, _, text = text_of(corpus, source, nsp == "on", settings, 15 if nsp == "on" else 31)
     expected = expected_losses(model.eval(), text)
     done = adapt(corpus, source, settings=settings, models_dir=tmp_path, **CPU)
     row = done.history[0]
@@ -261,7 +266,7 @@ def test_training_losses_are_means_over_the_whole_batch_in_parts_or_not(
     config = json.loads((bert / "config.json").read_text("utf-8"))
     config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     (bert / "config.json").write_text(json.dumps(config), "utf-8")
-    model, text = text_of(corpus, find_encoder(str(bert)), nsp=True, capacity=18, split="train")
+    model, _, text = text_of(corpus, find_encoder(str(bert)), nsp=True, capacity=18, split="train")
     found = []
     for budget in (4096, 40):
         # One step an epoch, so that the first losses are those of the weights before it.
@@ -286,7 +291,8 @@ def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision, listening):
     steps = listening(rows.append)
     where = {"models_dir": tmp_path, "device": "cpu", "precision": precision}
     done = adapt(corpus, str(tiny_bert), settings=settings, **where)
-    assert rows == done.history
+    assert rows == [*map(str, done.history)]
+    rows = done.history
     assert [row.epoch for row in rows] == list(range(16))
     assert rows[-1].dev_perplexity < rows[0].dev_perplexity / 10
     assert rows[-1].train_mlm < rows[1].train_mlm - 1.5
@@ -368,8 +374,8 @@ class Stopped(Exception):
 
 
 def stopping(epoch):
-    def stop(row):
-        if row.epoch == epoch:
+    def stop(line):
+        if line.startswith(f"epoch {epoch} "):
             raise Stopped
 
     return stop
@@ -478,8 +484,8 @@ def test_a_loss_that_is_not_finite_ends_training(
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
 
-    def spoil(row):
-        if row.epoch == epoch:
+    def spoil(line):
+        if line.startswith(f"epoch {epoch} "):
             monkeypatch.setattr(lm, "cross_entropy", broken)
 
     if epoch == 0:
