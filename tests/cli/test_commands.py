@@ -1,7 +1,5 @@
 """The commands end to end on a tiny encoder: what they write, reuse and refuse."""
 
-import json
-
 import pytest
 from typer.testing import CliRunner
 
@@ -102,14 +100,3 @@ def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace: Workspace, c
     for result in (space.extract("--casing", "truecased"), space.finetune("--casing", "truecased")):
         assert result.exit_code == 0 if cased else "uncased" in error_of(result)
     assert len(list(space.cache.glob("*.h5"))) == 1 + cased
-
-
-def test_runs_that_cannot_be_compared_are_refused_by_name(workspace: Workspace) -> None:
-    for context in ("sentence", "document"):
-        assert workspace.finetune("--context", context).exit_code == 0
-    names = [r.name for r in find_runs(workspace.runs)]
-    assert "context" in error_of(workspace.compare(*names))
-    assert workspace.compare(*names, "--vary", "context").exit_code == 0
-    assert "'context'" in error_of(workspace.compare("--vary", "contxt"))
-    tables = json.loads(workspace.compare("--format", "json").stdout)["rows"]
-    assert {row["group"] for row in tables} == {1, 2}

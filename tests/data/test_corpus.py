@@ -1,7 +1,5 @@
 """Sentences, splits and corpora: fingerprints, sets of tags, splits joined."""
 
-import pytest
-
 from featbert.data.corpus import Sentence, Split, joined
 
 
@@ -28,13 +26,6 @@ def test_a_fingerprint_stays_what_it_is():
     one = split(Sentence(("EU", "é"), ("B-ORG", "O"), 0), Sentence(("x",), ("O",), None))
     assert one.text_fingerprint[:16] == "5276ade330926812"
     assert one.tag_fingerprint[:16] == "968d0ae3e0757b24"
-
-
-def test_a_split_without_tags():
-    untagged = split(Sentence(("a",)))
-    assert not untagged.is_tagged
-    with pytest.raises(ValueError, match="train"):
-        _ = untagged.tags
 
 
 def test_documents_of_joined_splits_stay_different():

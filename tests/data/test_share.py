@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.data.corpus import Split
-from featbert.data.share import drawn_part, drawn_sentences, unit_numbers
+from featbert.data.share import drawn_part, drawn_sentences
 from tests.features.support import sentences_of
 
 
@@ -73,11 +73,6 @@ def test_a_part_has_the_drawn_sentences_as_they_are(documents):
     assert part.sentences == tuple(split.sentences[i] for i in numbers)
     assert part.name == "train"
     assert part.text_fingerprint != split.text_fingerprint
-
-
-def test_sentences_outside_of_documents_are_drawn_alone():
-    split = Split("train", sentences_of(list("abcdef"), [None, None, 0, 0, 1, 1]))
-    assert unit_numbers(split).tolist() == [0, 1, 2, 2, 3, 3]
 
 
 def test_shares_by_hand():

@@ -66,19 +66,6 @@ def test_50_000_tag_types(tmp_path: Path) -> None:
     assert len(report["against_train"]["dev"]["new_types"]) == 49_999
 
 
-def test_links_to_files_and_folders_elsewhere_are_followed(tmp_path: Path) -> None:
-    real = tmp_path / "real"
-    real.mkdir()
-    (real / "train.conll").write_text(GOOD, "utf-8")
-    (tmp_path / "linked").symlink_to(real)
-    files = tmp_path / "files"
-    files.mkdir()
-    (files / "train.conll").symlink_to(real / "train.conll")
-    for folder in (tmp_path / "linked", files):
-        assert check(folder).exit_code == 0
-        assert load_corpus(folder)["train"].n_words == 2
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
 def test_a_folder_that_may_not_be_listed(tmp_path: Path) -> None:
     closed = tmp_path / "closed"

@@ -143,14 +143,6 @@ def test_cutting_a_batch_changes_no_number(made, tmp_path):
     assert whole.scores == cut.scores
 
 
-def test_a_store_of_pooled_vectors_gives_the_same_run(made, tmp_path):
-    words, pooled = (
-        trained(made, tmp_path / keep, ("joint", keep)).record for keep in ("words", "pooled")
-    )
-    assert words.history[-1].train_loss == pooled.history[-1].train_loss
-    assert (words.name, words.predictions) == (pooled.name, pooled.predictions)
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_before_any_step_both_approaches_give_equal_probabilities(made, tmp_path, pooling):
     """The keystone."""

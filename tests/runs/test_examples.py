@@ -239,6 +239,9 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
         ("classification", {"output": "crf"}),
         ("regression", {"output": "softmax"}),
         ("entities", {"sentence_pooling": "mean"}),
+        ("entities", {"output": "span"}),
+        ("spans", {"sentence_pooling": "mean"}),
+        ("spans", {"output": "softmax"}),
         ("classification:pearson", {}),
     ],
 )

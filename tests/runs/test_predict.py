@@ -4,7 +4,6 @@ import io
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,21 +25,6 @@ def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
 def read(text: str, kind: str) -> Iterator[Piece]:
     lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", is_text=kind == "text")
     return read_pieces(lines, "input", kind)
-
-
-def test_files_of_the_run_come_out_as_they_were_tagged(loaded):
-    """In small blocks: documents and words as in the file, tags as in the run's test.conll."""
-    record = loaded.usable.record
-    source = Path(record.signature.source) / "test.conll"
-    kept = loaded.usable.run.predictions("test")
-    for block_words in (1, 20, 4096):
-        found = list(
-            predict_stream(
-                loaded, read(source.read_text("utf-8"), "conll"), block_words=block_words
-            )
-        )
-        assert [list(t.piece.words) for t in found] == kept.words
-        assert [list(t.tags) for t in found] == kept.predicted
 
 
 TEXT = 'Jordan Smith\'s "Chelsea".\r\n\n \u00a0\nHamilton is near 👩‍👩‍👧 Washington'

@@ -13,7 +13,6 @@ from featbert import compare, find_runs
 from featbert.analysis.breakdown import judged_texts, with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
-from featbert.config import RowsTable
 from featbert.data.corpus import Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
@@ -22,7 +21,6 @@ from featbert.encoders.device import find_device
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.models.model import tuned_model
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
@@ -215,14 +213,6 @@ def test_rows_are_compared_by_passage(made, tmp_path):
     assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
     assert {d.pooled.units for d in found.differences} == {8}
     assert found.breakdowns[0].gold == {"answerable": 8, "unanswerable": 8}
-
-
-@pytest.mark.parametrize("given", [{"sentence_pooling": "mean"}, {"output": "softmax"}])
-def test_other_heads_are_refused(given):
-    with pytest.raises(InputError):
-        settings_of("none", "spans", **given)
-    with pytest.raises(InputError):
-        RowsTable(output="span").settings("none", 4, "entities")
 
 
 def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
