@@ -26,7 +26,7 @@ def corpus(tmp_path: Path):
 
 
 @pytest.mark.parametrize("context", ["sentence", "document"])
-def test_features_are_those_of_the_processor(corpus, tiny_bert, tmp_path, context) -> None:
+def test_features_are_those_of_the_processor(corpus, tiny_bert, tmp_path, context):
     def stored(device: str, precision: str):
         return extract(
             corpus, str(tiny_bert), cache_dir=tmp_path / device, context=context,
@@ -43,7 +43,7 @@ def test_features_are_those_of_the_processor(corpus, tiny_bert, tmp_path, contex
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_fine_tuning_learns(corpus, tiny_bert, tmp_path, precision) -> None:
+def test_fine_tuning_learns(corpus, tiny_bert, tmp_path, precision):
     settings = defaults("full").but(**SMALL)
     options = {"runs_dir": tmp_path, "device": "cuda", "precision": precision}
     run = finetune(corpus, str(tiny_bert), settings=settings, **options)
@@ -54,7 +54,7 @@ def test_fine_tuning_learns(corpus, tiny_bert, tmp_path, precision) -> None:
 
 
 @pytest.mark.parametrize("layers", ["last", "concat_last4", "weighted_all"])
-def test_features_are_learnt_from(corpus, tiny_bert, tmp_path, layers) -> None:
+def test_features_are_learnt_from(corpus, tiny_bert, tmp_path, layers):
     store = extract(corpus, str(tiny_bert), cache_dir=tmp_path, device="cuda")
     settings = defaults("none").but(**SMALL)
     on_gpu = train(store, layers, settings=settings, runs_dir=tmp_path / "gpu", device="cuda")

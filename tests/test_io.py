@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import socket
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from featbert.io import explaining, is_locked, lock_beside, owning, replacing, s
 from tests.processes import holding
 
 
-def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
+def test_a_lock_names_its_process_and_ends_with_it(tmp_path):
     folder = tmp_path / "runs" / "one"
     with holding(folder) as process:
         assert is_locked(lock_beside(folder))
@@ -31,7 +30,7 @@ def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
     assert list(folder.parent.iterdir()) == []
 
 
-def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path: Path) -> None:
+def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path):
     with owning(tmp_path / "runs" / "one"):
         assert is_locked(tmp_path / "runs" / ".one.lock")
     assert list(tmp_path.iterdir()) == []
@@ -42,7 +41,7 @@ def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])
-def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works) -> None:
+def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works):
     def flock(file, how):
         raise OSError(number, os.strerror(number))
 
@@ -55,7 +54,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works) -> No
     assert not is_locked(tmp_path / ".one.lock")
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -75,7 +74,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_stale_temporary_files_are_removed(tmp_path: Path) -> None:
+def test_stale_temporary_files_are_removed(tmp_path):
     host = slug(socket.gethostname())
     gone = tmp_path / f".file.{host}-4194305.tmp"  # no process has a number above 2 ** 22
     names = (f".file.{host}-{os.getppid()}.tmp", ".file.elsewhere-4194305.tmp", ".other.1.tmp")
@@ -85,7 +84,7 @@ def test_stale_temporary_files_are_removed(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"file", *names}
 
 
-def test_what_the_system_refuses_names_the_file(tmp_path: Path) -> None:
+def test_what_the_system_refuses_names_the_file(tmp_path):
     with pytest.raises(FeatbertError, match="missing"), explaining(tmp_path / "missing"):
         (tmp_path / "missing" / "file").touch()
     with pytest.raises(FeatbertError, match="first"), explaining(tmp_path / "second"):

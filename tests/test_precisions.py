@@ -9,13 +9,11 @@ from featbert.encoders import device
 from featbert.features.store import FeatureStore
 from featbert.models import bilstm
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace, ok
+from tests.workspace import ok
 
 
 @pytest.mark.parametrize(("native", "precision"), [(False, "fp32"), (True, "bf16")])
-def test_the_main_paths(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, native: bool, precision: str
-) -> None:
+def test_the_main_paths(workspace, monkeypatch, native, precision):
     """Extraction, both ways to train, prediction and evaluation; torch emulates bf16."""
     monkeypatch.setattr(device, "has_native_bf16", lambda where: native)
     monkeypatch.setattr(bilstm, "processor_has_bf16", lambda: native)

@@ -1,7 +1,6 @@
 """Stages, reports and warnings reach whoever shows them, from this process and from another one."""
 
 import logging
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,6 @@ from featbert.progress import (
     track,
 )
 from tests.listening import Ear
-from tests.workspace import Workspace
 
 
 def work() -> None:
@@ -38,7 +36,7 @@ def check_heard(ear: Ear) -> None:
     assert ear.ended == ["sleeping", "counting"]
 
 
-def test_a_listener_hears_stages_within_its_block() -> None:
+def test_a_listener_hears_stages_within_its_block():
     ear = Ear()
     with heard_by(ear):
         work()
@@ -51,7 +49,7 @@ def test_a_listener_hears_stages_within_its_block() -> None:
     check_heard(ear)
 
 
-def test_another_process_is_shown_as_this_one() -> None:
+def test_another_process_is_shown_as_this_one():
     messages: list[Message] = []
     with forwarded(messages.append):
         work()
@@ -67,7 +65,7 @@ def test_another_process_is_shown_as_this_one() -> None:
     ]
 
 
-def test_stages_of_a_process_that_died_end() -> None:
+def test_stages_of_a_process_that_died_end():
     messages: list[Message] = []
     with forwarded(messages.append), stage("outer", "steps"), stage("inner", "steps"):
         told = list(messages)
@@ -80,7 +78,7 @@ def test_stages_of_a_process_that_died_end() -> None:
 
 
 @pytest.mark.parametrize("items", [0, 1, 99, 1234])
-def test_tracked_items_pass_through_and_are_counted(items: int) -> None:
+def test_tracked_items_pass_through_and_are_counted(items):
     ear = Ear()
     with heard_by(ear):
         assert list(track(range(items), "passing", "items")) == list(range(items))
@@ -88,7 +86,7 @@ def test_tracked_items_pass_through_and_are_counted(items: int) -> None:
     assert ear.calls["passing"] <= 200
 
 
-def test_long_work_is_counted_to_its_end(workspace: Workspace, tmp_path: Path) -> None:
+def test_long_work_is_counted_to_its_end(workspace, tmp_path):
     """Reading, checking, hashing, tokenizing, loading, comparing checksums."""
     ear = Ear()
     with heard_by(ear):

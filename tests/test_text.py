@@ -7,7 +7,7 @@ from featbert.text import json_text, printable
 
 
 @given(st.text())
-def test_printable_text_has_no_control_characters(text: str) -> None:
+def test_printable_text_has_no_control_characters(text):
     assert printable(text).isprintable()
     assert printable(text, keep="\n").split("\n") == [printable(t) for t in text.split("\n")]
     shown = json_text({"text": text})

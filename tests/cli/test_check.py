@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace import Workspace, ok
+from tests.workspace import ok
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
 DEV = "EU B-ORG\nsaid O\n\nOslo B-LOC\nis O\nnice O\n"
@@ -31,7 +31,7 @@ def rows_of(text: str) -> dict[str, list[str]]:
     }
 
 
-def test_all_that_was_read(folder: Path, workspace: Workspace) -> None:
+def test_all_that_was_read(folder, workspace):
     done = ok(workspace.call("check", folder))
     rows = rows_of(done.stdout)
     assert rows["sentences"] == ["3", "2", "2"]

@@ -10,7 +10,7 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, Workspace, error_of, ok
 
 
-def test_a_run_folder_holds_weights_predictions_and_record(finished: Workspace) -> None:
+def test_a_run_folder_holds_weights_predictions_and_record(finished):
     run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
     assert {p.name for p in run.folder.iterdir()} == {
         *("config.json", "history.jsonl", "dev.conll", "test.conll"),
@@ -27,21 +27,21 @@ def test_a_run_folder_holds_weights_predictions_and_record(finished: Workspace) 
     assert run.predictions("dev").words[0][:3] == ["Jordan", "Smith", "of"]
 
 
-def test_dry_run_shows_the_size_and_writes_nothing(workspace: Workspace) -> None:
+def test_dry_run_shows_the_size_and_writes_nothing(workspace):
     result = workspace.extract("--dry-run")
     words = 6 * sum(len(text.split()) for text, _ in WORDS)  # four rounds, dev and test
     assert f"{words} words x 5 layers x 16, float16" in result.stdout
     assert not workspace.cache.exists()
 
 
-def test_some_layers_serve_their_combinations(workspace: Workspace) -> None:
+def test_some_layers_serve_their_combinations(workspace):
     assert workspace.extract("--layers", "3-4").exit_code == 0
     assert FeatureStore(next(workspace.cache.glob("*.h5"))).layers == (3, 4)
     assert workspace.train("--layers", "last").exit_code == 0
     assert "3, 4" in error_of(workspace.train("--layers", "embeddings"))
 
 
-def test_train_needs_to_know_the_store(workspace: Workspace) -> None:
+def test_train_needs_to_know_the_store(workspace):
     assert "featbert extract" in error_of(workspace.train())
     assert workspace.extract().exit_code == 0
     assert workspace.extract("--context", "document").exit_code == 0
@@ -51,9 +51,7 @@ def test_train_needs_to_know_the_store(workspace: Workspace) -> None:
     assert workspace.train("--features", next(workspace.cache.glob("*.h5"))).exit_code == 0
 
 
-def test_at_a_terminal_train_asks_which_store(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_a_terminal_train_asks_which_store(workspace, monkeypatch):
     assert workspace.extract().exit_code == 0
     assert workspace.extract("--context", "document").exit_code == 0
     second = sorted(workspace.cache.glob("*.h5"))[1]
@@ -66,7 +64,7 @@ def test_at_a_terminal_train_asks_which_store(
     assert run.record.signature.context == FeatureStore(second).manifest.context
 
 
-def test_changed_words_are_refused_changed_tags_make_other_runs(workspace: Workspace) -> None:
+def test_changed_words_are_refused_changed_tags_make_other_runs(workspace):
     assert workspace.extract().exit_code == 0
     assert workspace.train("--layers", "last").exit_code == 0
     path = workspace.corpus / "train.conll"
@@ -80,7 +78,7 @@ def test_changed_words_are_refused_changed_tags_make_other_runs(workspace: Works
     assert len(find_runs(workspace.runs).runs) == 2
 
 
-def test_a_damaged_record_is_refused_and_trained_again(workspace: Workspace) -> None:
+def test_a_damaged_record_is_refused_and_trained_again(workspace):
     assert workspace.extract().exit_code == 0
     assert workspace.train("--layers", "last").exit_code == 0
     (run,) = find_runs(workspace.runs)
@@ -92,7 +90,7 @@ def test_a_damaged_record_is_refused_and_trained_again(workspace: Workspace) -> 
 
 
 @pytest.mark.parametrize("cased", [True, False])
-def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace: Workspace, cased: bool) -> None:
+def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace, cased):
     model = write_encoder(workspace.folder / "encoder", cased=cased, layers=4)
     space = Workspace(workspace.folder, workspace.corpus, model)
     done = [space.extract(), space.train("--layers", "last"), space.finetune()]

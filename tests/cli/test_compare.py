@@ -1,7 +1,5 @@
 """featbert compare: analyses are shown when they are asked for."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -21,7 +19,7 @@ from tests.workspace import ok
         (("--scorers",), "winner"),
     ],
 )
-def test_what_is_asked_for_is_shown(asked: tuple[str, ...], shown: str, tmp_path: Path) -> None:
+def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
     for run in both(tmp_path):
         write_record(run.folder, run.record)
 
@@ -34,7 +32,7 @@ def test_what_is_asked_for_is_shown(asked: tuple[str, ...], shown: str, tmp_path
     assert shown in compared(*asked)
 
 
-def test_outputs_that_cannot_be_are_refused_first(tmp_path: Path) -> None:
+def test_outputs_that_cannot_be_are_refused_first(tmp_path):
     (tmp_path / "file").touch()
     for words in (
         ("--figure", "layers"),

@@ -11,7 +11,6 @@ from featbert.runs.published import published_tables
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS, get_task
 from tests.processes import HEAVY
-from tests.workspace import Workspace
 
 # As the script of `featbert --show-completion` calls it, in one process for all questions.
 ASK = f"""
@@ -45,7 +44,7 @@ def offered(*questions: str, cwd: Path) -> tuple[list[list[str]], list[str]]:
     return [answer.split() for answer in answers], loaded.split()
 
 
-def test_values_that_exist_here(finished: Workspace, tmp_path: Path) -> None:
+def test_values_that_exist_here(finished, tmp_path):
     (tmp_path / "cache").symlink_to(finished.cache)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mine.toml").touch()

@@ -31,7 +31,7 @@ def runs(space: Workspace) -> dict[str, Run]:
     return {r.record.layers or "finetune": r for r in find_runs(space.runs)}
 
 
-def test_other_data_with_a_mapping(space: Workspace) -> None:
+def test_other_data_with_a_mapping(space):
     data = space.folder / "data" / "nl"
     name = runs(space)["last"].name
     plain = evaluate(space, name, "--data", data, "--quiet")
@@ -48,7 +48,7 @@ def test_other_data_with_a_mapping(space: Workspace) -> None:
     assert learned.stdout.count("\n") == 2  # a line says that the run was trained on it
 
 
-def test_json_has_the_records(space: Workspace) -> None:
+def test_json_has_the_records(space):
     run = runs(space)["last"]
     result = evaluate(space, run.name, "--data", space.corpus, "--format", "json", "--quiet")
     (row,) = json.loads(result.stdout)["evaluations"]
@@ -73,7 +73,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_mistake_is_one_line_and_nothing_is_extracted(name: str, space: Workspace) -> None:
+def test_a_mistake_is_one_line_and_nothing_is_extracted(name, space):
     words, named = REFUSED[name]
     names = {"run": runs(space)["last"].name, "folder": space.folder}
     given = [w.format(**names) for w in words]
@@ -82,7 +82,7 @@ def test_a_mistake_is_one_line_and_nothing_is_extracted(name: str, space: Worksp
     assert not space.cache.exists()
 
 
-def test_finished_evaluations_and_mistakes_need_no_torch(space: Workspace) -> None:
+def test_finished_evaluations_and_mistakes_need_no_torch(space):
     run = runs(space)["last"].name
     assert evaluate(space, run, "--data", space.corpus).exit_code == 0
     words = ("evaluate", run, "--data", space.corpus, "--split")
@@ -94,7 +94,7 @@ def test_finished_evaluations_and_mistakes_need_no_torch(space: Workspace) -> No
     assert (mistake.stdout, mistake.light) == ("", True)
 
 
-def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space: Workspace) -> None:
+def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space):
     run = runs(space)["finetune"]
     data = space.folder / "data" / "nl"
     assert evaluate(space, run.name, "--data", data, "--map", "person=PER").exit_code == 0
@@ -103,7 +103,7 @@ def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space: Workspace
     assert not (run.folder / "evaluations").exists()
 
 
-def test_classes_of_texts(tmp_path: Path, tiny_bert: Path) -> None:
+def test_classes_of_texts(tmp_path, tiny_bert):
     """Three classes, of which train lacks one: F1 of two classes is no score of them."""
     for split, names in (("train", "ab"), ("dev", "ab"), ("test", "abc")):
         rows = [f"text {i} x\t{names[i % len(names)]}" for i in range(12)]

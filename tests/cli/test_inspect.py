@@ -18,14 +18,14 @@ def store(finished: Workspace, tmp_path: Path) -> Path:
     return Path(shutil.copy(found, tmp_path))
 
 
-def test_inspect_shows_the_manifest_and_sizes(finished: Workspace, store: Path) -> None:
+def test_inspect_shows_the_manifest_and_sizes(finished, store):
     shown = json.loads(finished.call("inspect", store, "--format", "json").stdout)
     assert shown["file_bytes"] == store.stat().st_size
     assert (shown["hidden_size"], shown["splits"]["train"]["sentences"]) == (16, 24)
     assert "0, 1, 2, 3, 4 of 0 to 4" in finished.call("inspect", store).stdout
 
 
-def test_an_intact_store_of_its_text_and_encoder(finished: Workspace, store: Path) -> None:
+def test_an_intact_store_of_its_text_and_encoder(finished, store):
     words = ("verify", store, "--data", finished.corpus, "--model", finished.model)
     done = finished.call(*words)
     assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", 1)
@@ -36,7 +36,7 @@ def test_an_intact_store_of_its_text_and_encoder(finished: Workspace, store: Pat
     error_of(damaged)
 
 
-def test_each_store_has_its_line(finished: Workspace, store: Path, tmp_path: Path) -> None:
+def test_each_store_has_its_line(finished, store, tmp_path):
     (tmp_path / "text.h5").write_text("no store", "utf-8")
     stores = [tmp_path / "text.h5", store, tmp_path / "none.h5"]
     done = finished.call("verify", *stores)
@@ -44,7 +44,7 @@ def test_each_store_has_its_line(finished: Workspace, store: Path, tmp_path: Pat
     assert "2 of 3" in error_of(done)
 
 
-def test_another_text_and_another_encoder(finished: Workspace, store: Path, tmp_path: Path) -> None:
+def test_another_text_and_another_encoder(finished, store, tmp_path):
     shutil.copytree(finished.corpus, tmp_path / "corpus")
     (dev,) = (tmp_path / "corpus").glob("dev*")
     dev.write_text(dev.read_text("utf-8").replace("Chelsea", "Arsenal", 1), "utf-8")
@@ -57,7 +57,7 @@ def test_another_text_and_another_encoder(finished: Workspace, store: Path, tmp_
     assert "nowhere" in error_of(missing)
 
 
-def test_a_store_under_the_name_of_another(finished: Workspace, store: Path) -> None:
+def test_a_store_under_the_name_of_another(finished, store):
     renamed = store.with_name(f"{store.stem[:-8]}00000000.h5")
     store.rename(renamed)
     done = finished.call("verify", renamed)
@@ -65,7 +65,7 @@ def test_a_store_under_the_name_of_another(finished: Workspace, store: Path) -> 
     assert store.name in done.stdout
 
 
-def test_probe_scores_single_layers(finished: Workspace) -> None:
+def test_probe_scores_single_layers(finished):
     words = ("probe", "--cache-dir", finished.cache, "--layers")
     result = ok(finished.call(*words, "last", "--report"))
     assert result.stdout.startswith("last  dev F1 ")

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +14,7 @@ from featbert.cli.main import app
 from featbert.errors import memory_lack, out_of_memory
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
-from tests.workspace import Workspace, error_of
+from tests.workspace import error_of
 
 COMMAND = [sys.executable, "-m", "featbert"]
 # Seconds; long enough for a busy machine.
@@ -39,7 +38,7 @@ MISUSED = {
 
 
 @pytest.mark.parametrize("words", MISUSED)
-def test_wrong_usage_is_one_line_and_exit_code_2(words: str) -> None:
+def test_wrong_usage_is_one_line_and_exit_code_2(words):
     done = CliRunner().invoke(app, words.split())
     assert (done.exit_code, done.stdout) == (2, "")
     assert MISUSED[words] in done.stderr
@@ -64,9 +63,7 @@ NEAR = {
 
 
 @pytest.mark.parametrize("words", NEAR)
-def test_a_wrong_name_gets_the_nearest_right_one(
-    words: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_name_gets_the_nearest_right_one(words, workspace, monkeypatch):
     folder = workspace.folder
     (folder / "store.h5").touch()
     (folder / "runs" / "last-1").mkdir(parents=True)
@@ -94,7 +91,7 @@ REFUSED = (
 )
 
 
-def test_a_mistake_is_one_line_without_torch(workspace: Workspace) -> None:
+def test_a_mistake_is_one_line_without_torch(workspace):
     folder = workspace.folder
     places = {kind: folder / kind for kind in ("plain", "uncased", "damaged")}
     write_encoder(places["uncased"], cased=False)
@@ -118,7 +115,7 @@ def test_a_mistake_is_one_line_without_torch(workspace: Workspace) -> None:
     assert not (folder / "experiments").exists()
 
 
-def test_light_commands_do_not_load_torch(finished: Workspace, tmp_path: Path) -> None:
+def test_light_commands_do_not_load_torch(finished, tmp_path):
     (store,) = finished.cache.glob("*.h5")
     commands = (
         *(["--help"], ["train", "--help"], ["check", finished.corpus], ["inspect", store]),
@@ -128,13 +125,13 @@ def test_light_commands_do_not_load_torch(finished: Workspace, tmp_path: Path) -
         assert (ended.exit_code, ended.light) == (0, True), words
 
 
-def test_debug_shows_the_traceback(workspace: Workspace) -> None:
+def test_debug_shows_the_traceback(workspace):
     result = workspace.call("--debug", "train", "--layers", "nope")
     assert result.exit_code == 1
     assert not isinstance(result.exception, SystemExit)
 
 
-def test_a_reader_that_stops_early_is_no_error(finished: Workspace) -> None:
+def test_a_reader_that_stops_early_is_no_error(finished):
     command = [*COMMAND, "compare", "--runs-dir", str(finished.runs)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout is not None
@@ -155,9 +152,7 @@ CPU = RuntimeError(
 
 
 @pytest.mark.parametrize(("error", "size"), [(GPU, "2.00 GiB"), (CPU, "151 MB")])
-def test_lack_of_memory_names_the_size_and_an_option(
-    error: Exception, size: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace, monkeypatch):
     def lacking(*_: object, **__: object) -> None:
         raise error
 
@@ -169,7 +164,7 @@ def test_lack_of_memory_names_the_size_and_an_option(
     assert "--token-budget" in message
 
 
-def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path: Path) -> None:
+def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path):
     pipe = tmp_path / "corpus.conll"
     os.mkfifo(pipe)  # reading it waits until the test ends
     running = subprocess.Popen(

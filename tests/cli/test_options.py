@@ -41,7 +41,7 @@ def latin(workspace: Workspace) -> list[object]:
     return words(READING)
 
 
-def test_extract_and_train(workspace: Workspace) -> None:
+def test_extract_and_train(workspace):
     reading = latin(workspace)
     done = workspace.extract(
         *("--layers", "0,3-4", "--context", "document", "--pooling", "mean"),
@@ -72,7 +72,7 @@ def test_extract_and_train(workspace: Workspace) -> None:
     assert "Jördan" in run.predictions("dev").words[0]
 
 
-def test_finetune(workspace: Workspace) -> None:
+def test_finetune(workspace):
     done = workspace.finetune(
         *("--seeds", "3,5", "--context", "document", "--pooling", "last", "--device", "cpu"),
         *("--precision", "fp32", "--discriminative", 1.5, "--freeze-to", 0, "--bias-correction"),
@@ -91,7 +91,7 @@ def test_finetune(workspace: Workspace) -> None:
         assert (run.record.reading, run.record.trained_on) == (READING, ["train", "dev"])
 
 
-def test_wrong_ways_to_tune(workspace: Workspace) -> None:
+def test_wrong_ways_to_tune(workspace):
     for option, value, named in (
         ("--freeze-to", "some", "'some'"),
         ("--tuning", "ful", "'ful'"),
@@ -100,7 +100,7 @@ def test_wrong_ways_to_tune(workspace: Workspace) -> None:
         assert named in error_of(workspace.finetune(option, value))
 
 
-def test_unusual_text_is_counted(workspace: Workspace) -> None:
+def test_unusual_text_is_counted(workspace):
     train = workspace.corpus / "train.conll"
     before = workspace.extract("--cache-dir", workspace.folder / "before").stdout
     unknown = int(before.split("unusual: ")[1].split()[0]) + 1  # the vocabulary lacks others, too
@@ -116,9 +116,7 @@ def test_unusual_text_is_counted(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("command", ["extract", "finetune", "train", "adapt"])
-def test_too_little_memory_is_refused_before_the_start(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_too_little_memory_is_refused_before_the_start(workspace, monkeypatch, command):
     if command == "train":
         assert workspace.extract("--quiet").exit_code == 0
     before = sorted(workspace.folder.rglob("*"))

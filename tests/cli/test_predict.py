@@ -26,7 +26,7 @@ def predict(run: Run, *words: object, input: str | bytes | None = None) -> objec
     return CliRunner().invoke(app, list(words), input=input)
 
 
-def test_the_runs_own_test_file(run: Run, tmp_path: Path) -> None:
+def test_the_runs_own_test_file(run, tmp_path):
     source = Path(run.record.signature.source) / "test.conll"
     out = tmp_path / "out.conll"
     result = ok(predict(run, source, "--out", out))
@@ -39,7 +39,7 @@ def test_the_runs_own_test_file(run: Run, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out.conll"]
 
 
-def test_standard_input_is_raw_text(run: Run) -> None:
+def test_standard_input_is_raw_text(run):
     text = "Jordan Smith's.\n\nHamilton"
     result = ok(predict(run, "--quiet", input=text))
     rows = result.stdout.split("\n")
@@ -54,14 +54,14 @@ def test_standard_input_is_raw_text(run: Run) -> None:
     assert objects[0]["offsets"] == [[0, 6], [7, 12], [12, 14], [14, 15]]
 
 
-def test_what_is_written_is_utf_8_whatever_was_read(run: Run, tmp_path: Path) -> None:
+def test_what_is_written_is_utf_8_whatever_was_read(run, tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes("Café 👍".encode("utf-16"))
     result = predict(run, path, "--encoding", "utf-16", "--format", "jsonl", "-q")
     assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
 
 
-def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> None:
+def test_tokenised_input_by_suffix_and_by_option(run, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
     out = tmp_path / "y.jsonl"
@@ -74,7 +74,7 @@ def test_tokenised_input_by_suffix_and_by_option(run: Run, tmp_path: Path) -> No
     assert columns.stdout.startswith("EU\t")
 
 
-def test_an_ill_formed_line_leaves_no_file(run: Run, tmp_path: Path) -> None:
+def test_an_ill_formed_line_leaves_no_file(run, tmp_path):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
     assert "line 2 of standard input" in error_of(result)
     assert not list(tmp_path.iterdir())
@@ -94,7 +94,7 @@ REFUSED = {
 }
 
 
-def test_a_mistake_is_one_line_without_torch(finished: Workspace, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_without_torch(finished, tmp_path):
     (tmp_path / "notes.txt").write_text("Rome\n", "utf-8")
     start = ("predict", next(iter(find_runs(finished.runs))).name, "--runs-dir", finished.runs)
     commands = [[*start, *(w.format(folder=tmp_path) for w in words)] for words in REFUSED]
@@ -104,9 +104,7 @@ def test_a_mistake_is_one_line_without_torch(finished: Workspace, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_an_interruption_writes_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_writes_nothing(run, tmp_path, monkeypatch):
     from featbert.runs import load
 
     def interrupted(*_: object) -> None:

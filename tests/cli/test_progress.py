@@ -2,16 +2,12 @@
 
 import re
 
-import pytest
-
 from featbert.cli import progress
 from featbert.cli.progress import shown
 from featbert.progress import notice, report, stage
 
 
-def test_lines_without_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
     with shown(), stage("reading\x1b", "bytes", 4_000_000, done=1_000_000) as advance:
         advance(1_000_000)
@@ -25,7 +21,7 @@ def test_lines_without_a_terminal(
     assert (second, third) == (r"epoch 1\x1b[31m", "a warning")
 
 
-def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_shows_nothing(capsys):
     with shown(quiet=True), stage("reading", "bytes", 1) as advance:
         advance(1)
         report("epoch 1")

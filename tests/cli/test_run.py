@@ -1,14 +1,11 @@
 """featbert run: what is shown of runs that differ, and why runs failed."""
 
-import pytest
-
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace
 
 TEXT = 'device = "cpu"\n[variants]\ncontext = ["sentence", "document"]\n[finetune]\nepochs = 1\n'
 
 
-def test_quiet_shows_the_table_alone(workspace: Workspace) -> None:
+def test_quiet_shows_the_table_alone(workspace):
     done = workspace.carry_out(workspace.experiment(TEXT), "--quiet")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout
@@ -16,9 +13,7 @@ def test_quiet_shows_the_table_alone(workspace: Workspace) -> None:
     assert contexts == {"sentence", "document"}
 
 
-def test_failures_are_shown_even_if_quiet(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_are_shown_even_if_quiet(workspace, monkeypatch):
     from featbert.runs import schedule
 
     def failing(*_: object, **__: object) -> None:

@@ -35,7 +35,7 @@ def call(*words: object, input: str | None = None):
     return CliRunner().invoke(app, [*map(str, words)], input=input)
 
 
-def test_every_run_is_listed_with_its_state(runs_dir) -> None:
+def test_every_run_is_listed_with_its_state(runs_dir):
     done = ok(call("runs", "--runs-dir", runs_dir))
     header, *lines = (
         " ".join(line.split()) for line in done.stdout.splitlines() if "─" not in line
@@ -65,7 +65,7 @@ def test_every_run_is_listed_with_its_state(runs_dir) -> None:
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
-def test_all_of_one_run(runs_dir, words) -> None:
+def test_all_of_one_run(runs_dir, words):
     after = [] if words[0] == "show" else ["show", "concat-1"]
     done = ok(call("runs", *words, runs_dir, *after))
     text = " ".join(done.stdout.split())
@@ -80,7 +80,7 @@ def test_all_of_one_run(runs_dir, words) -> None:
         assert told in text
 
 
-def test_rm_asks_and_no_means_no(runs_dir) -> None:
+def test_rm_asks_and_no_means_no(runs_dir):
     done = call("runs", "rm", "concat-1", "last-1", "--runs-dir", runs_dir, input="n\n")
     assert done.exit_code == 1
     assert "Remove 2 runs" in done.stdout
@@ -88,7 +88,7 @@ def test_rm_asks_and_no_means_no(runs_dir) -> None:
     assert (runs_dir / "last-1" / "config.json").exists()
 
 
-def test_rm_removes_what_was_named_and_nothing_else(runs_dir) -> None:
+def test_rm_removes_what_was_named_and_nothing_else(runs_dir):
     done = call("runs", "rm", "concat-1", "last-1", "broken-1", "--runs-dir", runs_dir, input="y\n")
     assert done.exit_code == 0, done.output
     assert "removed 3 runs" in done.stdout
@@ -97,7 +97,7 @@ def test_rm_removes_what_was_named_and_nothing_else(runs_dir) -> None:
     assert not list(runs_dir.iterdir())
 
 
-def test_a_runs_directory_without_runs(tmp_path) -> None:
+def test_a_runs_directory_without_runs(tmp_path):
     done = call("runs", "--runs-dir", tmp_path)
     assert done.exit_code == 1
     assert str(tmp_path) in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace, error_of
+from tests.workspace import error_of
 
 FILES = (
     *("config.json", "history.jsonl", "checkpoint.pt", "dev.conll", "test.conll"),
@@ -43,9 +43,7 @@ def refuse_to_flush(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_file_of_a_run(
-    name: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_file_of_a_run(name, workspace, monkeypatch):
     refuse = refuse_to_flush if name == "history.jsonl" else refuse_to_name
     with monkeypatch.context() as patched:
         refuse(patched, name)
@@ -61,7 +59,7 @@ def test_each_file_of_a_run(
     assert left == set(FILES) - {"checkpoint.pt"}
 
 
-def test_an_experiment(workspace: Workspace, monkeypatch) -> None:
+def test_an_experiment(workspace, monkeypatch):
     words = (workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n"), "--quiet")
     with monkeypatch.context() as patched:
         refuse_to_name(patched, "trial.experiment.json")

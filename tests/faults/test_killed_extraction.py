@@ -38,9 +38,7 @@ def words(space: Workspace, cache: Path) -> list[object]:
     return ["extract", *where, *options]
 
 
-def test_an_extraction_that_is_killed_gives_the_store_of_an_undisturbed_one(
-    space: Workspace,
-) -> None:
+def test_an_extraction_that_is_killed_gives_the_store_of_an_undisturbed_one(space):
     whole, cache = space.folder / "whole", space.folder / "cache"
     assert space.call(*words(space, whole)).exit_code == 0
     (expected,) = whole.glob("*.h5")

@@ -11,7 +11,7 @@ from featbert.runs.run import find_runs
 from tests.processes import killed_command
 from tests.runs.questions import write_questions
 from tests.runs.test_choices import write_corpus as write_choices
-from tests.workspace import Workspace, ok
+from tests.workspace import ok
 
 EXPERIMENT = """
 precision = "fp32"
@@ -31,9 +31,7 @@ TIMED = {"record.json", "history.jsonl"}
 
 
 @pytest.mark.parametrize("command", ["finetune", "run", *TASKS])
-def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(
-    workspace: Workspace, command: str
-) -> None:
+def test_a_killed_command_reaches_the_numbers_of_an_undisturbed_one(workspace, command):
     asked, write = TASKS.get(command, ("", None))
     if write is not None:
         workspace = dataclasses.replace(workspace, corpus=write(workspace.folder / command))

@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -18,7 +17,7 @@ def check(*words: object) -> Result:
     return CliRunner().invoke(app, ["check", *map(str, words)])
 
 
-def test_a_name_without_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_name_without_a_file_is_refused_in_one_line(tmp_path):
     """A folder, a link to nothing, links in a circle."""
     places = [tmp_path / name for name in ("folder", "nothing", "circle")]
     for place in places:
@@ -34,7 +33,7 @@ def test_a_name_without_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
         assert ("train.conll/" if place == places[0] else "'train.conll'") in line
 
 
-def test_a_sentence_of_100_000_words(tmp_path: Path) -> None:
+def test_a_sentence_of_100_000_words(tmp_path):
     n = 100_000
     (tmp_path / "train.conll").write_text("word B-X\nother O\n" * (n // 2), "utf-8")
     ok(check(tmp_path))
@@ -43,7 +42,7 @@ def test_a_sentence_of_100_000_words(tmp_path: Path) -> None:
     assert {name: report[name] for name in counts} == counts
 
 
-def test_a_word_of_a_megabyte(tmp_path: Path) -> None:
+def test_a_word_of_a_megabyte(tmp_path):
     word = "é" * 500_000
     (tmp_path / "train.conll").write_text(f"{word} B-X\nb O\n", "utf-8")
     result = ok(check(tmp_path))
@@ -53,7 +52,7 @@ def test_a_word_of_a_megabyte(tmp_path: Path) -> None:
     assert len(error_of(check(tmp_path))) < 1000
 
 
-def test_50_000_tag_types(tmp_path: Path) -> None:
+def test_50_000_tag_types(tmp_path):
     lines = "".join(f"w{i} B-T{i:05}\n" + "\n" * (i % 10 == 9) for i in range(50_000))
     (tmp_path / "train.conll").write_text("w0 B-T00000\n\n", "utf-8")
     (tmp_path / "dev.conll").write_text(lines, "utf-8")
@@ -67,7 +66,7 @@ def test_50_000_tag_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
-def test_a_folder_that_may_not_be_listed(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_listed(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o000)
     assert "Permission denied" in error_of(check(closed))

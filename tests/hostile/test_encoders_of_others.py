@@ -44,9 +44,7 @@ def as_torch_file(copied: Workspace, state: Any, *, plain: bool = False) -> Path
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["torch file", "plain pickle"])
-def test_a_pickle_among_the_weights_is_not_run(
-    copied: Workspace, tmp_path: Path, plain: bool
-) -> None:
+def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, plain):
     marker = tmp_path / "was here"
     state = load_file(copied.model / "model.safetensors")
     path = as_torch_file(copied, state | {"payload": Payload(marker)}, plain=plain)
@@ -69,9 +67,7 @@ def test_a_pickle_among_the_weights_is_not_run(
 
 
 @pytest.mark.parametrize("model_type", ["bert", "of-my-own"])
-def test_code_beside_the_weights_is_not_run(
-    copied: Workspace, tmp_path: Path, model_type: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_beside_the_weights_is_not_run(copied, tmp_path, model_type, monkeypatch):
     marker = tmp_path / "was here"
     code = f"import os\nos.mkdir({str(marker)!r})\n"
     code += "from transformers import BertConfig as C, BertModel as M, BertTokenizerFast as T\n"
@@ -109,9 +105,7 @@ def test_code_beside_the_weights_is_not_run(
         ("model.safetensors", b"\xff" * 64),
     ],
 )
-def test_files_of_no_encoder_are_refused_in_one_line(
-    copied: Workspace, name: str, content: str | bytes | dict[str, Any]
-) -> None:
+def test_files_of_no_encoder_are_refused_in_one_line(copied, name, content):
     path = copied.model / name
     if isinstance(content, dict):  # the encoder's own file with other values
         content = json.dumps(json.loads(path.read_text("utf-8")) | content)

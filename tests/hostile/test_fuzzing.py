@@ -68,7 +68,7 @@ def refused(work: Callable[[], Any], *parts: str) -> Any:
     ),
 )
 @example(data=b"a +2AA- B-PER\n", options={"encoding": "utf-7"})
-def test_column_files(folder: Path, data: bytes, options: dict[str, Any]) -> None:
+def test_column_files(folder, data, options):
     path = folder / "train.conll"
     path.write_bytes(data)
     corpus = refused(lambda: load_corpus(path, **options))
@@ -105,7 +105,7 @@ json_lines = (json_rows | values).map(json.dumps) | st.sampled_from(
 
 @inputs(250)
 @given(data=st.lists(json_lines, max_size=5).map("\n".join).map(as_bytes) | st.binary(max_size=40))
-def test_jsonl(folder: Path, data: bytes) -> None:
+def test_jsonl(folder, data):
     path = folder / "train.jsonl"
     path.write_bytes(data)
     corpus = refused(lambda: load_corpus(path), str(path))
@@ -118,7 +118,7 @@ def test_jsonl(folder: Path, data: bytes) -> None:
         ]
 
 
-def test_a_long_list_of_layers_is_refused_at_once() -> None:
+def test_a_long_list_of_layers_is_refused_at_once():
     begun = time.process_time()
     refused(lambda: parse_layers("mean:" + ",".join(["0-9999"] * 20_000)))
     assert time.process_time() - begun < 2
@@ -144,13 +144,13 @@ def changed(draw: st.DrawFn, originals: tuple[str, ...], parts: tuple[str, ...])
 @given(data=changed(EXPERIMENTS, TOML).map(as_bytes) | st.binary(max_size=40))
 @example(data=b"seeds = [0x" + b"f" * 5000 + b"]\n[finetune]\n")
 @example(data=b"[grid.features]\nepochs = " + b"[" * 300 + b"]" * 300 + b"\n[features]\n")
-def test_experiment_files(folder: Path, data: bytes) -> None:
+def test_experiment_files(folder, data):
     path = folder / "trial.toml"
     path.write_bytes(data)
     refused(lambda: read_experiment(path), str(path))
 
 
-def test_products_that_are_too_large_are_refused_at_once(folder: Path) -> None:
+def test_products_that_are_too_large_are_refused_at_once(folder):
     path = folder / "large.toml"
     rows = "".join(f"k{i} = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" for i in range(30))
     path.write_text(f"[variants]\n{rows}", "utf-8")
@@ -178,7 +178,7 @@ def other_values(draw: st.DrawFn) -> str:
 
 @inputs(150)
 @given(text=other_values() | changed((json.dumps(RECORD),), JSON) | values.map(json.dumps))
-def test_run_records_are_refused_or_shown_without_escape_sequences(text: str) -> None:
+def test_run_records_are_refused_or_shown_without_escape_sequences(text):
     record = refused(lambda: from_json(RunRecord, text, where="record.json"), "record.json")
     if record is not None:
         shown = render(compare([Run(Path("runs", "trial"), record)]), "text")

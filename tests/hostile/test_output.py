@@ -62,7 +62,7 @@ def commands(space: Workspace) -> Iterator[tuple[object, ...]]:
     yield (f"none{ESCAPE}",)
 
 
-def test_no_command_sends_an_escape_sequence(escaping: Workspace) -> None:
+def test_no_command_sends_an_escape_sequence(escaping):
     seen = 0
     for words in commands(escaping):
         result = escaping.call(*words)
@@ -76,7 +76,7 @@ def test_no_command_sends_an_escape_sequence(escaping: Workspace) -> None:
     assert seen > 12  # they are shown, made visible
 
 
-def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Path) -> None:
+def test_predictions_are_the_words_as_they_are(escaping, tmp_path):
     run = next(p for p in escaping.runs.iterdir() if p.name[:1] != ".")
     text = tmp_path / "words.conll"
     text.write_text("".join(f"{w}\tO\n" for w in WORDS), "utf-8", newline="\n")
@@ -88,8 +88,8 @@ def test_predictions_are_the_words_as_they_are(escaping: Workspace, tmp_path: Pa
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_only_a_terminal_gets_predictions_with_control_characters_made_visible(
-    terminal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    terminal, monkeypatch
+):
     stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stdout", stream)

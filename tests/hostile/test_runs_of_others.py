@@ -33,7 +33,7 @@ def features_run(runs: Workspace) -> Run:
     return next(run for run in find_runs(runs.runs) if run.record.layers == "last")
 
 
-def test_predictions_of_a_split_that_is_a_path_are_not_read(runs: Workspace) -> None:
+def test_predictions_of_a_split_that_is_a_path_are_not_read(runs):
     run = features_run(runs)
     secret = runs.folder / "secret.conll"
     secret.write_text("a O O\n", "utf-8")
@@ -55,9 +55,7 @@ def test_predictions_of_a_split_that_is_a_path_are_not_read(runs: Workspace) -> 
         ({"labels": []}, "labels"),
     ],
 )
-def test_a_record_that_does_not_fit_its_run_is_not_used(
-    runs: Workspace, changes: dict[str, Any], named: str, encoder_folder: Any
-) -> None:
+def test_a_record_that_does_not_fit_its_run_is_not_used(runs, changes, named, encoder_folder):
     """Its checksum fits: it was made so."""
     run = features_run(runs)
 
@@ -78,7 +76,7 @@ def test_a_record_that_does_not_fit_its_run_is_not_used(
 
 
 @pytest.mark.parametrize("row", ["../elsewhere", "/etc", "..", "", "a/../../b", "a\\b", "a\0"])
-def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs: Workspace, row: str) -> None:
+def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs, row):
     shutil.copytree(features_run(runs).folder, runs.folder / "elsewhere")
     record: dict[str, Any] = {
         **dict.fromkeys(("name", "description"), "trial"),
@@ -92,9 +90,7 @@ def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs: Workspace, 
     assert repr(row) in error_of(runs.compare("--experiment", "trial"))
 
 
-def test_nothing_outside_of_the_runs_directory_is_removed(
-    runs: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_outside_of_the_runs_directory_is_removed(runs, monkeypatch):
     monkeypatch.chdir(runs.folder)
     run = features_run(runs)
     outside = runs.folder / "outside"
@@ -110,7 +106,7 @@ def test_nothing_outside_of_the_runs_directory_is_removed(
         assert sorted(runs.folder.rglob("*")) == before
 
 
-def test_targets_of_links_in_a_removed_run_stay(runs: Workspace) -> None:
+def test_targets_of_links_in_a_removed_run_stay(runs):
     keep = runs.folder / "keep"
     keep.mkdir()
     (keep / "thesis.tex").write_text("years of work", "utf-8")
@@ -124,7 +120,7 @@ def test_targets_of_links_in_a_removed_run_stay(runs: Workspace) -> None:
 
 @settings(max_examples=30)
 @given(name=texts)
-def test_no_name_leads_out_of_its_folder(name: str) -> None:
+def test_no_name_leads_out_of_its_folder(name):
     runs, identity = Path("runs"), SplitIdentity("a" * 64, "b" * 64, 1, 1)
     for hostile in (name, f"../{name}", f"/{name}", f"..\\{name}/..", f"\0{name}", f".{name}"):
         experiment = experiment_path(runs, hostile)
@@ -136,9 +132,7 @@ def test_no_name_leads_out_of_its_folder(name: str) -> None:
             assert len(made.encode()) < 255
 
 
-def test_an_experiment_with_a_hostile_name_writes_only_to_cache_and_runs(
-    workspace: Workspace,
-) -> None:
+def test_an_experiment_with_a_hostile_name_writes_only_to_cache_and_runs(workspace):
     name = json.dumps("../../x\x1b[31m")
     file = workspace.experiment(
         f'name = {name}\n[features]\nlayers = ["last"]\nepochs = 1\nlstm_size = 4\n'
