@@ -117,10 +117,6 @@ def test_counts_of_sentences_are_summed_by_unit() -> None:
     assert by_unit(counts[:0], []).shape == (0, 3)
 
 
-def test_f1_where_nothing_is_there() -> None:
-    assert f1_of(np.array([[0, 0, 0], [1, 2, 2], [0, 3, 1]])).tolist() == [0, 0.5, 0]
-
-
 def test_holm() -> None:
     # Sorted: 0.01 * 4, 0.02 * 3, 0.03 * 2 (not below the one before), 0.5.
     assert holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])

@@ -65,13 +65,6 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
     assert {(f.difference, f.sign) for f in base.figures.values()} == {(None, None)}
 
 
-def test_strict_mode_passes_over_what_begins_with_i_right_or_wrong() -> None:
-    (comparison,) = compare([scored("one", ["B-PER O I-LOC"], ["B-PER O O"])])
-    found = figures(with_scorers(comparison), "concat_last4").figures
-    means = {name: figure.score.mean for name, figure in found.items()}
-    assert means == pytest.approx({"f1": 2 / 3, "strict_f1": 1.0, "word_f1": 2 / 3})
-
-
 def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
     (alone,) = compare([scored("one", FEATURES)])
     assert not any(f.best for f in figures(with_scorers(alone), "concat_last4").figures.values())

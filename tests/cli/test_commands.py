@@ -12,10 +12,6 @@ from tests.workspace import WORDS, Workspace, error_of, ok
 
 def test_a_run_folder_holds_weights_predictions_and_record(finished):
     run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
-    assert {p.name for p in run.folder.iterdir()} == {
-        *("config.json", "history.jsonl", "dev.conll", "test.conll"),
-        *("weights.safetensors", "record.json"),
-    }
     assert len({p.stat().st_mode for p in run.folder.iterdir()}) == 1
     r = run.record
     assert [e.epoch for e in r.history] == [1, 2]

@@ -1,5 +1,6 @@
 """A finished run on other data: its own numbers again, other names for types, kept once."""
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
@@ -18,11 +19,13 @@ from featbert.runs.evaluate import (
     choose_splits,
     evaluate,
     evaluation_files,
+    evaluation_path,
     parse_mapping,
     plan_evaluation,
     read_evaluation,
 )
 from featbert.runs.load import load_run
+from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
 from tests.kept_records import rewrite
@@ -229,3 +232,29 @@ def test_mappings_are_parsed():
     for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
         with pytest.raises(InputError):
             parse_mapping(texts)
+
+
+IDENTITY = SplitIdentity("t" * 64, "g" * 64, 10, 100)
+
+
+def path_of(corpus: str = "wikiann-de", split: str = "test", mapping=(), **identity) -> Path:
+    changed = dataclasses.replace(IDENTITY, **identity)
+    return evaluation_path(Path("runs/r"), corpus, split, changed, dict(mapping))
+
+
+def test_each_evaluation_has_a_path_of_its_own():
+    paths = [
+        path_of(),
+        path_of(text="x" * 64),
+        path_of(tags="x" * 64),
+        path_of(split="dev"),
+        path_of(corpus="wikiann-nl"),
+        path_of(mapping={"MISC": "O"}),
+        path_of(mapping={"MISC": "ORG"}),
+        path_of(mapping={"MISC": "O", "GPE": "LOC"}),
+    ]
+    assert len(set(paths)) == len(paths)
+    assert all(path.parent == Path("runs/r/evaluations") for path in paths)
+    # Sizes follow from the text, and a mapping has no order.
+    assert path_of(sentences=11, words=12) == paths[0]
+    assert path_of(mapping={"GPE": "LOC", "MISC": "O"}) == paths[-1]

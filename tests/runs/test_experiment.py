@@ -55,6 +55,8 @@ def test_conditions_next_to_each_other(lab, extracted):
             continue
         base = runs[record.epochs_from or ""]
         assert len(record.history) == base.best_epoch
+        assert (record.trained_on, record.history[-1].dev) == (["train", "dev"], None)
+        assert record.train_words > base.train_words
         assert base.signature.context == record.signature.context
         assert not (lab.space.runs / name / "dev.conll").exists()
     # Finished work is not done again.

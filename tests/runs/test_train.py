@@ -132,20 +132,6 @@ def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
     assert [p.name for p in (tmp_path / "runs").iterdir()] == [first.name]
 
 
-def test_train_and_dev_takes_the_epochs_of_the_run_on_train(tmp_path, small_bert):
-    corpus = load_corpus(write_small_corpus(tmp_path / "mine"))
-    settings = TUNED.but(epochs=3, train_on="train+dev")
-    where = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
-    run = finetune(corpus, str(small_bert), settings=settings, **where)
-    (base,) = (r for r in find_runs(tmp_path / "runs") if r.name != run.name)
-    assert (run.record.epochs_from, base.record.epochs_from) == (base.name, None)
-    assert len(run.record.history) == base.record.best_epoch
-    assert run.record.trained_on == ["train", "dev"]
-    assert list(run.record.scores) == ["test"]
-    assert run.record.history[-1].dev is None
-    assert run.record.train_words == corpus["train"].n_words + corpus["dev"].n_words
-
-
 # Learning from a share of train ------------------------------------------------------------------
 
 SHARE = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-3, "dropout": 0.0, "train_share": 0.4}
