@@ -29,11 +29,12 @@ from featbert.data.files import (
     RawFile,
     RawSentence,
     excerpt,
+    named_column,
     read_file,
     word_fault,
     writing,
 )
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import counted
 
@@ -145,9 +146,16 @@ class Layout:
                 )
         if token_column is None:
             token_column = "form" if self.conllu else 1
-        self.token = self._place("token", token_column, line)
+        names = CONLLU if self.conllu else [str(n) for n in range(1, self.columns + 1)]
+        where = f"{path}, line {self.first}: {excerpt(line)}"
+
+        def place(column: int | str, option: str) -> int:
+            column = column.lower() if isinstance(column, str) else column
+            return names.index(named_column(column, names, option, where))
+
+        self.token = place(token_column, "token-column")
         if tagged and tag_column is not None:
-            self.tag = self._place("tag", tag_column, line)
+            self.tag = place(tag_column, "tag-column")
         if self.token == self.tag:
             if len(cells) > 1:
                 self._fail(f"token and tag column are both {self.token + 1}", line, self.first)
@@ -155,21 +163,6 @@ class Layout:
             if " " in line:
                 advice = "other lines hold tabs; use one separator in all lines"
             self._fail("1 column, no tag", line, self.first, advice)
-
-    def _place(self, what: str, column: int | str, line: str) -> int:
-        """A column from 0; `line` is the first line of words."""
-        if isinstance(column, str):
-            if self.conllu and column.lower() in CONLLU:
-                return CONLLU.index(column.lower())
-            has = "; its columns have numbers, from 1"
-            if self.conllu:
-                has = f"{nearest(column, CONLLU)}; CoNLL-U has {', '.join(CONLLU)}"
-            raise InputError(f"{what} column {column!r} is not a column of {self.path}{has}")
-        if column < 1:
-            raise InputError(f"{what} column {column} is not a column; they are counted from 1")
-        if column > self.columns:
-            self._fail(f"no {what} column {column}, only {self._columns()}", line, self.first)
-        return column - 1
 
     def split(self, line: str) -> list[str]:
         cells = line.split(self.separator)
