@@ -142,14 +142,14 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
     """
     by_folder = {run.folder.absolute(): run for run in runs}
     ordered = sorted(by_folder.values(), key=lambda run: natural(run.name))
-    shared = [(run.record.task, *_shared_key(run).items()) for run in ordered]
-    tables = grouped(zip(shared, ordered, strict=True)).values()
+    tables = grouped(((run.record.task, *_shared_key(run).items()), run) for run in ordered)
 
     def place(members: Sequence[Run]) -> tuple[object, ...]:
         signature = members[0].record.signature
         return natural(signature.model), natural(signature.context), natural(members[0].name)
 
-    return [m for members in sorted(tables, key=place) for m in _matrices(members, split)]
+    found = (one for runs in sorted(tables.values(), key=place) for one in _matrices(runs, split))
+    return [matrix for matrix in found if len(matrix.columns) > 1]
 
 
 class _Scored(NamedTuple):
@@ -190,7 +190,7 @@ def _shared_key(run: Run) -> dict[str, str]:
     return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
 
 
-def _matrices(runs: Sequence[Run], split: str) -> list[TransferMatrix]:
+def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
     scored = [_read(run, split) for run in runs]
     data = _all_data(scored)
     # Ways of training are named like the rows of one comparison; which corpus a run was trained
@@ -204,9 +204,8 @@ def _matrices(runs: Sequence[Run], split: str) -> list[TransferMatrix]:
         order = way_order(first.run.record.tuning, first.run.record.layers)
         return *order, settings, natural(naming.label)
 
-    ordered = sorted(zip(ways, namings, strict=True), key=place)
-    matrices = [_matrix(group, naming, data, split) for group, naming in ordered]
-    return [matrix for matrix in matrices if len(matrix.columns) > 1]
+    for group, naming in sorted(zip(ways, namings, strict=True), key=place):
+        yield _matrix(group, naming.label, data, split)
 
 
 def _without_corpus(run: Run) -> Run:
@@ -215,7 +214,7 @@ def _without_corpus(run: Run) -> Run:
 
 
 def _matrix(
-    scored: Sequence[_Scored], naming: Naming, data: Mapping[SplitIdentity, Data], split: str
+    scored: Sequence[_Scored], label: str, data: Mapping[SplitIdentity, Data], split: str
 ) -> TransferMatrix:
     members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
     labels = _distinct([_row_names(group[0], data) for group in members])
@@ -225,23 +224,27 @@ def _matrix(
     others = {e.identity for one in scored for e in one.evaluations} - {*own}
     by_label = sorted(others, key=lambda one: natural(data[one].label))
     places = list(dict.fromkeys([*own, *by_label]))
-    columns = tuple(data[place] for place in places)
-    first = scored[0].run
-    rows = tuple(_row(label, group, places, split) for label, group in named)
+    columns, rows = tuple(data[place] for place in places), []
+    for name, group in named:
+        trained = build_row([one.run for one in group], Naming(name, {}, {}), {})
+        kept = [one for run in trained.runs for one in group if one.run is run]
+        cells = tuple(_cell(trained, kept, place, split) for place in places)
+        rows.append(TransferRow(name, trained, cells, *_average(cells)))
+    record, signature = scored[0].run.record, scored[0].run.record.signature
     return TransferMatrix(
-        label=naming.label,
-        task=first.task,
-        tuning=first.record.tuning,
-        layers=first.record.layers,
-        settings=first.record.settings,
+        label=label,
+        task=scored[0].run.task,
+        tuning=record.tuning,
+        layers=record.layers,
+        settings=record.settings,
         model=", ".join(dict.fromkeys(s.run.record.signature.model for s in scored)),
-        encoder_layers=first.record.signature.encoder_layers,
-        context=first.record.signature.context,
-        scorer=first.record.signature.scorer,
+        encoder_layers=signature.encoder_layers,
+        context=signature.context,
+        scorer=signature.scorer,
         split=split,
-        key=_shared_key(first),
+        key=_shared_key(scored[0].run),
         columns=columns,
-        rows=rows,
+        rows=tuple(rows),
         notes=(*_notes(rows, columns), *(note for one in scored for note in one.notes)),
     )
 
@@ -255,16 +258,6 @@ def _row_names(one: _Scored, data: Mapping[SplitIdentity, Data]) -> tuple[str, s
         return base, base, one.run.name
     sized = f"{base} ({train.sentences} sentences)"
     return base, sized, f"{sized} {train.text[:8]}/{train.tags[:8]}"
-
-
-def _row(
-    label: str, group: Sequence[_Scored], places: Sequence[SplitIdentity], split: str
-) -> TransferRow:
-    trained = build_row([s.run for s in group], Naming(label, {}, {}), {})
-    by_folder = {s.run.folder: s for s in group}
-    kept = [by_folder[run.folder] for run in trained.runs]
-    cells = tuple(_cell(trained, kept, place, split) for place in places)
-    return TransferRow(label, trained, cells, *_average(cells))
 
 
 def _cell(
@@ -336,33 +329,20 @@ def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, Data]:
         (s.own, s.run.record.signature) for s in scored if s.own is not None
     ]
     found += [(e.identity, e) for s in scored for e in s.evaluations]
-    called = {
-        place: (next((one.language for one in about if one.language), None), about[0].corpus)
-        for place, about in grouped(found).items()
-    }
-    labels = _distinct(
-        [
-            (
-                language or corpus,
-                f"{language} ({corpus})" if language else corpus,
-                f"{language or corpus} ({corpus} {place.text[:8]}/{place.tags[:8]})",
-            )
-            for place, (language, corpus) in called.items()
-        ]
-    )
+    called, names = [], []
+    for place, about in grouped(found).items():
+        language = next((one.language for one in about if one.language), None)
+        corpus = about[0].corpus
+        called.append((place, language, corpus))
+        base, exact = language or corpus, f"{corpus} {place.text[:8]}/{place.tags[:8]}"
+        names.append((base, f"{base} ({corpus})" if language else base, f"{base} ({exact})"))
     return {
-        place: Data(label, *called[place], *dataclasses.astuple(place))
-        for place, label in zip(called, labels, strict=True)
+        one[0]: Data(label, *one[1:], *dataclasses.astuple(one[0]))
+        for label, one in zip(_distinct(names), called, strict=True)
     }
 
 
 def _distinct(names: Sequence[tuple[str, str, str]]) -> list[str]:
     """For each, the first of its names, from short to exact, that no other one has."""
-    labels = [base for base, _, _ in names]
-    for level in (1, 2):
-        counts = Counter(labels)
-        labels = [
-            own[level] if counts[label] > 1 else label
-            for own, label in zip(names, labels, strict=True)
-        ]
-    return labels
+    counts = Counter(name for own in names for name in {*own})
+    return [next((name for name in own if counts[name] == 1), own[-1]) for own in names]
