@@ -81,12 +81,11 @@ class Search:
 class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
-    `adaptations` are encoders to be trained as language models first, by folder, each with a
-    configuration that asks for it.
+    `adaptations` are encoders to be trained as language models first, by folder.
     """
 
     experiment: Experiment
-    adaptations: dict[Path, tuple[AdaptationPlan, Configuration]] = field(default_factory=dict)
+    adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
     searches: list[Search] = field(default_factory=list)
@@ -169,7 +168,7 @@ class _Planner:
             precision=configuration.precision,
         )
         if plan.finished is None:
-            self.plan.adaptations.setdefault(plan.folder, (plan, configuration))
+            self.plan.adaptations.setdefault(plan.folder, plan)
             return None
         return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
 

@@ -32,7 +32,7 @@ from featbert.progress import Message, Relay, forwarded, notice, report, stage, 
 from featbert.runs.evaluate import PlannedEvaluation, choose_splits, plan_evaluation
 from featbert.runs.evaluate import carry_out as carry_out_evaluation
 from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
-from featbert.runs.experiment_file import Configuration, Experiment
+from featbert.runs.experiment_file import Experiment
 from featbert.runs.folder import settle
 from featbert.runs.load import load_run
 from featbert.runs.record import experiment_path, write_json
@@ -88,12 +88,12 @@ def carry_out(
         write_json(kept, plan.record(failures))
         adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
         for adaptation in adapt:
-            work.adapt(*adaptation)
+            work.adapt(adaptation)
         ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
         if not ready and not adapt:
             break
         ours = [job for job in ready if job.name not in work.locks]
-        if not ours and all(a.folder.name in work.locks for a, _ in adapt):
+        if not ours and all(a.folder.name in work.locks for a in adapt):
             work.wait()
             continue
         work.extract(ours)
@@ -273,12 +273,11 @@ class _Work:
         except Exception as error:
             self.failures |= dict.fromkeys(names, reason(error, SMALLER))
 
-    def adapt(self, plan: AdaptationPlan, configuration: Configuration) -> None:
+    def adapt(self, plan: AdaptationPlan) -> None:
         """Trains one encoder as a language model, unless another process does."""
         if plan.folder.name not in self.locks:
             with self.making([plan.folder.name], plan.folder):
-                corpus = self.resources.corpus(configuration)
-                run_adaptation(plan, corpus, self.resources.encoder(configuration.model))
+                run_adaptation(plan)
 
     def extract(self, ready: Sequence[Job]) -> None:
         """Makes each store that is read by one of the jobs, once."""

@@ -104,6 +104,8 @@ class AdaptationPlan:
         finished: the adapted encoder, where it is there already.
     """
 
+    corpus: Corpus
+    source: EncoderSource
     folder: Path
     identity: str
     asked: dict[str, Any]
@@ -124,7 +126,7 @@ def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options:
     """
     source = find_encoder(model) if isinstance(model, str) else model
     plan = plan_adaptation(corpus, source, **options)
-    return plan.finished or run_adaptation(plan, corpus, source)
+    return plan.finished or run_adaptation(plan)
 
 
 def plan_adaptation(
@@ -169,9 +171,8 @@ def plan_adaptation(
     if folder.name in ("", ".."):
         folder = folder.resolve()
     done = finished_adaptation(folder, identity, source, overwrite)
-    return AdaptationPlan(
-        folder, identity, asked, settings, seed, nsp, where, computed, overwrite, done
-    )
+    of = (settings, seed, nsp, where, computed, overwrite, done)
+    return AdaptationPlan(corpus, source, folder, identity, asked, *of)
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
@@ -238,7 +239,7 @@ def finished_adaptation(
     )
 
 
-def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) -> Adapted:
+def run_adaptation(plan: AdaptationPlan) -> Adapted:
     """Carries out a plan, unless another process has finished it; see `adapt`."""
     from safetensors import SafetensorError
 
@@ -246,22 +247,21 @@ def run_adaptation(plan: AdaptationPlan, corpus: Corpus, source: EncoderSource) 
     partial = folder.with_name(f".{folder.name}.partial")
     with owning(folder), explaining(folder, SafetensorError):
         _move_into_place(folder, partial)  # what a kill interrupted
-        done = finished_adaptation(folder, plan.identity, source, plan.overwrite)
+        done = finished_adaptation(folder, plan.identity, plan.source, plan.overwrite)
         if done is None:
-            record = _train(plan, corpus, source, partial)
+            record = _train(plan, partial)
             _move_into_place(folder, partial)
             done = TypeAdapter(Adapted).validate_python(record | {"folder": folder, "hit": False})
         return done
 
 
-def _train(
-    plan: AdaptationPlan, corpus: Corpus, source: EncoderSource, partial: Path
-) -> dict[str, Any]:
+def _train(plan: AdaptationPlan, partial: Path) -> dict[str, Any]:
     """Makes the new folder within the partial one; returns its record."""
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
     from featbert.training.language_model import last_checkpoint, train_language_model
 
-    where, new, versions = plan.device, partial / ENCODER, library_versions()
+    corpus, source, where, versions = plan.corpus, plan.source, plan.device, library_versions()
+    new = partial / ENCODER
     check_memory(
         (source.parameters or 0) * TRAINED_BYTES,
         where,
@@ -274,8 +274,7 @@ def _train(
     partial.mkdir(exist_ok=True)
     try:
         with freed_memory_kept():
-            texts = [corpus[name].sentences for name in ("train", "dev")]
-            found = train_language_model(plan, source, texts, partial, computation)
+            found = train_language_model(plan, partial, computation)
         _copy_tokenizer(source, new)
         record = {
             "identity": plan.identity,

@@ -187,19 +187,13 @@ class MaskedText(torch.utils.data.Dataset[dict[str, Any]]):
         return example
 
 
-def train_language_model(
-    plan: AdaptationPlan,
-    source: EncoderSource,
-    texts: Sequence[Sequence[Sentence]],
-    folder: Path,
-    computation: str,
-) -> dict[str, Any]:
+def train_language_model(plan: AdaptationPlan, folder: Path, computation: str) -> dict[str, Any]:
     """Trains the encoder and its heads on train and dev; returns what the record says of it.
 
     The last checkpoint in `folder` with the same `computation` is resumed from; the model is
     written to the folder's `ENCODER`.
     """
-    settings, nsp = plan.settings, plan.nsp
+    source, settings, nsp = plan.source, plan.settings, plan.nsp
     encoder = load_encoder(source)  # checks the checkpoint, and knows its tokenizer and positions
     wordpieces, positions = encoder.wordpieces, encoder.positions
     model, tokenizer, fresh = load_language_model(source, nsp=nsp, seed=plan.seed)
@@ -211,6 +205,7 @@ def train_language_model(
     capacity = longest - wordpieces.n_special
     if nsp:
         capacity = (capacity - len(wordpieces.suffix)) // 2
+    texts = [plan.corpus[name].sentences for name in ("train", "dev")]
     cut = [cut_blocks(sentences, wordpieces, capacity, even=nsp) for sentences in texts]
     train, dev = (
         MaskedText(blocks, wordpieces, vocabulary_of(tokenizer), settings, nsp=nsp, seed=plan.seed)
@@ -367,7 +362,6 @@ class _LanguageModelTrainer(Trainer):
             for batch in loader:
                 self._losses(model, self._prepare_inputs(batch))
                 advance(1)
-        took = time.perf_counter() - self._began
         row |= {f"dev_{name}": loss for name, loss in self._means().items()}
         if "dev_mlm" not in row:
             raise InputError("dev has no wordpiece to mask: the tokenizer knows none of its words")
@@ -376,7 +370,9 @@ class _LanguageModelTrainer(Trainer):
                 f"the loss is {wrong[0]} in epoch {round(self.state.epoch or 0)}; lower "
                 "--learning-rate, or use --precision fp32"
             )
-        self.log(row | {"seconds": took})
+        now = time.perf_counter()
+        self.log(row | {"seconds": now - self._began})
+        self._began = now
         report(str(self.history[-1]))
         unfinished = 0 < self.state.global_step < self.state.max_steps
         self.control.should_save = unfinished and self.pace.is_due()
@@ -395,7 +391,7 @@ class _LanguageModelTrainer(Trainer):
     def _means(self) -> dict[str, float]:
         """Mean losses since the last call by name, but for those of which nothing was counted."""
         columns = zip(("mlm", "nsp"), *self._totals.tolist(), strict=False)
-        self._totals, self._began = torch.zeros_like(self._totals), time.perf_counter()
+        self._totals = torch.zeros_like(self._totals)
         return {name: total / n for name, total, n in columns if n}
 
     def _losses(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
