@@ -1,7 +1,5 @@
 """Attention against brute force, each vector by itself; and what it lets a head learn."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The softmax over choices against one written out, example by example."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

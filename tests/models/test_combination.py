@@ -1,7 +1,5 @@
 """Layer combinations against numpy, and the scalar mix against its formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The CRF against all tag sequences of small inputs."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

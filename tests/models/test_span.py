@@ -1,7 +1,5 @@
 """Spans against brute force: every span of every passage by itself."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
