@@ -24,13 +24,14 @@ from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
 from featbert.runs import record
 from featbert.runs.evaluate import EvaluationRecord
+from featbert.runs.speed import Speed
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
 
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 RECORDS = (
     *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
-    *(Scores, Epoch, ParameterGroup, EvaluationRecord, Manifest, StoredSplit),
+    *(Scores, Epoch, ParameterGroup, EvaluationRecord, Speed, Manifest, StoredSplit),
     *(record.ExperimentRecord, record.SearchRecord, record.TriedSettings),
 )
 TABLES: dict[str, Callable[[], Iterable[str]]] = {

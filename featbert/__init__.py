@@ -29,6 +29,7 @@ _HOMES = {
     "extract": "featbert.features.extraction",
     "find_runs": "featbert.runs.run",
     "finetune": "featbert.runs.api",
+    "load": "featbert.runs.predict",
     "load_corpus": "featbert.data.load",
     "load_run": "featbert.runs.load",
     "parse_layers": "featbert.encoders.layers",

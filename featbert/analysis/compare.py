@@ -83,6 +83,7 @@ class Comparison:
     floors: Mapping[tuple[str, str], float]
     published: tuple[PublishedFigures, ...] = ()
     differences: tuple[Difference, ...] = ()
+    leads: tuple[Difference, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     costs: tuple[CostRow, ...] = ()
     scorers: tuple[ScorerRow, ...] = ()

@@ -13,15 +13,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
+from featbert.runs.speed import PER, read_speed
 
-Currency = Literal["seconds", "flops"]
+_Spent = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
 
@@ -32,6 +33,9 @@ def with_costs(comparison: Comparison) -> Comparison:
     notes = comparison.notes
     if any(_read(row) < 1 for row in rows):
         notes = (*notes, "extraction counts for the part of train that a row read, not for all")
+    places = machines_of(comparison, "one_by_one")
+    if len(places) > 1:
+        notes = (*notes, f"labelling was timed on different hardware ({'; '.join(places)})")
     return dataclasses.replace(
         comparison, costs=tuple(_cost_row(row, rows) for row in rows), notes=notes
     )
@@ -45,7 +49,7 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
 def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
     tuned, read = _tuned(row, rows), _read(row)
 
-    def price(currency: Currency) -> Price:
+    def price(currency: _Spent) -> Price:
         extraction, run = _spent(row, currency)
         once = read * (extraction or 0.0)
         other = None if tuned is None else _spent(tuned, currency)[1]
@@ -55,7 +59,7 @@ def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
     return CostRow(row.name, against, price("seconds"), price("flops"))
 
 
-def _spent(row: Row, currency: Currency) -> tuple[float | None, float]:
+def _spent(row: Row, currency: _Spent) -> tuple[float | None, float]:
     """On extraction, as far as it is known, and on training one run."""
     cost = row.cost
     if currency == "seconds":
@@ -85,8 +89,71 @@ def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
 
 
 @dataclass(frozen=True)
+class Currency:
+    """A cost that rows have.
+
+    Attributes:
+        title: of an axis.
+        unit: "operations", "seconds", "bytes" or "parameters".
+        least: what the row is that has the least of it.
+        of: a row's cost, None where it is not known.
+        timed: "training" or "labelling" where it depends on the machine.
+    """
+
+    title: str
+    unit: str
+    least: str
+    of: Callable[[Row], float | None]
+    timed: Literal["", "training", "labelling"] = ""
+
+
+# By the names that figures have; the first is that of `--figure pareto` without more.
+CURRENCIES = {
+    "operations": Currency(
+        "operations of one run, extraction included",
+        "operations",
+        "fewest operations to train",
+        lambda row: _of_one_run(row, "flops"),
+    ),
+    "time": Currency(
+        "time of one run, extraction included",
+        "seconds",
+        "quickest to train",
+        lambda row: _of_one_run(row, "seconds"),
+        "training",
+    ),
+    "trained": Currency(
+        "trained parameters",
+        "parameters",
+        "fewest trained parameters",
+        lambda row: row.cost.trained_parameters,
+    ),
+    "kept": Currency(
+        "bytes to keep for a task", "bytes", "least to keep", lambda row: row.cost.run_bytes
+    ),
+    "memory": Currency(
+        "peak memory of a run", "bytes", "least memory", lambda row: row.cost.peak_memory_bytes
+    ),
+    "one_by_one": Currency(
+        f"time to label {PER:,}, one at a time",
+        "seconds",
+        "quickest to label one at a time",
+        lambda row: row.cost.one_by_one_seconds,
+        "labelling",
+    ),
+    "batched": Currency(
+        f"time to label {PER:,}, batched",
+        "seconds",
+        "quickest to label in batches",
+        lambda row: row.cost.batched_seconds,
+        "labelling",
+    ),
+}
+
+
+@dataclass(frozen=True)
 class ParetoPoint:
-    """A row's quality and cost: its number in the comparison, and its cost of one run, above 0."""
+    """A row's quality and cost, which is above 0, and its number in the comparison."""
 
     number: int
     name: str
@@ -102,7 +169,7 @@ class ParetoFront:
 
     Attributes:
         label: what distinguishes its text from that of the comparison's other fronts, or "".
-        machine: where seconds were measured, "" for operations.
+        machine: where seconds were measured, "" for what holds on every machine.
         left_out: names of rows with a score whose cost is not known.
     """
 
@@ -113,12 +180,14 @@ class ParetoFront:
     left_out: tuple[str, ...]
 
 
-def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
-    """A front for each text: in seconds where all runs were on one machine, else in operations."""
-    machines = machines_of(comparison)
-    currency: Currency = "seconds" if len(machines) == 1 else "flops"
+def pareto_fronts(comparison: Comparison, split: str, name: str) -> list[ParetoFront]:
+    """A front of a currency for each text; none for seconds of several machines."""
+    currency = CURRENCIES[name]
+    machines = machines_of(comparison, name)
+    if len(machines) > 1:
+        return []
     scored = [
-        (number, row, _cost(row, currency))
+        (number, row, _known(currency.of(row)))
         for number, row in enumerate(comparison.rows, 1)
         if split in row.splits
     ]
@@ -128,7 +197,7 @@ def pareto_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
         ParetoFront(
             label=" · ".join(v for k, v in group[0][1].varied.items() if k in parts),
             currency=currency,
-            machine=machines[0] if currency == "seconds" else "",
+            machine="".join(machines),
             points=tuple(_points(group, split, parts)),
             left_out=tuple(row.name for _, row, cost in group if cost is None),
         )
@@ -148,19 +217,27 @@ def _points(
         yield ParetoPoint(n, name, row.tuning, score, cost, on_front=not beaten)
 
 
-def machines_of(comparison: Comparison) -> list[str]:
-    """Where the comparison's runs were trained, and their features extracted if elsewhere."""
+def machines_of(comparison: Comparison, name: str = "time") -> list[str]:
+    """Where seconds of a currency were measured; none for what holds on every machine."""
     found: dict[str, None] = {}
-    for signature in (run.record.signature for row in comparison.rows for run in row.runs):
+    timed, runs = CURRENCIES[name].timed, [run for row in comparison.rows for run in row.runs]
+    for run in runs if timed == "labelling" else ():
+        if (speed := read_speed(run)) is not None:
+            found[speed.place] = None
+    for signature in (run.record.signature for run in runs if timed == "training"):
         found[f"{signature.device_name}, threads: {signature.threads}"] = None
         if signature.extraction_device not in (None, signature.device_name):
             found[f"{signature.extraction_device} (extraction)"] = None
     return list(found)
 
 
-def _cost(row: Row, currency: Currency) -> float | None:
-    """Of one run, extraction included; None where a part of it is not known."""
+def _of_one_run(row: Row, currency: _Spent) -> float:
+    """Of one run, extraction included; not a number where a part of it is not known."""
     extraction, training = _spent(row, currency)
     if row.frozen:
         training += math.nan if extraction is None else extraction
-    return training if training > 0 and math.isfinite(training) else None
+    return training
+
+
+def _known(cost: float | None) -> float | None:
+    return cost if cost is not None and cost > 0 and math.isfinite(cost) else None

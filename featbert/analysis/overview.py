@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import Interval
 from featbert.analysis.results import Difference
-from featbert.analysis.rows import BASELINE, Row, best_by_dev, grouped
+from featbert.analysis.rows import BASELINE, Row, best_by_dev, rivals
 from featbert.analysis.significance import over_seeds, paired_runs
 
 if TYPE_CHECKING:
@@ -52,13 +52,10 @@ class Contest:
 
 def contests(comparison: Comparison) -> list[Contest]:
     """One for each freed part of the comparison, in the order of its rows."""
-    cells = grouped((tuple(row.cell.items()), row) for row in comparison.rows)
-    return [_contest(comparison, rows) for rows in cells.values()]
+    return [_contest(comparison, rows) for rows in rivals(comparison.rows)]
 
 
 def _contest(comparison: Comparison, rows: list[Row]) -> Contest:
-    most = max(row.train_share for row in rows)
-    rows = [row for row in rows if row.train_share == most]
     features = best_by_dev([row for row in rows if row.frozen])
     tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
     if features is None or tuned is None:

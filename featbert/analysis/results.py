@@ -92,7 +92,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """A row against its baseline on one split.
+    """A row against its baseline on one split, or against the row that leads.
 
     Attributes:
         seeds: that both have; what follows is of their runs only.

@@ -17,6 +17,7 @@ from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
+from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
 
@@ -65,6 +66,8 @@ class RowCost:
         prediction_words_per_second: over all runs; from stored states for a run on features.
         text_words_per_second: from text; for features with extraction of as many words.
         peak_memory_bytes: highest of the runs.
+        one_by_one_seconds, batched_seconds: to label 1,000 sentences from words, by `featbert
+            speed`; mean of the runs that were timed, None without.
     """
 
     trained_parameters: int
@@ -80,6 +83,8 @@ class RowCost:
     extraction_flops: float | None
     training_flops: float
     prediction_flops: float
+    one_by_one_seconds: float | None = None
+    batched_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,13 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
     return None
 
 
+def rivals(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows that learned from as much, the most there is, by text, encoder and context."""
+    cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
+    most = [(cell, max(row.train_share for row in cell)) for cell in cells]
+    return [[row for row in cell if row.train_share == share] for cell, share in most]
+
+
 def left_out(rows: Iterable[Row]) -> Iterator[str]:
     """A note for each row that has runs of a seed twice."""
     for row in rows:
@@ -237,7 +249,7 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
         runs=tuple(kept),
         left_out=tuple(left_out),
         splits=tuple(s for s in EVALUATED if s in record.scores),
-        cost=_cost([run.record for run in kept], record),
+        cost=_cost(kept, record),
         signature=agreed,
         mixed=tuple(name for name in signatures[0] if name not in agreed),
         cell=cell,
@@ -437,8 +449,9 @@ def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
     return (*way, varied, some, row.train_share, settings, natural(row.label))
 
 
-def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
-    costs = [record.cost for record in records]
+def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
+    costs = [run.record.cost for run in runs]
+    speeds = [speed for speed in map(read_speed, runs) if speed is not None]
     seconds = sum(cost.prediction_seconds for cost in costs)
     words = sum(cost.prediction_words for cost in costs)
     from_text = seconds + sum(
@@ -454,4 +467,7 @@ def _cost(records: Sequence[RunRecord], newest: RunRecord) -> RowCost:
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
+    if speeds:
+        for name in ("one_by_one_seconds", "batched_seconds"):
+            whole[name] = statistics.fmean(getattr(speed, name) for speed in speeds)
     return RowCost(**whole)

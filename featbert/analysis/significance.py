@@ -1,5 +1,7 @@
 """Can a difference be trusted: each row against its baseline, over seeds and over text.
 
+The best row by dev is also tested against all others, on the last split: is it the best?
+
 p-values are adjusted by Holm for each split. Results are kept in `<runs directory>/.statistics`, by
 a hash of the predictions.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,13 +21,14 @@ from featbert.analysis.resampling import (
     Counts,
     Interval,
     PairedTest,
+    bootstrap_interval,
     by_unit,
     holm,
     paired_test,
     t_interval,
 )
 from featbert.analysis.results import Difference
-from featbert.analysis.rows import Row, baseline_of
+from featbert.analysis.rows import Row, baseline_of, best_by_dev, rivals
 from featbert.errors import FeatbertError
 from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
@@ -36,23 +39,39 @@ VERSION = 1
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
-    """The comparison with its `differences`; what cannot be tested is in its notes."""
+    """The comparison with its `differences` and `leads`; what cannot be tested is in its notes."""
     found: list[Difference] = []
-    notes: list[str] = []
-    for split in comparison.splits:
-        tested = []
-        for row in track(comparison.rows, f"testing differences on {split}", "rows"):
-            base = baseline_of(row, comparison.rows, split)
+    notes: dict[str, None] = {}
+
+    def tested(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
+        results = []
+        for row, base in pairs:
             if base is None:
                 continue
             try:
-                tested.append(_difference(row, base, split, resamples))
+                results.append(_difference(row, base, split, resamples))
             except FeatbertError as error:
-                notes.append(f"{row.name} on {split} is not tested: {error}")
-        adjusted = holm([difference.pooled.p_value for difference in tested])
-        found += [dataclasses.replace(d, adjusted=p) for d, p in zip(tested, adjusted, strict=True)]
+                notes[f"{row.name} on {split} is not tested: {error}"] = None
+        adjusted = holm([difference.pooled.p_value for difference in results])
+        for difference, p in zip(results, adjusted, strict=True):
+            yield dataclasses.replace(difference, adjusted=p)
+
+    for split in comparison.splits:
+        rows = track(comparison.rows, f"testing differences on {split}", "rows")
+        found += tested(((row, baseline_of(row, comparison.rows, split)) for row in rows), split)
+    leads: list[Difference] = []
+    for alike in rivals(comparison.rows):
+        first = best_by_dev(alike)
+        if first is not None:
+            split = first.splits[-1]
+            others = [row for row in alike if row is not first and split in row.splits]
+            rows = track(others, f"testing the best row by dev on {split}", "rows")
+            leads += tested(((row, first) for row in rows), split)
     return dataclasses.replace(
-        comparison, differences=tuple(found), notes=(*comparison.notes, *notes)
+        comparison,
+        differences=tuple(found),
+        leads=tuple(leads),
+        notes=(*comparison.notes, *notes),
     )
 
 
@@ -107,6 +126,13 @@ def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> Pai
         with replacing(kept, durable=False) as temporary:
             temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
     return found
+
+
+def score_interval(run: Run, split: str) -> tuple[float, float]:
+    """Bootstrap interval over documents, or sentences without these, of a run's measure."""
+    counts = unit_counts(run, split)
+    # Nothing counted has a value of 0.
+    return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
 
 
 def unit_counts(run: Run, split: str) -> Counts:

@@ -27,6 +27,8 @@ COMMANDS = {
     "compare": ("compare", "Compare finished runs: quality and cost."),
     "evaluate": ("evaluate", "Score a finished run on another corpus or split."),
     "predict": ("predict", "Tag text with a finished run."),
+    "export": ("export", "Write a finished run as a folder to use or share."),
+    "speed": ("speed", "Time how fast finished runs label sentences."),
     "run": ("run", "Run an experiment file: extract, train, compare."),
     "runs": ("runs", "List, show and delete runs."),
     "check": ("check", "Check that a corpus is read as you expect."),

@@ -47,6 +47,7 @@ class Choices(Examples):
     ids: set[str] = field(default_factory=set)
     examples: int = 0
     of_lines = False
+    names_of_texts = ("context", "choices")
 
     def __call__(self, row: Row) -> list[RawSentence]:
         names = lower_names(row.values)

@@ -41,6 +41,7 @@ PAIRS = (
     ("question", "context"),
     ("text_a", "text_b"),
     ("text1", "text2"),
+    ("text", "pair"),
     ("#1 string", "#2 string"),
     ("sentence 1", "sentence 2"),
 )
@@ -180,6 +181,8 @@ class Examples:
     columns: Columns | None = None  # of the first row
     # Whether a line of raw text can be an example.
     of_lines: ClassVar[bool] = True
+    # Names of the texts of an example, as predictions have them.
+    names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
 
     def __call__(self, row: Row) -> list[RawSentence]:
         """The sequences of an example; InputError names the row."""

@@ -83,6 +83,7 @@ class Questions(Examples):
     passages: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # where each id was read
     of_lines = False
+    names_of_texts = ("question", "context")
 
     def __call__(self, row: Row) -> list[RawSentence]:
         columns = self.columns_of(row)

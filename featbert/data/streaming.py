@@ -8,8 +8,8 @@ before the first mark of a document have none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -76,9 +76,19 @@ def _text_pieces(lines: Iterable[str]) -> Iterator[Piece]:
     """A piece a line; a blank line begins a document, and so does the first line."""
     document = 0
     for line in lines:
-        offsets = tuple(split_words(line))
-        document += not offsets
-        yield Piece(tuple(line[a:b] for a, b in offsets), document, line, offsets)
+        piece = piece_of(line, document)
+        document += not piece.words
+        yield replace(piece, document=document)
+
+
+def piece_of(given: str | Sequence[str], document: int | None) -> Piece:
+    """A line of raw text, split into words, or words as they are; InputError for anything else."""
+    if isinstance(given, str):
+        offsets = tuple(split_words(given))
+        return Piece(tuple(given[a:b] for a, b in offsets), document, given, offsets)
+    if not isinstance(given, Sequence) or not all(isinstance(w, str) and w for w in given):
+        raise InputError(f"{given!r:.60} is neither a text nor a list of words")
+    return Piece(tuple(given), document)
 
 
 def read_texts(

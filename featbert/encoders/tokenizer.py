@@ -142,6 +142,49 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     return WordPieces(backend, prefix, suffix, middle, int(pad), int(unknown), _lowercases(backend))
 
 
+def transformers_tokenizer(
+    source: EncoderSource, pieces: WordPieces, *, positions: int, types: bool, raw: bool
+) -> Any:
+    """The tokenizer as transformers keeps one, with the pieces that `pieces` gives.
+
+    It cuts at `positions`, and gives token types where the encoder has `types`. With `raw` it cuts
+    texts into words as examples are cut; else words are what is between spaces.
+    """
+    from tokenizers import processors
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    found: Any = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
+    state, own = (json.loads(t.to_str()) for t in (found.backend_tokenizer, pieces.backend))
+    state |= {name: own[name] for name in ("normalizer", "pre_tokenizer", "truncation", "padding")}
+    if raw:
+        parts = [{"type": "BertPreTokenizer"}, *filter(None, [own["pre_tokenizer"]])]
+        state["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
+    kinds = set()
+    for node in _nodes(state["pre_tokenizer"]):
+        kinds.add(node["type"])
+        if raw and node["type"] == "Metaspace":
+            node["prepend_scheme"] = "always"
+    backend = Tokenizer.from_str(json.dumps(state))
+    specials = pieces.prefix, pieces.middle, pieces.suffix
+    before, between, after = ([str(backend.id_to_token(one)) for one in part] for part in specials)
+    template = processors.TemplateProcessing(
+        single=[*before, "$A", *after],
+        pair=[*before, "$A", *between, "$B:1", *(f"{one}:1" for one in after)],
+        special_tokens=[(str(backend.id_to_token(i)), i) for part in specials for i in part],
+    )
+    trim = [processors.ByteLevel(trim_offsets=True)] if "ByteLevel" in kinds else []
+    backend.post_processor = processors.Sequence([*trim, template])
+    names = {"pad_token": backend.id_to_token(pieces.pad_id)} | found.special_tokens_map
+    make: Any = PreTrainedTokenizerFast
+    return make(
+        tokenizer_object=backend,
+        model_max_length=positions,
+        model_input_names=["input_ids", *["token_type_ids"] * types, "attention_mask"],
+        split_special_tokens=True,
+        **names,
+    )
+
+
 def is_uncased(source: EncoderSource) -> bool:
     """Whether the encoder's tokenizer lowercases; reads its file alone where it has one."""
     path = source.folder / "tokenizer.json"

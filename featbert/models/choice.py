@@ -37,6 +37,10 @@ class Choice(nn.Module):
             padded = padded.index_copy(0, places, scores)
             return padded.view(-1, widest).log_softmax(1), places
 
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """The function that the scores are."""
+        return self.scores.weight, self.scores.weight.new_zeros(1)
+
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the groups' cross-entropies; lengths (G,), targets (W,) with one 1 a group."""
         shares, places = self._log_shares(vectors, lengths)

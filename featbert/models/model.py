@@ -53,7 +53,8 @@ class Output(Protocol):
     """Vectors to answers; a module of `OUTPUTS`, made from (width, classes, settings).
 
     Targets and answers are laid out as the task says (`Targets`): (W,) for one a word. `lengths`
-    are vectors that belong together: words of a sequence, or sequences of a group.
+    are vectors that belong together: words of a sequence, or sequences of a group. One whose logits
+    are W x + b has a method `linear`, which returns W (C, D) and b (C,) for export.
     """
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:

@@ -34,6 +34,11 @@ class Score(nn.Module):
             found: Tensor = self.classifier(vectors.float())
         return found.squeeze(1)
 
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """The function that the scores are."""
+        weight, bias = self.classifier.weight, self.classifier.bias
+        return self.reach * weight, self.reach * bias + self.middle
+
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the items' squared errors, in units of `reach`; targets (W,) are scores."""
         wanted = (targets.float() - self.middle) / self.reach

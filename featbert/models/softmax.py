@@ -28,6 +28,10 @@ class Softmax(nn.Module):
             logits: Tensor = self.classifier(vectors.float())
         return logits
 
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """The function that the logits are."""
+        return self.classifier.weight, self.classifier.bias
+
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the items' cross-entropies; targets (W,) are class numbers."""
         return functional.cross_entropy(self.logits(vectors), targets, reduction="sum")

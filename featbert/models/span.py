@@ -35,6 +35,10 @@ class Span(nn.Module):
         self.n_classes = len(classes)
         self.classifier = nn.Linear(width, 2)
 
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """The function that start and end scores are."""
+        return self.classifier.weight, self.classifier.bias
+
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the questions' losses; targets (B, 2) are first and last place of the answer."""
         scores, asked = self._scores(vectors, lengths)

@@ -220,7 +220,7 @@ def _json(
     grouped = [*enumerate(comparisons, 1)]
     parts: dict[str, Callable[[Any], Mapping[str, Any]]] = {
         "rows": _row,
-        **dict.fromkeys(("differences", "costs", "scorers", "breakdowns"), vars),
+        **dict.fromkeys(("differences", "leads", "costs", "scorers", "breakdowns"), vars),
         "published": _published,
     }
     report: dict[str, Any] = {

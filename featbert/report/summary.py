@@ -6,23 +6,27 @@ were chosen on dev; they are compared on the last split that both were scored on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from featbert.analysis.compare import Comparison
+from featbert.analysis.cost import CURRENCIES
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.overview import CLEAR, Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import Difference
-from featbert.analysis.rows import BASELINE, Row
+from featbert.analysis.rows import BASELINE, Row, best_by_dev
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
-from featbert.report.tables import p_value
 from featbert.runs.grouping import CONDITIONS, EVALUATED
 from featbert.text import counted, in_percent
 
 # The split that epochs and rows are chosen on.
 _DEV = EVALUATED[0]
+# Rows that a verdict names at most, and the costs of which the summary names the least.
+_NAMED = 3
+_BOUGHT = ("operations", "kept", "one_by_one", "batched")
 
 
 class Finding(NamedTuple):
@@ -45,6 +49,10 @@ def findings(comparison: Comparison) -> list[Finding]:
 
 def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
     comparison, rows = contest.comparison, contest.rows
+    leader = best_by_dev(rows)
+    if leader is not None and len(rows) > 1:
+        yield "Verdict", _verdict(contest, leader)
+        yield "Buys", _buys(contest, leader)
     features, tuned, split = contest.features, contest.tuned, contest.split
     if features is None or tuned is None or split is None:
         only = features or tuned
@@ -72,6 +80,94 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
             f"{_DEV}, from {low[1]} ({units.percent(low[0])}) to {high[1]} "
             f"({units.percent(high[0])}).",
         )
+
+
+def _clear(lead: Difference) -> int:
+    """1 where text and seeds both say that the row is ahead of the leader, -1 behind, else 0."""
+    seeds = lead.over_seeds
+    if lead.adjusted >= CLEAR or seeds is None or seeds.low <= 0 <= seeds.high:
+        return 0
+    return 1 if seeds.low > 0 else -1
+
+
+def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
+    """Tests of the other rows against the leader, by their labels, the nearest first."""
+    labels = {row.name: row.label for row in contest.rows}
+    leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
+    leads.sort(key=lambda lead: -lead.pooled.difference)
+    return {labels[lead.row]: lead for lead in leads if lead.row in labels}
+
+
+def verdicts(comparison: Comparison) -> list[str]:
+    """A line for each freed part of the comparison: which row is the best, by how much."""
+    found = [(contest, best_by_dev(contest.rows)) for contest in contests(comparison)]
+    return [
+        units.visible(": ".join([*contest.rows[0].varied.values(), _verdict(contest, leader)]))
+        for contest, leader in found
+        if leader is not None and len(contest.rows) > 1
+    ]
+
+
+def _verdict(contest: Contest, leader: Row) -> str:
+    """Which row is the best and by how much; "Undecided" where text or seeds do not say it."""
+    split, leads = leader.splits[-1], _leads(contest, leader)
+    score = (
+        f"{leader.label}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on "
+        f"{split}"
+    )
+    if not leads:
+        return f"Undecided: {score}; differences are not tested."
+    near = {label: lead for label, lead in leads.items() if _clear(lead) >= 0}
+    if not near:
+        label, lead = next(iter(leads.items()))
+        return (
+            f"{leader.label} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
+            f"{split}; the next is {_apart(label, lead)}."
+        )
+    behind = len(leads) - len(near)
+    parts = [f"Undecided: {score}"]
+    named = [_apart(label, lead) for label, lead in [*near.items()][:_NAMED]]
+    if len(near) > _NAMED:
+        named.append(f"{len(near) - _NAMED} more")
+    parts.append(f"it is not clearly ahead of {' and '.join(named)}")
+    if behind:
+        parts.append(f"{counted(behind, 'row is', 'rows are')} clearly behind")
+    if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
+        parts.append(f"{counted(most, 'seed says', 'seeds say')} nothing about further seeds")
+    return f"{'; '.join(parts)}."
+
+
+def _apart(label: str, lead: Difference) -> str:
+    """`last (-1.20 points, 95% interval over seeds -2.00 to -0.40, p = 0.012)`"""
+    over, interval = ("seeds", lead.over_seeds) if lead.over_seeds else ("text", lead.pooled)
+    low, high = units.points(interval.low), units.points(interval.high)
+    return (
+        f"{label} ({units.points(lead.pooled.difference)} points, {100 * interval.level:.0f}% "
+        f"interval over {over} {low} to {high}, {_p(lead.adjusted)})"
+    )
+
+
+def _buys(contest: Contest, leader: Row) -> str:
+    """The row with the least of each cost, and how far it is from the best one by dev."""
+    split, leads = leader.splits[-1], _leads(contest, leader)
+    rows = [row for row in contest.rows if split in row.splits]
+    found = {leader.label: [f"the best {leader.splits[0]} score"]}
+
+    def mean(row: Row) -> float:
+        return row.mean(split)
+
+    for currency in map(CURRENCIES.__getitem__, _BOUGHT):
+        known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
+        if len(known) > 1:
+            show = units.SHOWN[currency.unit]
+            least = show(min(cost for cost, _ in known))
+            row = max((row for cost, row in known if show(cost) == least), key=mean)
+            found.setdefault(row.label, []).append(f"{currency.least} ({least})")
+    for label, lead in leads.items():
+        if label in found:
+            clear = "" if _clear(lead) else ", not distinguished"
+            found[label].append(f"{units.points(lead.pooled.difference)} points on {split}{clear}")
+    return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
 def _quality(features: Row, tuned: Row, split: str) -> str:
@@ -200,4 +296,4 @@ def _points(difference: float) -> str:
 
 
 def _p(value: float) -> str:
-    return f"p = {p_value(value)}".replace("= <", "<")
+    return f"p = {units.p_value(value)}".replace("= <", "<")

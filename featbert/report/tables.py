@@ -24,9 +24,11 @@ from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import check_known
 from featbert.report import units
-from featbert.report.units import NONE, percent, points, visible
+from featbert.report.summary import verdicts
+from featbert.report.units import NONE, p_value, percent, points, visible
 from featbert.runs.record import SearchRecord
 from featbert.runs.run import FoundRuns, Run
+from featbert.runs.speed import PER
 from featbert.text import counted, unusual
 
 if TYPE_CHECKING:
@@ -212,6 +214,7 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
             columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=missing))
     columns += [
         Column("trained", "trained_parameters", units.parameters),
+        Column("operations", "training_flops", units.operations),
         Column("training", "training_seconds_mean", units.duration),
         Column("extraction", "extraction_seconds", units.duration),
         Column("words/s", "text_words_per_second", units.rate),
@@ -253,18 +256,16 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
         several = sum(row.is_baseline for row in rows) > 1
         its = "its baseline, which learned and was scored on the same text"
         yield f"Δ: mean less that of {its if several else 'the baseline'}, in points"
-    yield "trained: parameters that training changed; training: mean wall time of a seed"
+    yield (
+        "trained: parameters that training changed; operations: of training a seed, from shapes; "
+        "training: mean wall time of a seed"
+    )
     if any(row.cost.extraction_seconds is not None for row in rows):
         yield "extraction, store: wall time and disk, paid once for all rows and seeds"
     yield (
         "words/s: words read a second from text, extraction included; "
         "memory: peak, the highest of the seeds"
     )
-
-
-def p_value(p: float) -> str:
-    """`0.013`, or `<0.001`."""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
@@ -292,7 +293,7 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
         columns,
         " · ".join([comparison.corpus, *base]),
         _sections(frame),
-        [*_trust_legend(comparison)],
+        [*verdicts(comparison), *_trust_legend(comparison)],
         [note] if few else [],
     )
 
@@ -336,25 +337,39 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
 def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     columns = [
         _names("row"),
-        Column("time once", "seconds_once", units.duration),
-        Column("a run", "seconds_run", units.duration),
-        Column("cheaper from", "seconds_cheaper_from", _from_run),
+        Column("trained", "trained_parameters", units.parameters),
+        Column("to keep", "run_bytes", units.size),
         Column("operations once", "flops_once", units.operations),
         Column("a run", "flops_run", units.operations),
         Column("cheaper from", "flops_cheaper_from", _from_run),
+        Column("time once", "seconds_once", units.duration),
+        Column("a run", "seconds_run", units.duration),
+        Column("cheaper from", "seconds_cheaper_from", _from_run),
+        Column("memory", "peak_memory_bytes", units.size),
     ]
+    legend = [
+        "to keep: weights of a run, besides the encoder as published, which tasks share",
+        "once: extraction, for all runs on its vectors; a run: training, with dev scored",
+        "cheaper from: the number of runs from which features, extraction included, cost less "
+        "than as many tuned runs; it hardly depends on the size of the text",
+        "operations: estimated from shapes, a multiply-add counts as two",
+    ]
+    if frame["one_by_one_seconds"].notna().any():
+        columns += [
+            Column("one at a time", "one_by_one_seconds", units.duration),
+            Column("batched", "batched_seconds", units.duration),
+        ]
+        where = "; ".join(machines_of(comparison, "one_by_one"))
+        legend.append(
+            f"one at a time, batched: to label {PER:,} {comparison.task.unit}s from words ({where})"
+        )
     return Table(
         "Cost",
         frame,
         columns,
         " · ".join([comparison.corpus, *machines_of(comparison)]),
         _sections(frame),
-        [
-            "once: extraction, for all runs on its vectors; a run: training, with dev scored",
-            "cheaper from: the number of runs from which features, extraction included, cost less "
-            "than as many tuned runs; it hardly depends on the size of the text",
-            "operations: estimated from shapes, a multiply-add counts as two",
-        ],
+        legend,
     )
 
 
@@ -500,6 +515,14 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
     return [(name, visible(value)) for name, value in facts]
+
+
+def facts_table(run: Run) -> Table:
+    """`run_facts` as a table."""
+    import pandas
+
+    facts = pandas.DataFrame(run_facts(run), columns=["name", "value"])
+    return Table(run.name, facts, [Column(" ", name, right=False) for name in facts])
 
 
 def run_scores_table(run: Run) -> Table:

@@ -13,6 +13,11 @@ def percent(share: float | None, digits: int = 2) -> str:
     return NONE if share is None else f"{100 * share:.{digits}f}"
 
 
+def p_value(p: float) -> str:
+    """`0.013`, or `<0.001`."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def points(difference: float) -> str:
     """A difference of shares in percentage points, with its sign: `-1.30`, `+0.52`, `0.00`."""
     text = f"{100 * difference:+.2f}"
@@ -50,6 +55,15 @@ def parameters(n: float) -> str:
 def operations(flops: float) -> str:
     """Operations as `3.4 GFLOP`, `60.0 TFLOP`, `1.2 PFLOP`."""
     return _scaled(flops, "FLOP")
+
+
+# By the unit of a currency (`featbert.analysis.cost`).
+SHOWN = {
+    "seconds": duration,
+    "operations": operations,
+    "bytes": size,
+    "parameters": parameters,
+}
 
 
 def rate(per_second: float) -> str:

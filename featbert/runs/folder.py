@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, InputError
 from featbert.io import explaining, owning, replace_folder, replacing
-from featbert.runs.record import RECORD_NAME
+from featbert.runs.record import EXPORTED, RECORD_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +83,16 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
         save_file(tensors, temporary)
         # safetensors makes files for their owner alone
         shutil.copymode(path.with_name("config.json"), temporary)
+
+
+def check_free(folder: Path, overwrite: bool) -> None:
+    """Raises InputError where an export may not be written to `folder`."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / EXPORTED).is_file():
+        raise InputError(f"{folder} is something else than an exported run; name another folder")
+    if not overwrite:
+        raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
 
 
 def _before(folder: Path) -> Path:

@@ -21,19 +21,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from featbert.data.corpus import Sentence
+from featbert.data.examples import Examples
 from featbert.data.files import BOM, DOCSTART
-from featbert.data.streaming import Piece
+from featbert.data.streaming import Piece, piece_of, read_texts
+from featbert.data.tags import targets_of
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
-from featbert.runs.load import LoadedRun
+from featbert.runs.experiment import RUNS_DIR
+from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.run import Run, find_run
 
 Format = Literal["conll", "jsonl"]
 Words = TypeVar("Words", Piece, Sentence)
@@ -104,7 +109,11 @@ def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
 
 def rows_of(pieces: Iterable[TaggedPiece], form: Format) -> Iterator[str]:
     """The text of each piece, line ends included, as it comes."""
-    return _conll(pieces) if form == "conll" else map(_json, pieces)
+    return _conll(pieces) if form == "conll" else (_line(row_of(tagged)) for tagged in pieces)
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
@@ -120,7 +129,8 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
         yield "".join(rows) + "\n"
 
 
-def _json(tagged: TaggedPiece) -> str:
+def row_of(tagged: TaggedPiece) -> dict[str, Any]:
+    """A piece as a JSON object."""
     piece = tagged.piece
     row: dict[str, Any] = {}
     if piece.text is not None:
@@ -134,7 +144,7 @@ def _json(tagged: TaggedPiece) -> str:
     row["probabilities"] = [round(p, 6) for p in tagged.probabilities]
     if piece.text is None and piece.document is not None:
         row["document"] = piece.document
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+    return row
 
 
 def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, Any]:
@@ -172,10 +182,69 @@ def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
     """
     for texts, answer, row in found:
         if form == "jsonl":
-            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+            yield _line(row)
             continue
         if any(sign in text for text in texts for sign in "\t\n\r"):
             raise InputError(
                 f"a tab or line end in {texts[0][:60]!r}; write objects: --format jsonl"
             )
         yield "\t".join([*texts, answer]) + "\n"
+
+
+# From Python --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A finished run that answers texts; `load` makes it."""
+
+    run: LoadedRun
+
+    def predict(self, texts: Any) -> Any:
+        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
+
+        A text is a string; for a run that answers words also a tuple or list of words, for other
+        runs a tuple, such as (text, pair), (question, passage) or (context, choices), or a dict
+        with columns as files have. Each text is a document of its own. InputError for anything
+        else.
+        """
+        given = texts if isinstance(texts, list) else [texts]
+        usable = self.run.usable
+        if usable.task.of_texts:
+            form = targets_of(usable.task.targets).form or Examples
+            lines = (_object_line(one, form.names_of_texts) for one in given)
+            pairs = usable.record.signature.packing is not None
+            read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
+            found = [row for _, _, row in predict_texts(self.run, read)]
+        else:
+            pieces = (piece_of(one, number) for number, one in enumerate(given))
+            found = [row_of(tagged) for tagged in predict_stream(self.run, pieces)]
+        return found if isinstance(texts, list) else found[0]
+
+
+def _object_line(given: Any, names: Sequence[str]) -> str:
+    """A line of JSONL for the texts of an example."""
+    if isinstance(given, str):
+        given = (given,)
+    if isinstance(given, tuple) and len(given) <= len(names):
+        given = dict(zip(names, given, strict=False))
+    try:
+        return json.dumps(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{given!r:.60} is no text: {error}") from None
+
+
+def load(
+    run: Run | str | Path,
+    *,
+    runs_dir: str | Path = RUNS_DIR,
+    device: str = "auto",
+    model: str | None = None,
+) -> Predictor:
+    """A finished run, ready to answer: a folder, also an exported one, or its name in `runs_dir`.
+
+    The last part of the name is enough. `model` is where the encoder is now; errors are those of
+    `find_run` and `check_usable`.
+    """
+    found = run if isinstance(run, Run) else find_run(str(run), runs_dir)
+    return Predictor(load_run(found, device=device, model=model))

@@ -23,6 +23,8 @@ from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
+# The same of a run that was exported, in a folder of any name.
+EXPORTED = "featbert.json"
 SUFFIX = ".experiment.json"
 _CHECKSUM = "checksum"
 Kept = TypeVar("Kept")
@@ -215,7 +217,8 @@ class RunRecord:
         counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
         started: UTC, ISO 8601.
         labels: classes by number, as the weights have them.
-        model_source: folder or name that finds the encoder again.
+        model_source: folder or name that finds the encoder again; of an exported run it may begin
+            with a dot: in the run's folder.
         reading: options that the corpus was read with.
         trained_on: splits that were learned from; such a split has no scores.
         epochs_from: name of the run on train alone whose best epoch is the number of epochs,

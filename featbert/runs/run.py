@@ -20,8 +20,11 @@ from featbert.errors import FeatbertError, InputError, MissingError, nearest, ne
 from featbert.io import file_hash
 from featbert.progress import track
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.record import RECORD_NAME, RunRecord, read_record
+from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, read_record
 from featbert.tasks.base import Predictions, Task, get_task
+
+# Characters of a run's hash that are enough to find it.
+SHORTEST_ID = 4
 
 
 @dataclass(frozen=True)
@@ -148,9 +151,16 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
 
 
 def find_run(name: str, runs_dir: Path | str) -> Run:
-    """A finished run by its folder, or by its name in the runs directory; else MissingError."""
+    """A finished run by its folder, also an exported one, or by its name in the runs directory.
+
+    The last part of the name is enough, and so are the first four characters of that or more.
+    MissingError where there is none; InputError where there are several.
+    """
     folder = find_folder(name, Path(runs_dir))
     folder = folder if folder.name.strip(".") else folder.resolve()
+    exported = folder / EXPORTED
+    if exported.is_file():
+        return Run(folder, read_json(exported, RunRecord, f"{exported} does not exist"))
     return Run(folder, read_record(folder))
 
 
@@ -160,6 +170,11 @@ def find_folder(name: str, runs_dir: Path) -> Path:
         if name and folder.is_dir():
             return folder
     known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
+    ids = [one for one in known if one[0] != "." and one.rpartition("--")[2].startswith(name)]
+    if len(name) >= SHORTEST_ID and ids:
+        if len(ids) > 1:
+            raise InputError(f"{name} is the beginning of {', '.join(ids)}; give more of it")
+        return runs_dir / ids[0]
     where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
     raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
 
@@ -252,7 +267,9 @@ def _encoder(run: Run, model: str | None) -> EncoderSource:
 
     record, signature = run.record, run.record.signature
     try:
-        source = find_encoder(model or record.model_source or signature.model)
+        kept = record.model_source or signature.model
+        kept = str(run.folder / kept) if kept.startswith(".") else kept
+        source = find_encoder(model or kept)
     except MissingError as error:
         raise MissingError(
             f"the encoder of {run.name} is missing: {error}; say where it is with --model"

@@ -129,6 +129,8 @@ class Task(Protocol):
         unit: what the sequences of a text are called, in the singular.
         floor: what is shown of a system without skill, such as "chance"; "" for nothing.
         group: what those with one document number have in common, in the singular.
+        pipeline: what the Hub and transformers call it.
+        auto_model: transformers' class of models with such answers.
     """
 
     name: str
@@ -143,6 +145,8 @@ class Task(Protocol):
     unit: str
     floor: str = ""
     group: str = "document"
+    pipeline: str
+    auto_model: str
 
     def measured_by(self, key: str) -> Task:
         """The same task with another measure; InputError for one that it does not have."""
@@ -238,6 +242,13 @@ class Task(Protocol):
     def classes_in(self, gold: Rows) -> list[str]:
         """Names of the classes that occur, for people, sorted."""
         return sorted({name for row in gold for name in row})
+
+    def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
+        """What the config of transformers' model says of answers."""
+        return {
+            "id2label": dict(enumerate(classes)),
+            "label2id": {n: i for i, n in enumerate(classes)},
+        }
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
         """An answer with classes under other names; "O" is no class."""

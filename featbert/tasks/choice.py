@@ -35,6 +35,8 @@ class Choice(ExampleTask):
     targets = "choices"
     output = "choice"
     group = "example"
+    pipeline = "multiple-choice"
+    auto_model = "AutoModelForMultipleChoice"
     floor = "chance"
     measures: ClassVar[Mapping[str, ExampleMeasure]] = {"accuracy": OF_CLASSES["accuracy"]}
     facets: Mapping[str, Facet] = {
@@ -72,6 +74,9 @@ class Choice(ExampleTask):
     def classes_in(self, gold: Rows) -> list[str]:
         """Choices have no classes."""
         return []
+
+    def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
+        return {"num_labels": 1}
 
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The words of the choice, with its number."""

@@ -37,6 +37,8 @@ class ExampleTask(Task, Protocol):
     output: ClassVar[str]
     of_texts: bool = True
     unit: str = "example"
+    pipeline: str = "text-classification"
+    auto_model: str = "AutoModelForSequenceClassification"
     measures: ClassVar[Mapping[str, Any]]
 
     def __init__(self, key: str | None = None) -> None:

@@ -47,6 +47,9 @@ class Regression(ExampleTask):
         """Scores have no classes."""
         return []
 
+    def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
+        return {"num_labels": 1, "problem_type": "regression"}
+
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 

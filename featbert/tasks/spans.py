@@ -57,6 +57,8 @@ class Spans(ExampleTask):
     output = "span"
     unit = "question"
     group = "passage"
+    pipeline = "question-answering"
+    auto_model = "AutoModelForQuestionAnswering"
     floor = "answering nothing"
     measures: ClassVar[Mapping[str, Measure]] = {
         "f1": Measure("f1", "F1", lambda counts: _mean(counts, 1)),
@@ -175,6 +177,10 @@ class Spans(ExampleTask):
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
         return tuple(classes)
+
+    def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
+        """Scores of start and end."""
+        return {"num_labels": 2}
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         texts = [(words, sizes[0]) for words, sizes in zip(found.words, found.texts, strict=True)]

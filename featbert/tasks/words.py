@@ -20,6 +20,8 @@ class WordTask(Task, Protocol):
 
     of_texts: bool = False
     unit: str = "sentence"
+    pipeline: str = "token-classification"
+    auto_model: str = "AutoModelForTokenClassification"
 
     def measured_by(self, key: str) -> Self:
         check_known("measure", [key], [self.measure.key])

@@ -4,13 +4,13 @@ import random
 import pytest
 
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.cost import machines_of, pareto_fronts
+from featbert.analysis.cost import CURRENCIES, machines_of, pareto_fronts
 from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
 
 
-def front_of(runs, split="test"):
+def front_of(runs, split="test", currency="time"):
     (comparison,) = compare(runs)
-    (front,) = pareto_fronts(comparison, split)
+    (front,) = pareto_fronts(comparison, split, currency)
     return front
 
 
@@ -21,7 +21,7 @@ def test_points_are_the_rows_by_training_and_extraction():
     assert [p.number for p in front.points] == [1, 2, 3, 4]
     assert [p.score for p in front.points] == [row.score("dev") for row in comparison.rows]
     assert [p.cost for p in front.points] == pytest.approx([*[12.5 + 41] * 3, 95.5])
-    assert (front.label, front.currency) == ("", "seconds")
+    assert (front.label, front.currency) == ("", CURRENCIES["time"])
     assert front.machine == "Some processor, threads: 2"
     # All features cost the same here: the best of them, and fine-tuning, which is better still.
     assert [p.name for p in front.points if p.on_front] == ["concat_last4", "fine-tuning"]
@@ -49,11 +49,33 @@ def test_the_front_is_what_nobody_is_both_cheaper_and_better_than():
 
 def test_seconds_of_several_machines_do_not_compare():
     other = {"device_name": "Other"}
-    front = front_of([make_run("a", layers=None), make_run("b", layers="last", signature=other)])
-    assert (front.currency, front.machine) == ("flops", "")
+    runs = [make_run("a", layers=None), make_run("b", layers="last", signature=other)]
+    front = front_of(runs, currency="operations")
+    assert front.machine == ""
     assert [p.cost for p in front.points] == pytest.approx([8e11 + 6e13, 6e13])
+    assert pareto_fronts(compare(runs)[0], "test", "time") == []
     (comparison,) = compare([make_run(signature={"extraction_device": "Some GPU"})])
     assert machines_of(comparison) == ["Some processor, threads: 2", "Some GPU (extraction)"]
+
+
+def test_every_cost_has_a_front_where_it_is_known():
+    """The rows are the same; only what they cost, and so who is worth it, differs."""
+    cost = {"trained_parameters": 5, "run_bytes": 50, "peak_memory_bytes": 900}
+    runs = [make_run("a", layers=None), make_run("b", layers="last", dev=0.5, cost=cost)]
+    (comparison,) = compare(runs)
+    fronts = {name: pareto_fronts(comparison, "dev", name)[0] for name in CURRENCIES}
+    costs = {name: [point.cost for point in front.points] for name, front in fronts.items()}
+    assert costs == {
+        "operations": [6.08e13, 6e13],
+        "time": [53.5, 95.5],
+        "trained": [5, 22_600_000],
+        "kept": [50, 53_000_000],
+        "memory": [900, 1_260_000_000],
+        "one_by_one": [],
+        "batched": [],
+    }
+    assert [p.on_front for p in fronts["operations"].points] == [False, True]
+    assert [p.on_front for p in fronts["kept"].points] == [True, True]
 
 
 def test_rows_of_several_texts_have_a_front_each():
@@ -66,7 +88,7 @@ def test_rows_of_several_texts_have_a_front_each():
         signature = {"corpus": corpus, "splits": splits}
         runs += make_seeds(f"{corpus}-last", [last], layers="last", signature=signature)
         runs += make_seeds(f"{corpus}-tuned", [0.6], layers=None, signature=signature)
-    de, en = pareto_fronts(compare_runs(runs, vary=["corpus"]), "dev")
+    de, en = pareto_fronts(compare_runs(runs, vary=["corpus"]), "dev", "time")
     assert (de.label, en.label) == ("de", "en")
     assert [p.name for p in de.points] == ["last", "fine-tuning"]
     assert [p.number for p in en.points] == [2, 4]

@@ -42,7 +42,17 @@ def test_pages_fit_80_columns_and_their_examples_parse() -> None:
         assert all(p.help or p.param_type_name == "argument" for p in command.params), path
 
 
-CHEAP = ("compare", "evaluate", "predict", "runs", "runs show", "check", "inspect", "probe")
+CHEAP = (
+    "compare",
+    "evaluate",
+    "predict",
+    "speed",
+    "runs",
+    "runs show",
+    "check",
+    "inspect",
+    "probe",
+)
 
 
 def test_cheap_examples_really_run(

@@ -226,7 +226,7 @@ def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
 
 def test_figures_choose_themselves():
     names = {name for _, name, _ in comparison_figures(one(usual_runs()))}
-    assert names >= {"seeds-dev", "seeds-test", "pareto-test", "mix"}
+    assert names >= {"seeds-dev", "seeds-test", "pareto-test", "pareto-kept-test", "mix"}
     without = ("learning", "layers", "freezing", "types", "published", "transfer")
     assert not [name for name in names if name.startswith(without)]
     names = {name for _, name, _ in comparison_figures(published(one(frozen())))}
@@ -292,7 +292,7 @@ def test_the_front_is_of_rows_that_none_beats_in_both():
         make_run("dear", layers=None, dev=0.7, cost={"training_seconds": 100.0}),
         make_run("worse", layers="embeddings", dev=0.6, cost={"training_seconds": 200.0}),
     ]
-    figure = plot(one(runs), "pareto", split="dev")
+    figure = plot(one(runs), "pareto-time", split="dev")
     axes = figure.axes[0]
     (front,) = axes.lines
     assert list(front.get_ydata()) == pytest.approx([50, 50, 70, 70])
@@ -313,7 +313,7 @@ def test_points_of_a_crowd_have_numbers_and_names_below(rows):
         )
         for i in range(rows)
     ]
-    figure = plot(one(runs), "pareto", split="dev", width=FULL_WIDTH)
+    figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
     names = [text for text, _ in texts(figure) if "name_of_" in text]
     assert len(names) == rows
 

@@ -10,7 +10,7 @@ from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.resampling import Interval, PairedTest
 from featbert.analysis.results import Difference
-from featbert.report.summary import findings
+from featbert.report.summary import findings, verdicts
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
@@ -94,3 +94,50 @@ def test_one_way_alone_is_not_compared(layers) -> None:
     found = lines(compare([make_run("a", layers=layers)])[0])
     assert found.keys() == {"Quality", "Missing"}
     assert "55.00" in found["Quality"]
+
+
+def lead(row: str, p: float, over_seeds: tuple[float, float] | None) -> Difference:
+    """A row's difference to concat_last4, of a comparison whose best row by dev that is."""
+    found = dataclasses.replace(paired(p), difference=-0.02)
+    interval = None if over_seeds is None else Interval(0.0, *over_seeds, 0.95, 3)
+    seeds = (1, 2, 3) if over_seeds else (1,)
+    return Difference(row, "concat_last4", "test", seeds, "documents", interval, found, p)
+
+
+def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
+    kept = {"layers": "last", "cost": {"run_bytes": 5000, "training_flops": 1e12}}
+    runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
+    (comparison,) = compare([*runs, *make_seeds("tuned", [0.63] * 3, layers=None)])
+
+    def said(*leads: Difference) -> str:
+        (finding,) = findings(dataclasses.replace(comparison, leads=leads))
+        assert finding.lines[0][0] == "Verdict"
+        assert verdicts(dataclasses.replace(comparison, leads=leads)) == [finding.lines[0][1]]
+        return finding.lines[0][1]
+
+    behind, level = (-0.03, -0.01), (-0.03, 0.01)
+    last = lead("last", 0.001, behind)
+    assert said().startswith("Undecided")
+    best = said(last, lead("fine-tuning", 0.01, behind))
+    assert best.startswith("concat_last4 is the best of 3 rows: 59.00")
+    assert "last (-2.00 points, 95% interval over seeds -3.00 to -1.00, p = 0.001" in best
+    for p, seeds in ((0.2, behind), (0.01, level), (0.01, None), (0.01, (0.01, 0.03))):
+        text = said(last, lead("fine-tuning", p, seeds))
+        assert text.startswith("Undecided")
+        assert "fine-tuning (" in text
+        assert "last (" not in text
+        assert "1 row is clearly behind" in text
+        assert ("1 seed says" in text) == (seeds is None)
+
+
+def test_what_each_way_buys_is_the_least_of_each_cost() -> None:
+    kept = {"layers": "last", "cost": {"run_bytes": 5000}}
+    runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
+    (comparison,) = compare([*runs, *make_seeds("tuned", [0.63] * 3, layers=None)])
+    leads = (lead("last", 0.001, (-0.03, -0.01)), lead("fine-tuning", 0.2, (-0.03, 0.01)))
+    parts = lines(dataclasses.replace(comparison, leads=leads))["Buys"].removesuffix(".")
+    by_row = dict(part.split(": ") for part in parts.split("; "))
+    assert by_row.keys() == {"concat_last4", "fine-tuning", "last"}
+    assert "60.0 TFLOP" in by_row["fine-tuning"]
+    assert by_row["fine-tuning"].endswith("not distinguished")
+    assert by_row["last"].endswith("(5.0 kB), -2.00 points on test")

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import ParetoFront, pareto_fronts
+from featbert.analysis.cost import CURRENCIES, ParetoFront, pareto_fronts
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
-from featbert.report.units import operations, visible
+from featbert.report.units import SHOWN, visible
 
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _PALE = 0.38
@@ -25,7 +25,7 @@ _SECONDS = (
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
     *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240, 480)),
 )
-_OPERATIONS = tuple(digit * 10.0**power for power in range(31) for digit in (1, 2, 5))
+_DIGITS = tuple(digit * 10.0**power for power in range(31) for digit in (1, 2, 5))
 _MARK = 3.5  # points: half a mark
 # Places of a label about its mark: a distance in points, and a direction; sides first.
 _AROUND = [
@@ -41,11 +41,24 @@ _AROUND = [
     needs="two rows with a score and a known cost",
     splits="last",
 )
-def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """A panel for each text that rows were scored on; rows off its front are paler."""
-    fronts = [f for f in pareto_fronts(comparison, split) if len(f.points) > 1]
-    if not fronts:
-        return None
+def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
+    """A figure for each cost, with a panel for each text that rows were scored on.
+
+    The figure of operations has no name of its own.
+    """
+    found = {}
+    for name in CURRENCIES:
+        fronts = pareto_fronts(comparison, split, name)
+        fronts = [front for front in fronts if len(front.points) > 1]
+        if fronts:
+            found["" if name == "operations" else name] = _figure(comparison, fronts, split, width)
+    return found
+
+
+def _figure(
+    comparison: Comparison, fronts: Sequence[ParetoFront], split: str, width: float | None
+) -> Figure:
+    """Rows off their front are paler."""
     points = [point for front in fronts for point in front.points]
     longest = max(len(point.name) for point in points)
     short = len(fronts) == 1 and longest <= 18
@@ -62,7 +75,8 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
         comparison,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
         "" if all(point.on_front for point in points) else "paler: another is cheaper and better",
-        fronts[0].machine or "operations are estimated from shapes",
+        fronts[0].machine,
+        "estimated from shapes" if fronts[0].currency.unit == "operations" else "",
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
     drawn.draw_without_rendering()  # so that the axes have their places
@@ -77,21 +91,22 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> Figure | 
             _label(axes, front, [str(point.number) for point in front.points])
         names = (style.wrapped(f"{point.number}  {point.name}", 0.8 * width) for point in points)
         keys += [style.key(name) for name in names]
-    return style.header(drawn, f"{score_name(comparison, split)} against cost", remarks, keys)
+    title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
+    return style.header(drawn, title, remarks, keys)
 
 
 def _draw(axes: Axes, front: ParetoFront) -> None:
-    timed = front.currency == "seconds"
+    timed, show = front.currency.unit == "seconds", SHOWN[front.currency.unit]
     costs = [point.cost for point in front.points]
-    steps = _SECONDS if timed else _OPERATIONS
+    steps = _SECONDS if timed else _DIGITS
     first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     last = bisect.bisect_left(steps, 1.05 * max(costs))
     ticks = steps[first : last + 1]
     axes.set(xscale="log", xlim=(0.97 * ticks[0], 1.03 * ticks[-1]))
     axes.minorticks_off()
     shown = ticks[:: math.ceil(len(ticks) / 7)]
-    axes.set_xticks(shown, [_time(tick) if timed else operations(tick) for tick in shown])
-    axes.set_xlabel(f"{'time' if timed else 'operations'} of one run, extraction included")
+    axes.set_xticks(shown, [_time(tick) if timed else show(tick) for tick in shown])
+    axes.set_xlabel(front.currency.title)
     if front.label:
         axes.set_title(style.wrapped(front.label, _NARROWEST))
     axes.grid()

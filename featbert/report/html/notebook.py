@@ -35,12 +35,8 @@ def notebook_html(comparisons: Sequence[Comparison]) -> str:
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
-    import pandas
-
-    facts = pandas.DataFrame(tables.run_facts(run), columns=["name", "value"])
-    columns = [tables.Column(" ", name, right=False) for name in facts]
-    about = tables.Table(run.name, facts, columns)
-    return as_html([tables.run_scores_table(run), about, tables.epochs_table(run)])
+    shown = tables.run_scores_table(run), tables.facts_table(run), tables.epochs_table(run)
+    return as_html(shown)
 
 
 def found_html(found: FoundRuns) -> str:

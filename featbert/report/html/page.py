@@ -30,7 +30,7 @@ from featbert.report.figures.registry import Kind, comparison_figures, crossing_
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import browser_json
 from featbert.report.html.notebook import html_template
-from featbert.report.summary import findings
+from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
 from featbert.runs.experiment_file import flattened
@@ -122,6 +122,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
         "number": number,
         "title": tables["scores"][0].title,
         "subtitle": tables["scores"][0].subtitle,
+        "verdict": " ".join(verdicts(comparison)),
         "findings": findings(comparison),
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),

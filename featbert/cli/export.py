@@ -1,0 +1,52 @@
+"""featbert export"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from featbert.cli import options as o
+from featbert.cli.progress import load_torch
+from featbert.text import printable
+
+
+@o.command("export RUN my-tagger")
+def export(
+    *,
+    run: str = o.RUN,
+    folder: Path = o.argument("FOLDER", "Folder to write, whole or not at all."),
+    format: Literal["transformers", "featbert"] | None = o.option(
+        None,
+        "Who is to load it: transformers has no model for some heads; featbert loads every run.  "
+        "[default: featbert for a run on features, else transformers]",
+    ),
+    with_encoder: bool = o.flag(
+        "--with-encoder", "Copy the encoder's files into a folder for featbert."
+    ),
+    overwrite: bool = o.flag("--overwrite", "Replace an exported run."),
+    model: str | None = o.RUN_MODEL,
+    runs_dir: Path = o.RUNS_DIR,
+) -> None:
+    """Write a finished run as a folder to use or share.
+
+    A tuned encoder becomes a folder for transformers, with the same logits; a run on features
+    keeps its head and the name and hash of its encoder. Both have a model card, and featbert.load
+    answers with both.
+    """
+    from featbert.encoders.tunings import TUNINGS
+    from featbert.runs.folder import check_free
+    from featbert.runs.run import check_usable, find_run
+
+    check_free(folder, overwrite)
+    usable = check_usable(find_run(run, runs_dir), model=model)
+    frozen = TUNINGS[usable.record.tuning].frozen
+    form = format or ("featbert" if frozen else "transformers")
+    load_torch()
+    from featbert.report.card import model_card
+    from featbert.runs.export import export
+
+    card = model_card(usable.run, folder, form)
+    export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)
+    typer.echo(printable(f"{usable.run.name}: {folder}"))

@@ -1,0 +1,64 @@
+"""featbert speed"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from featbert.cli import completion
+from featbert.cli import options as o
+from featbert.cli.progress import load_torch
+from featbert.config import Compute
+from featbert.progress import report
+from featbert.text import counted, json_text, printable
+
+
+@o.command("speed RUN", (Compute,), only=("device",))
+def speed(
+    *,
+    runs: list[str] = o.argument(
+        "RUN", "Finished runs: folders or names.", completion.finished_runs
+    ),
+    sentences: int = o.option(
+        "INT", "Sentences to answer, spread over the test split.", default=200, min=1
+    ),
+    repeats: int = o.option("INT", "Times to answer them; the median counts.", default=5, min=1),
+    model: str | None = o.RUN_MODEL,
+    given: dict[str, Any],
+    runs_dir: Path = o.RUNS_DIR,
+    format: o.TableFormat = o.TABLE_FORMAT,
+) -> None:
+    """Time how long runs take to label 1,000 sentences, one at a time and batched.
+
+    From words to answers: the encoder counts for every run, loading does not. The newest times are
+    kept in the run's folder; `featbert compare --cost` shows them. Time runs that you compare on
+    one machine with nothing else to do.
+    """
+    from featbert.report.units import duration
+    from featbert.runs.run import check_usable, find_run
+
+    usable = [check_usable(find_run(name, runs_dir), model=model) for name in runs]
+    load_torch()
+
+    from featbert.runs.load import load_run
+    from featbert.runs.speed import PER, measure_speed
+
+    found = []
+    for one in usable:
+        report(f"timing {one.run.name}")
+        loaded = load_run(one, device=o.chosen(Compute, given).device)
+        took = measure_speed(loaded, sentences=sentences, repeats=repeats)
+        found.append(dataclasses.asdict(took))
+        if format == "text":
+            line = (
+                f"{one.run.name}  one at a time {duration(took.one_by_one_seconds)}  batched "
+                f"{duration(took.batched_seconds)}  for {PER:,} {one.task.unit}s, by "
+                f"{took.sentences} of {took.corpus} {took.split}, "
+                f"median of {counted(repeats, 'time')}"
+            )
+            typer.echo(printable(line))
+    if format == "json":
+        typer.echo(json_text({"speeds": found}))

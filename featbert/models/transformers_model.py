@@ -1,0 +1,129 @@
+"""A model of transformers with the same logits, where the head is one linear function.
+
+    logits = W x + b,  x = the encoder's vector of a word, or of the first special piece
+
+Some classes have one linear layer, which gets W and b. Others have a dense layer with an activation
+g before it, such as the pooler of BERT. There y = W x is computed with both signs:
+
+    dense = [s W; -s W],  classifier = [I, -I] / t:  y = (g(s y) - g(-s y)) / t
+
+    ReLU, GELU, SiLU   s = t = 1           g(y) - g(-y) = y for every y
+    tanh               s = 2^-14, t = 2s   (s y)^2 / 3 is below the rounding of fp32
+
+ModernBERT has a norm after the activation, which can be switched off. Its encoder ends in a norm
+too, x = w * z, and z, which has mean 0 and variance 1, passes through a second one:
+
+    dense = diag(1 / w),  norm weight = w,  classifier = W
+
+Both models are asked about the same pieces, so a model that is returned has the same logits.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.errors import InputError
+from featbert.models.model import Layout, Model
+
+# Ways through a dense layer: s and t.
+_WAYS = ((1.0, 1.0), (2.0**-14, 2.0**-13))
+# Largest difference of logits, as a share of the largest or of 1: sums have other orders.
+TOLERANCE = 1e-4
+
+
+def transformers_model(
+    model: Model, kind: str, answers: Mapping[str, Any], batch: PieceBatch, layout: Layout
+) -> Any:
+    """A model of the class `kind` ("AutoModelForTokenClassification") with the logits of `model`.
+
+    `answers` is what its config says of answers; logits are compared on `batch`. InputError where
+    transformers has no such model.
+    """
+    import transformers
+
+    encoder = model.encoder
+    assert encoder is not None
+    linear = getattr(model.output, "linear", None)
+    weight, bias = linear() if linear else (torch.zeros(0, 0), torch.zeros(0))
+    of_encoder = {id(p) for p in encoder.parameters()}
+    n_head = sum(p.numel() for p in model.parameters() if id(p) not in of_encoder)
+    if weight.shape[1] != encoder.hidden_size or n_head > weight.numel() + len(bias):
+        raise InputError("transformers has no such head")
+    config: Any = copy.deepcopy(encoder.model.config)
+    config.update(dict(answers))
+    if hasattr(config, "classifier_activation"):
+        config.classifier_activation = "linear"
+    try:
+        made: Any = getattr(transformers, kind).from_config(config, dtype=torch.float32).eval()
+    except ValueError:
+        raise InputError(f"transformers has no {kind} of {config.model_type}") from None
+    base = getattr(made, made.base_model_prefix)
+    base.load_state_dict(encoder.model.state_dict(), strict=False)
+    with torch.no_grad():
+        wanted = model.vectors(batch, layout)[0].float() @ weight.T + bias
+        for way in _WAYS:
+            _fill(made, base, encoder, weight, bias, *way)
+            found = _logits(made, kind, batch)
+            largest = max(1.0, float(wanted.abs().max()))
+            if found.shape == wanted.shape and torch.allclose(
+                found, wanted, rtol=0, atol=TOLERANCE * largest
+            ):
+                if encoder.pooler and getattr(base, "pooler", None) is None:
+                    base.pooler = encoder.model.pooler  # which featbert reads
+                return made
+    raise InputError(f"{type(made).__name__} of transformers gives other logits")
+
+
+def _logits(made: Any, kind: str, batch: PieceBatch) -> Tensor:
+    """(W, C) of the pieces that are read, or (R, C) of the windows."""
+    given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    there = {name: tensor for name, tensor in given.items() if tensor is not None}
+    if "MultipleChoice" in kind:  # the windows are the choices of one example
+        found: Tensor = made(**{name: tensor[None] for name, tensor in there.items()}).logits
+        return found.T
+    output = made(**there)
+    if "logits" in output:
+        logits: Tensor = output.logits
+    else:
+        logits = torch.stack([output.start_logits, output.end_logits], dim=-1)
+    return logits if logits.dim() == 2 else logits.flatten(0, 1)[batch.positions]
+
+
+def _fill(
+    made: Any, base: Any, encoder: Encoder, weight: Tensor, bias: Tensor, scale: float, total: float
+) -> None:
+    """Puts W and b into the layers after the encoder; `scale` and `total` are s and t."""
+    after = [m for n, m in made.named_modules() if not n.startswith(f"{made.base_model_prefix}.")]
+    pooler = getattr(base, "pooler", None)
+    *dense, classifier = [*_layers(pooler.modules() if pooler else ()), *_layers(after)]
+    if classifier.bias is not None:
+        classifier.bias.copy_(bias)
+    if not dense:
+        classifier.weight.copy_(weight)
+        return
+    inner_bias = torch.zeros(())
+    if encoder.pooler:
+        (own,) = _layers(encoder.model.get_submodule("pooler").modules())
+        inner, outer, inner_bias = own.weight, weight, own.bias
+    elif norms := [m for m in after if isinstance(m, nn.LayerNorm)]:
+        final = [m for m in base.modules() if isinstance(m, nn.LayerNorm)][-1].weight
+        inner, outer = torch.diag(1 / final), weight
+        norms[0].weight.copy_(final * (1 + norms[0].eps) ** 0.5)
+    else:
+        signs = torch.cat([torch.eye(len(weight)), -torch.eye(len(weight))])  # (2C, C)
+        inner, outer = scale * signs @ weight, signs.T / total
+    if len(inner) <= dense[0].out_features:  # else there is no room for so many classes
+        dense[0].weight.zero_()[: len(inner)] = inner
+        classifier.weight.zero_()[:, : len(inner)] = outer
+    if dense[0].bias is not None:
+        dense[0].bias.copy_(inner_bias)
+
+
+def _layers(modules: Iterable[nn.Module]) -> list[nn.Linear]:
+    return [module for module in modules if isinstance(module, nn.Linear)]

@@ -1,0 +1,145 @@
+"""The model card of an exported run: use, scores with intervals, data, signature and cost.
+
+It holds no text of the corpus; what evaluations it names are read by the Hub (`model-index`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from featbert.analysis.resampling import LEVEL
+from featbert.analysis.rows import run_title
+from featbert.analysis.significance import score_interval
+from featbert.encoders.source import PACKAGED
+from featbert.errors import FeatbertError
+from featbert.report import tables
+from featbert.report.rendering import as_markdown, markdown_text
+from featbert.report.units import percent
+from featbert.runs.run import Run
+from featbert.text import printable
+
+
+def model_card(run: Run, folder: Path, form: str) -> str:
+    """Markdown with the Hub's metadata before it, for a run that is exported to `folder`."""
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+    r, s, task = run.record, run.record.signature, run.task
+    packaged = PACKAGED.get(s.model)
+    data = ModelCardData(
+        language=s.language,
+        library_name=form,
+        pipeline_tag=task.pipeline,
+        base_model=s.model if packaged is None else packaged[2],
+        tags=["featbert", r.tuning],
+        model_name=run.name,
+        eval_results=[
+            EvalResult(
+                task_type=task.pipeline,
+                dataset_type=s.corpus,
+                dataset_name=s.corpus,
+                dataset_split=split,
+                metric_type=task.measure.key,
+                metric_name=task.measure.name,
+                metric_value=round(scores.values[task.measure.key], 6),
+            )
+            for split, scores in r.scores.items()
+        ],
+    )
+    facts = tables.facts_table(run)
+    facts.title, facts.frame = "", facts.frame[facts.frame["name"] != "corpus"]  # which has a path
+    title = run_title(r.tuning, r.layers, r.settings, r.task)
+    about = f"{task.title} of {s.corpus}: {title}, encoder {s.model}, seed {r.seed}."
+    parts = [
+        f"# {markdown_text(printable(run.name))}\n",
+        markdown_text(printable(about)) + "\n",
+        f"## Use\n\n```python\n{_use(run, folder.name, form)}```\n",
+        *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
+        f"## Scores\n\n{as_markdown(_interval_table(run))}",
+        as_markdown(tables.run_scores_table(run)),
+        f"## Data\n\n{as_markdown(_data_table(run))}",
+        f"## Signature and cost\n\n{as_markdown(facts)}",
+    ]
+    return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
+
+
+def _use(run: Run, folder: str, form: str) -> str:
+    kind = run.task.auto_model
+    transformers = f"""\
+from transformers import AutoTokenizer, {kind}
+
+tokenizer = AutoTokenizer.from_pretrained({folder!r})
+model = {kind}.from_pretrained({folder!r})
+"""
+    featbert = f"""\
+import featbert
+
+featbert.load({folder!r}).predict(["..."])
+"""
+    return transformers + "\n" + featbert if form == "transformers" else featbert
+
+
+def _notes(run: Run, form: str) -> list[str]:
+    """What a user of transformers has to do so that its answers are the run's."""
+    r, s = run.record, run.record.signature
+    notes = [
+        "featbert reads texts of any length in windows, and gives the answers that were scored."
+    ]
+    if form != "transformers":
+        return notes
+    notes.append(
+        "transformers reads one window: longer texts are cut where truncation is asked for."
+    )
+    if not run.task.of_texts:
+        notes.append(
+            "Answers are those of each word's first piece (aggregation_strategy='first'), of words "
+            "between spaces."
+        )
+    if s.context == "document":
+        notes.append("It was trained on whole documents: give documents, not sentences.")
+    if r.threshold is not None:
+        notes.append(
+            f"A question has an answer where the best span's score exceeds that of no answer, at "
+            f"the first piece, by more than {r.threshold:.4f}."
+        )
+    return notes
+
+
+def _interval_table(run: Run) -> tables.Table:
+    """The measure by split, and what it may be on other text of the same kind."""
+    import pandas
+
+    measure = run.task.measure.name
+    frame = pandas.DataFrame({"split": [*run.record.scores]})
+    frame[measure] = [run.record.score(split) for split in frame["split"]]
+    found = [_interval(run, split) for split in frame["split"]]
+    frame["low"], frame["high"] = zip(*found, strict=True) if found else ((), ())
+    columns = [
+        tables.Column("split", "split", right=False),
+        tables.Column(measure, measure, percent),
+        tables.Column(f"{LEVEL:.0%} interval", "low", percent, "high", " to "),
+    ]
+    how = f"bootstrap over {run.task.group}s, or {run.task.unit}s where there are none; one seed"
+    return tables.Table("", frame, columns, legend=[how])
+
+
+def _interval(run: Run, split: str) -> tuple[float | None, float | None]:
+    try:
+        return score_interval(run, split)
+    except FeatbertError:  # the run was kept without predictions
+        return None, None
+
+
+def _data_table(run: Run) -> tables.Table:
+    """Splits of the corpus: sizes and hashes of their text and answers."""
+    import pandas
+
+    found = run.record.signature.splits.items()
+    lines = [[name, s.sentences, s.words, s.text[:12], s.tags[:12]] for name, s in found]
+    sizes = [f"{run.task.unit}s", "words"]
+    heads = ["split", *sizes, "SHA-256 of the text", "of the answers"]
+    columns = [
+        tables.Column(head, head, "{:,}".format if head in sizes else str, right=head in sizes)
+        for head in heads
+    ]
+    learned = f"trained on {' and '.join(run.record.trained_on)}"
+    return tables.Table("", pandas.DataFrame(lines, columns=heads), columns, legend=[learned])

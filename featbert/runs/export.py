@@ -1,0 +1,171 @@
+"""What a finished run leaves behind to use: a folder for transformers, or for featbert.
+
+    transformers  config.json, model.safetensors, tokenizer     weights.safetensors: the head
+    featbert      weights.safetensors: all that was trained     encoder/, if it is asked for
+
+Both have `featbert.json`, the run's record, so that `featbert.load` answers with either, and
+README.md, a model card. A folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from featbert.data.corpus import Sentence
+from featbert.data.examples import split_text
+from featbert.encoders.source import TOKENIZER_FILES, find_encoder
+from featbert.encoders.tokenizer import transformers_tokenizer
+from featbert.encoders.tunings import TUNINGS
+from featbert.errors import InputError, check_known
+from featbert.io import explaining, file_hash, flush, owning, replace_folder, write_text
+from featbert.models.transformers_model import transformers_model
+from featbert.runs.folder import WEIGHTS, check_free, save_weights
+from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.record import EXPORTED, RunRecord, write_json
+from featbert.runs.run import UsableRun
+
+CARD = "README.md"
+ENCODER = "encoder"
+# What both models are asked, to compare their pieces and logits; texts of different lengths.
+_TEXTS = ("Rome is old.", "It is.")
+
+
+def export(
+    usable: UsableRun,
+    folder: Path,
+    form: str,
+    *,
+    card: str,
+    with_encoder: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Writes a run as a folder of a form of `FORMS`, with a model card.
+
+    `with_encoder` copies the encoder's files into a folder for featbert. InputError where the
+    folder holds something, unless it is an export that is to be replaced (`overwrite`), and where
+    transformers has no model with the run's answers.
+    """
+    check_known("format", [form], FORMS)
+    if with_encoder and form == "transformers":
+        raise InputError("a folder for transformers has its encoder; leave out --with-encoder")
+    check_free(folder, overwrite)
+    folder = folder.expanduser().resolve()
+    new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))
+    with owning(folder), explaining(folder):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        try:
+            record = FORMS[form](usable, new)
+            if with_encoder:
+                record = _with_encoder(usable, record, new / ENCODER)
+            write_text(new / CARD, card)
+            write_json(new / EXPORTED, record)
+            for path in (path for path in new.rglob("*") if path.is_file()):
+                shutil.copymode(new / EXPORTED, path)  # safetensors makes files for their owner
+                flush(path)
+            replace_folder(folder, new, before)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
+    """The run's own weights and record."""
+    load_run(usable, device="cpu")  # checks them
+    shutil.copyfile(usable.run.folder / WEIGHTS, folder / WEIGHTS)
+    return usable.record
+
+
+def _with_encoder(usable: UsableRun, record: RunRecord, folder: Path) -> RunRecord:
+    """Copies the encoder's files; the record says that they are there."""
+    source = usable.source
+    folder.mkdir()
+    others = (
+        p.name for pattern in ("*.model", "*.index.json") for p in source.folder.glob(pattern)
+    )
+    names = {"config.json", *TOKENIZER_FILES, *others, *(p.name for p in source.weight_files)}
+    for name in names:
+        if (source.folder / name).is_file():
+            shutil.copyfile(source.folder / name, folder / name)
+    depth = "" if source.depth is None else f":{source.depth}"
+    return dataclasses.replace(record, model_source=f"./{ENCODER}{depth}")
+
+
+def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
+    """A model and a tokenizer of transformers, and the head's weights as featbert reads them.
+
+    The record is of the encoder as the run left it, which is the model in the folder.
+    """
+    record, task, signature = usable.record, usable.task, usable.record.signature
+    what = f"{usable.run.name} cannot be a model of transformers"
+    advice = "featbert.load answers with it, or with --format featbert"
+    if TUNINGS[record.tuning].frozen:
+        raise InputError(f"{what}: it reads stored features; {advice}")
+    if signature.casing != "original":
+        raise InputError(f"{what}: it reads words in another casing; {advice}")
+    if signature.pooling != "first" and usable.settings.reads != "cls":
+        raise InputError(f"{what}: it reads the {signature.pooling} piece of words; {advice}")
+    loaded = load_run(usable, device="cpu")
+    encoder = loaded.encoder
+    sentences = _sentences(loaded)
+    inputs = loaded.inputs(sentences)
+    rows = np.arange(len(inputs.offsets) - 1)
+    batch, layout = inputs.batch(rows), inputs.layout(rows)
+    config = task.model_config(record.labels)
+    try:
+        model = transformers_model(loaded.model, task.auto_model, config, batch, layout)
+    except InputError as error:
+        raise InputError(f"{what}: {error}; {advice}") from None
+    tokenizer = transformers_tokenizer(
+        usable.source,
+        encoder.wordpieces,
+        positions=encoder.positions,
+        types=encoder.has_types,
+        raw=task.of_texts,
+    )
+    mask = torch.ones_like(batch.ids) if batch.mask is None else batch.mask
+    read = [row[kept.bool()].tolist() for row, kept in zip(batch.ids, mask, strict=True)]
+    if _pieces(tokenizer, sentences, raw=task.of_texts) != read:
+        raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    there = {f"states.model.{name}" for name in encoder.model.state_dict()}
+    head = [name for name in loaded.model.state_dict() if name not in there]
+    save_weights(folder / WEIGHTS, loaded.model, head)
+    source = find_encoder(str(folder))
+    signature = dataclasses.replace(
+        signature, encoder_weights=source.weights_hash, encoder_files=source.files_hash
+    )
+    weights = file_hash(folder / WEIGHTS)
+    return dataclasses.replace(record, signature=signature, model_source=".", weights=weights)
+
+
+def _sentences(loaded: LoadedRun) -> list[Sentence]:
+    """Two texts, or pairs, as the run reads them."""
+    words = [tuple(text[a:b] for a, b in split_text(text)) for text in _TEXTS]
+    if loaded.usable.record.signature.packing is None:
+        return [Sentence(one, document=i, texts=(_TEXTS[i],)) for i, one in enumerate(words)]
+    return [
+        Sentence(
+            words[i] + words[1 - i], document=i, pair=len(words[i]), texts=_TEXTS[:: 1 - 2 * i]
+        )
+        for i in (0, 1)
+    ]
+
+
+def _pieces(tokenizer: Any, sentences: Sequence[Sentence], *, raw: bool) -> list[list[int]]:
+    """The pieces of sentences: of their texts as they are (`raw`), or of their words."""
+    texts = [one.texts if raw else (list(one.words),) for one in sentences]
+    return [tokenizer(*given, is_split_into_words=not raw)["input_ids"] for given in texts]
+
+
+FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {
+    "transformers": _for_transformers,
+    "featbert": _for_featbert,
+}

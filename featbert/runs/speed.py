@@ -1,0 +1,130 @@
+"""How fast a finished run answers, from words to answers: measured when asked for.
+
+<run>/speed.json    the newest measurement
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pydantic.dataclasses
+
+from featbert.data.corpus import Sentence
+from featbert.runs.record import read_json, write_json
+from featbert.runs.run import Run, learned_corpus
+from featbert.tasks.base import KEPT
+from featbert.versions import library_versions
+
+if TYPE_CHECKING:
+    from featbert.runs.load import LoadedRun
+
+FILE = "speed.json"
+# Costs are shown for so many sentences.
+PER = 1000
+Blocks = Sequence[list[Sentence]]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class Speed:
+    """Seconds in which a run answered sentences: tokenizer, encoder and head, without loading.
+
+    Attributes:
+        corpus, split, text: where the sentences are from, spread evenly over the split, and its
+            text's fingerprint.
+        sentences, words: how many were answered; sentences, or other examples.
+        one_by_one: seconds of each repetition with every sentence by itself, or every document
+            where the run reads whole documents.
+        batched: the same in blocks of a few thousand words, as `featbert predict` reads a file.
+        device: "cpu" or "cuda".
+        started: UTC, ISO 8601.
+    """
+
+    run: str
+    corpus: str
+    split: str
+    text: str
+    sentences: int
+    words: int
+    one_by_one: list[float]
+    batched: list[float]
+    device: str
+    device_name: str
+    threads: int
+    versions: dict[str, str]
+    started: str
+
+    @property
+    def place(self) -> str:
+        """The machine, in the words of comparisons."""
+        return f"{self.device_name}, threads: {self.threads}"
+
+    @property
+    def one_by_one_seconds(self) -> float:
+        """Of 1,000 sentences, each by itself; the median of the repetitions."""
+        return statistics.median(self.one_by_one) * PER / self.sentences
+
+    @property
+    def batched_seconds(self) -> float:
+        """Of 1,000 sentences in blocks; the median of the repetitions."""
+        return statistics.median(self.batched) * PER / self.sentences
+
+
+def read_speed(run: Run) -> Speed | None:
+    """The newest measurement of a run, None where it was not measured."""
+    path = run.folder / FILE
+    return read_json(path, Speed, "") if path.is_file() else None
+
+
+def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:
+    """Answers sentences of the run's test text (dev without one), timed and kept with the run.
+
+    MissingError where that text is gone, InputError where its words have changed.
+    """
+    from featbert.features.plan import BLOCK_WORDS
+    from featbert.runs.predict import cut_blocks
+
+    usable, task, record = loaded.usable, loaded.usable.task, loaded.usable.record
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    name = [*(record.scores or record.signature.splits)][-1]
+    use = f", of which {name} is timed,"
+    corpus = learned_corpus(record, [name], use=use, targets=task.targets, **record.reading)
+    grouped = task.groups(()) is not None
+    whole = grouped or record.signature.context == "document"
+    units = [*cut_blocks(corpus[name].sentences, 1, by_document=whole)]
+    sizes = [1 if grouped else len(unit) for unit in units]
+    kept = min(len(units), max(1, round(sentences * len(units) / sum(sizes))))
+    chosen = np.linspace(0, len(units) - 1, kept).round().astype(int).tolist()
+    single = [units[i] for i in chosen]
+    flat = [*itertools.chain(*single)]
+    blocks = [*cut_blocks(flat, BLOCK_WORDS, by_document=whole)]
+    _seconds(loaded, single[:3])  # what is computed once, such as the encoder's loading
+    speed = Speed(
+        run=record.name,
+        corpus=record.signature.corpus,
+        split=name,
+        text=record.signature.splits[name].text,
+        sentences=sum(sizes[i] for i in chosen),
+        words=sum(len(sentence.words) for sentence in flat),
+        one_by_one=[_seconds(loaded, single) for _ in range(repeats)],
+        batched=[_seconds(loaded, blocks) for _ in range(repeats)],
+        device=loaded.device.kind,
+        device_name=loaded.device.name,
+        threads=loaded.device.threads,
+        versions=library_versions(),
+        started=started,
+    )
+    write_json(usable.run.folder / FILE, speed)
+    return speed
+
+
+def _seconds(loaded: LoadedRun, blocks: Blocks) -> float:
+    clock = time.perf_counter()
+    for block in blocks:
+        loaded.answers(loaded.inputs(block), block)
+    return time.perf_counter() - clock

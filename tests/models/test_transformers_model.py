@@ -1,0 +1,121 @@
+"""A model of transformers has the logits of ours, for every family and kind of answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from featbert.config import defaults
+from featbert.data.corpus import Sentence
+from featbert.data.examples import split_text
+from featbert.encoders.alignment import align
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.encoders.tokenizer import transformers_tokenizer
+from featbert.errors import InputError
+from featbert.models.model import tuned_model
+from featbert.models.transformers_model import transformers_model
+from featbert.tasks.base import get_task
+from featbert.training.inputs import PieceInputs
+from tests.tiny_encoders import FAMILIES
+
+CLASSES = {"regression": ("-1.5", "4.0"), "spans": ("answerable",), "choice": ("0", "1")}
+PAIRED = ("regression", "choice", "spans")
+# Made of words that each tokenizer cuts, with signs inside and without spaces around.
+TEXTS = [("The fox's [SEP] jumps.", "EU rejects 3-1"), ("Smith", "on Sunday, said the Herald")]
+HEADS = [(task, {}) for task in ("entities", "classification", *PAIRED)]
+
+
+def made_from(folder, task, given, texts=1):
+    """Our model with a random head, and how it reads pairs or single texts."""
+    encoder = load_encoder(
+        find_encoder(str(folder)), pooler=given.get("sentence_pooling") == "pooler"
+    )
+    settings = defaults("full", task).but(**given)
+    torch.manual_seed(1)
+    model = tuned_model(encoder, CLASSES.get(task, ("a", "b", "c")), settings, texts).eval()
+
+    def batch_of(examples):
+        sentences = []
+        for number, example in enumerate(examples):
+            cut = [[text[a:b] for a, b in split_text(text)] for text in example]
+            pair = len(cut[0]) if len(cut) > 1 else None
+            sentences.append(Sentence(tuple(w for one in cut for w in one), None, number, pair))
+        packing = None if len(examples[0]) == 1 else "joint" if texts == 1 else "apart"
+        found = align(sentences, encoder.wordpieces, positions=encoder.positions, packing=packing)
+        inputs = PieceInputs(found, encoder, torch.device("cpu"), reads=settings.reads)
+        rows = np.arange(len(examples))
+        return inputs.batch(rows), inputs.layout(rows)
+
+    return model, batch_of
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("task", "given"), HEADS, ids=[task for task, _ in HEADS])
+def test_logits_are_ours(encoder_folder, tmp_path, family, task, given):
+    assert_equal_logits(encoder_folder(family), tmp_path, task, given)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("task", ["classification", "choice"])
+def test_the_pooler_is_the_dense_layer(encoder_folder, tmp_path, family, task):
+    assert_equal_logits(encoder_folder(family), tmp_path, task, {"sentence_pooling": "pooler"})
+
+
+def assert_equal_logits(source, folder, task, given):
+    """transformers alone, from texts as they are or from words, on other text than the probe."""
+    kind = get_task(task)
+    model, batch_of = made_from(source, task, given)
+    used = TEXTS if task in PAIRED else [texts[:1] for texts in TEXTS]
+    config = kind.model_config(CLASSES.get(task, ("a", "b", "c")))
+    probe = [tuple("Rome is." for _ in used[0]), tuple("It" for _ in used[0])]
+    encoder = model.encoder
+    made = transformers_model(model, kind.auto_model, config, *batch_of(probe))
+    raw = kind.of_texts
+    sizes = {"positions": encoder.positions, "types": encoder.has_types, "raw": raw}
+    tokenizer = transformers_tokenizer(find_encoder(str(source)), encoder.wordpieces, **sizes)
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    again = getattr(transformers, kind.auto_model).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.model_max_length == encoder.positions
+    batch, layout = batch_of(used)
+    with torch.no_grad():
+        weight, bias = model.output.linear()
+        wanted = model.vectors(batch, layout)[0] @ weight.T + bias
+        given = [*map(list, zip(*used, strict=True))]
+        if not raw:
+            given = [[[text[a:b] for a, b in split_text(text)] for text in given[0]]]
+        how = {"is_split_into_words": not raw, "padding": True, "return_tensors": "pt"}
+        encoded = tokenizer(*given, **how)
+        assert torch.equal(encoded["input_ids"], batch.ids)
+        if task == "choice":
+            found = again(**{name: one[None] for name, one in encoded.items()}).logits.T
+        elif task == "spans":
+            output = again(**encoded)
+            found = torch.stack([output.start_logits, output.end_logits], -1).flatten(0, 1)
+        else:
+            found = again(**encoded).logits.flatten(0, -2)
+    if batch.sequences is None:
+        found = found[batch.positions]
+    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5 * max(1, float(wanted.abs().max())))
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "texts"),
+    [
+        ("entities", {"output": "crf"}, 1),
+        ("entities", {"body": "bilstm", "lstm_size": 4}, 1),
+        ("classification", {"sentence_pooling": "mean"}, 1),
+        ("classification", {"sentence_pooling": "attention"}, 1),
+        ("regression", {}, 2),
+    ],
+)
+def test_heads_that_transformers_lacks_are_refused(encoder_folder, task, given, texts):
+    kind = get_task(task)
+    model, batch_of = made_from(encoder_folder("bert"), task, given, texts)
+    probe = [("Rome is old.", "It")[: 2 if task in PAIRED else 1]] * 2
+    with pytest.raises(InputError):
+        transformers_model(model, kind.auto_model, kind.model_config("abc"), *batch_of(probe))

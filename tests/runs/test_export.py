@@ -1,0 +1,303 @@
+"""Exported folders answer as their runs did: by transformers alone, and by featbert alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from huggingface_hub import ModelCard
+from typer.testing import CliRunner
+
+import featbert
+from featbert.cli.main import app
+from featbert.config import RowsTable
+from featbert.data.load import load_corpus
+from featbert.errors import InputError, MissingError
+from featbert.runs.api import finetune
+from featbert.runs.export import export
+from featbert.runs.run import Run, check_usable, find_run
+from featbert.tasks.base import get_task
+from tests.runs import finished_runs, questions, test_choices, test_examples
+from tests.tiny_encoders import write_encoder
+from tests.workspace import error_of
+
+CORPORA = {
+    "entities": finished_runs.write_corpus,
+    "classification": lambda folder: test_examples.write_corpus(folder, pairs=False),
+    "regression": lambda folder: test_examples.write_corpus(folder, pairs=True),
+    "choice": test_choices.write_corpus,
+    "spans": questions.write_questions,
+}
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A tuned run of each task on an encoder of 128 positions, made when it is asked for."""
+    root = tmp_path_factory.mktemp("tuned")
+    model = write_encoder(root / "encoder", layers=2, positions=128)
+    found: dict[str, Run] = {}
+
+    def of(task: str) -> Run:
+        if task not in found:
+            found[task] = finetune(
+                load_corpus(CORPORA[task](root / task), targets=get_task(task).targets),
+                str(model),
+                task=task,
+                settings=RowsTable(epochs=3, learning_rate=1e-2).settings("full", 2, task),
+                runs_dir=root / "runs",
+                device="cpu",
+                precision="fp32",
+            )
+        return found[task]
+
+    return of
+
+
+def exported(run: Run, folder: Path, *words: str) -> Path:
+    done = CliRunner().invoke(app, ["export", str(run.folder), str(folder), "-q", *words])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def asked(run: Run):
+    """What the run was asked on test, as `predict` takes it."""
+    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
+    if not run.task.of_texts:
+        return [sentence.words for sentence in split]
+    if run.task.name != "choice":
+        return [sentence.texts if sentence.pair else sentence.texts[0] for sentence in split]
+    groups: dict[int, list] = {}
+    for sentence in split:
+        groups.setdefault(sentence.document, []).append(sentence.texts)
+    return [(rows[0][0], [choice for _, choice in rows]) for rows in groups.values()]
+
+
+def by_transformers(run: Run, folder: Path, given: list) -> list:
+    """Answers of transformers alone, as the run's predictions have them."""
+    made = getattr(transformers, run.task.auto_model).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    if run.task.name == "choice":
+        found = []
+        for context, choices in given:
+            pairs = tokenizer([context] * len(choices), choices, padding=True, return_tensors="pt")
+            chosen = int(made(**{name: one[None] for name, one in pairs.items()}).logits.argmax())
+            found.append([str(int(i == chosen)) for i in range(len(choices))])
+        return found
+    if run.task.name == "spans":
+        return [[best_span(made, tokenizer, *pair)] for pair in given]
+    if run.task.name == "entities":
+        words = transformers.pipeline(
+            "token-classification", str(folder), aggregation_strategy="first"
+        )
+        # Words between spaces are what is given, too.
+        return [
+            [
+                [(e["entity_group"], e["start"], e["end"]) for e in one]
+                for one in (words(" ".join(row)), words([list(row)], is_split_into_words=True)[0])
+            ]
+            for row in given
+        ]
+    pipe = transformers.pipeline("text-classification", str(folder))
+    if isinstance(given[0], tuple):
+        given = [{"text": first, "text_pair": second} for first, second in given]
+    key = "label" if run.task.name == "classification" else "score"
+    return [[row[key]] for row in pipe(given)]
+
+
+def best_span(made, tokenizer, question, passage) -> str:
+    """The best span of words, by brute force over first pieces."""
+    encoded = tokenizer(question, passage, return_tensors="pt", return_offsets_mapping=True)
+    offsets, words = encoded.pop("offset_mapping")[0].tolist(), encoded.word_ids()
+    with torch.no_grad():
+        output = made(**encoded)
+    start, end = output.start_logits[0], output.end_logits[0]
+    second = [i for i, s in enumerate(encoded.sequence_ids()) if s == 1]
+    firsts = [i for i in second if words[i] != words[i - 1]]
+    ends = {w: offsets[i][1] for i, w in enumerate(words) if i in second}
+    spans = [(float(start[i] + end[j]), i, j) for i in firsts for j in firsts if j >= i]
+    score, i, j = max(spans)
+    begin = offsets[i][0]
+    return score - float(start[0] + end[0]), begin, passage[begin : ends[words[j]]]
+
+
+@pytest.mark.parametrize("task", CORPORA)
+def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, task):
+    run = tuned(task)
+    folder = exported(run, tmp_path / "out")
+    given, kept = asked(run), run.predictions("test").predicted
+    found = by_transformers(run, folder, given)
+    if task == "regression":
+        scores = [[pytest.approx(float(score), abs=1e-4)] for (score,) in kept]
+        assert found == scores
+    elif task == "spans":
+        threshold = run.record.threshold
+        texts = [[f"{at}:{text}" if over > threshold else ""] for ((over, at, text),) in found]
+        assert texts == kept
+    elif task == "entities":
+        for row, tags, both in zip(given, kept, found, strict=True):
+            ends = [len(" ".join(row[: i + 1])) for i in range(len(row))]
+            spans = run.task.phrases(tags)
+            wanted = [(kind, ends[a] - len(row[a]), ends[b - 1]) for kind, a, b in spans]
+            assert both == [wanted, wanted]
+    else:
+        assert found == kept
+    again, before = featbert.load(folder, device="cpu"), featbert.load(run, device="cpu")
+    assert again.predict(given) == before.predict(given)
+    assert again.predict(given[0]) == again.predict(given[:1])[0]
+    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
+    assert again.run.answers(again.run.inputs(split.sentences), split) == kept
+
+
+@pytest.mark.parametrize("with_encoder", [False, True])
+def test_a_run_on_features_answers_by_itself(both, tmp_path, with_encoder):
+    """With the encoder in the folder, nothing else is needed."""
+    run = both["none"]
+    folder = exported(run, tmp_path / "out", *["--with-encoder"] * with_encoder)
+    assert (folder / "weights.safetensors").read_bytes() == (
+        run.folder / "weights.safetensors"
+    ).read_bytes()
+    assert (folder / "encoder").is_dir() == with_encoder
+    moved = folder.rename(tmp_path / "moved")
+    found = find_run(str(moved), "elsewhere")
+    source = check_usable(found).source
+    assert source.folder == (moved / "encoder" if with_encoder else Path(run.record.model_source))
+    text = "Jordan Smith's of Chelsea."
+    row = featbert.load(moved, device="cpu").predict(text)
+    assert row == featbert.load(run, device="cpu").predict(text)
+    assert [text[a:b] for a, b in row["offsets"]] == list(row["tokens"])
+    rows = featbert.load(moved, device="cpu").predict(run.predictions("test").words)
+    assert [list(row["tags"]) for row in rows] == run.predictions("test").predicted
+
+
+def test_a_run_is_found_by_the_end_of_its_name(tuned):
+    run = tuned("classification")
+    end = run.name.rpartition("--")[2]
+    for name in (end, end[:4]):
+        assert find_run(name, run.folder.parent).name == run.name
+    with pytest.raises(MissingError):
+        find_run(end[:3], run.folder.parent)
+    shutil.copytree(run.folder, run.folder.with_name(f"{run.name}0"))
+    try:
+        with pytest.raises(InputError, match=f"{run.name}, {run.name}0"):
+            find_run(end[:6], run.folder.parent)
+    finally:
+        shutil.rmtree(run.folder.with_name(f"{run.name}0"))
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        ("classification", 7),
+        ("classification", ("a", "b")),
+        ("regression", "one text"),
+        ("regression", ["a", {"x": 1}]),
+        ("choice", ("a", "b")),
+        ("spans", ("a", "b", "c")),
+        ("entities", 7),
+        ("entities", [["a", 7]]),
+    ],
+)
+def test_what_is_no_text_of_the_task_is_refused(tuned, task, given):
+    with pytest.raises(InputError):
+        featbert.load(tuned(task), device="cpu").predict(given)
+
+
+def test_dicts_are_read_as_files_are(tuned):
+    found = featbert.load(tuned("spans"), device="cpu")
+    row = {"question": "Who jumps ?", "context": "Smith jumps the lazy dog", "id": "q7"}
+    one = found.predict(row)
+    assert one["id"] == "q7"
+    assert one["answer"] == found.predict(("Who jumps ?", row["context"]))["answer"]
+    assert found.predict([]) == []
+
+
+REFUSED = [{"pooling": "mean"}, {"pooling": "last"}, {"casing": "truecased"}]
+
+
+@pytest.mark.parametrize("changed", REFUSED, ids=str)
+def test_what_transformers_would_read_otherwise_is_refused(tuned, tmp_path, changed):
+    usable = check_usable(tuned("entities"))
+    signature = dataclasses.replace(usable.record.signature, **changed)
+    record = dataclasses.replace(usable.record, signature=signature)
+    usable = dataclasses.replace(usable, run=Run(usable.run.folder, record))
+    with pytest.raises(InputError, match=r"featbert\.load"):
+        export(usable, tmp_path / "out", "transformers", card="")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frozen_features_are_refused_for_transformers(both, tmp_path):
+    words = ["export", str(both["none"].folder), str(tmp_path / "out"), "--format", "transformers"]
+    assert "featbert.load" in error_of(CliRunner().invoke(app, words))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_an_export_is_replaced_and_only_if_asked(tuned, tmp_path):
+    run = tuned("classification")
+    usable = check_usable(run)
+    folder = tmp_path / "out"
+    folder.mkdir()  # an empty one is free
+    export(usable, folder, "featbert", card="first")
+    with pytest.raises(InputError, match="--overwrite"):
+        export(usable, folder, "featbert", card="second")
+    assert (folder / "README.md").read_text("utf-8") == "first"
+    export(usable, folder, "transformers", card="second", overwrite=True)
+    assert (folder / "README.md").read_text("utf-8") == "second"
+    assert not list(folder.glob("*.bin"))
+    assert {path.stat().st_mode for path in folder.iterdir()} == {
+        (folder / "README.md").stat().st_mode
+    }
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(InputError, match="other"):
+        export(usable, other, "featbert", card="", overwrite=True)
+    (other / "notes.txt").unlink()
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="out is not the encoder"):
+        featbert.load(folder)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "out"]
+
+
+@pytest.mark.parametrize("task", ["entities", "regression"])
+def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
+    run = tuned(task)
+    card = ModelCard.load(exported(run, tmp_path / "out") / "README.md")
+    measure = run.task.measure.key
+    assert {one.dataset_split: one.metric_value for one in card.data.eval_results} == {
+        split: pytest.approx(run.record.score(split), abs=1e-6) for split in ("dev", "test")
+    }
+    assert {one.metric_type for one in card.data.eval_results} == {measure}
+    assert card.data.pipeline_tag == run.task.pipeline
+    lines = [line.split(" | ") for line in card.text.splitlines() if line.startswith("| test")]
+    score, interval = float(lines[0][1]), lines[0][2].strip(" |").split(" to ")
+    assert float(interval[0]) <= score <= float(interval[1])
+    words = {word for row in run.predictions("test").words for word in row}
+    assert not {word for word in words if len(word) > 6} & {*card.text.replace("|", " ").split()}
+    assert run.record.signature.encoder_weights[:12] in card.text
+    assert run.record.signature.source not in card.content
+
+
+def test_the_record_of_an_export_is_checked(tuned, tmp_path):
+    folder = exported(tuned("classification"), tmp_path / "out")
+    path = folder / "featbert.json"
+    record = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(record | {"seed": 9}), "utf-8")
+    with pytest.raises(InputError, match=r"featbert\.json"):
+        featbert.load(folder)
+
+
+def test_exported_weights_are_safetensors_in_fp32(tuned, tmp_path):
+    from safetensors.torch import load_file
+
+    folder = exported(tuned("classification"), tmp_path / "out")
+    tensors = load_file(folder / "model.safetensors")
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    assert set(load_file(folder / "weights.safetensors")) == {
+        "output.classifier.weight",
+        "output.classifier.bias",
+    }
