@@ -27,7 +27,7 @@ def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given:
     return stored_model(parse_layers(spec, layers), hidden, classes(n), settings)
 
 
-def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> Model:
+def tuned(folder: Any, n: int = 5, *, pooling: str | None = None, **given: Any) -> Model:
     """A model on the encoder in a folder."""
     pooler = given.get("sentence_pooling") == "pooler"
     encoder = load_encoder(find_encoder(str(folder)), pooling=pooling, pooler=pooler)

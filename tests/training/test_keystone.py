@@ -6,6 +6,8 @@ the store holds, within the store's precision.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -38,10 +40,13 @@ TOLERANCE = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("context", ["sentence", "document"])
 @pytest.mark.parametrize(
-    ("pooling", "dtype"), [("first", "float16"), ("first", "float32"), ("mean", "float16")]
+    ("family", "context", "pooling", "dtype"),
+    [
+        *((family, "sentence", None, "float16") for family in FAMILIES),
+        *((family, "document", "mean", "float32") for family in FAMILIES),
+        *itertools.product(["bert"], ["sentence", "document"], ["first", "last"], ["float32"]),
+    ],
 )
 def test_both_approaches_begin_from_the_same_states(
     encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
@@ -54,7 +59,7 @@ def test_both_approaches_begin_from_the_same_states(
         folder,
         cache_dir=tmp_path,
         context=context,
-        pooling=pooling,
+        pooling=pooling or "auto",
         precision="fp32",
         dtype=dtype,
         device="cpu",
