@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.models.model import Model
-from featbert.runs.planned import check_layers
+from featbert.runs.planned import RunOptions, check_layers, plan_tuned_run
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
@@ -73,6 +76,20 @@ def test_every_parameter_of_a_family_has_its_depth(encoder_folder, family):
         elif "embedding" in name:
             assert depth == 0, name
     assert {n for n, d in depths.items() if d == layers + 1} == HEAD
+
+
+def test_layers_that_share_weights_are_trained_together(encoder_folder, tmp_path):
+    source, corpus = find_encoder(str(encoder_folder("albert"))), load_corpus("sample")
+
+    def planned(**given):
+        options = RunOptions(1, SETTINGS.but(**given), tmp_path, Device("cpu", "", 1))
+        return plan_tuned_run(source, corpus, options, Encoding())
+
+    for given in ({"freeze_to": 1}, {"unfreeze": 1, "epochs": 4}, {"discriminative": 2.0}):
+        with pytest.raises(InputError, match="albert"):
+            planned(**given)
+    for given in ({}, {"freeze_to": 0}, {"freeze_to": 3}, {"tuning": "bitfit"}):
+        assert planned(**given).signature.pooling == "first"
 
 
 def test_gradual_unfreezing_by_hand():
