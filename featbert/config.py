@@ -124,8 +124,9 @@ class Encoding(Section):
     casing: Literal["original", "truecased"] = "original"
     """Casing of the words: truecased gives sentences in capitals the casing of the training split
     (cased encoders)."""
-    pooling: Literal["first", "last", "mean"] = "first"
-    """Subword that represents a word, or the mean of all."""
+    pooling: Literal["auto", "first", "last", "mean"] = "auto"
+    """Subword that represents a word, or the mean of all; auto is first, and last in decoders,
+    whose subwords see only what is before them."""
     packing: Literal["joint", "apart"] = "joint"
     """Texts of a pair: joint in one sequence, or each apart."""
     keep: Literal["words", "pooled"] = "words"

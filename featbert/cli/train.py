@@ -134,7 +134,10 @@ def finetune(
     tuning.check(settings, source.num_layers or 0)
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
-    encoding.for_encoder().check(source, corpus)
+    asked = encoding.for_encoder()
+    asked.check(source, corpus)
+    if note := asked.note(source):
+        report(note)
     if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
     load_torch()

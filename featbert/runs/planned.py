@@ -145,10 +145,11 @@ def plan_tuned_run(
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
     get_tuning(options.settings.tuning).check(options.settings, source.num_layers or 0)
+    _check_shared(options.settings, source)
     encoding = {
         "context": how.context,
         "casing": how.casing,
-        "pooling": how.pooling,
+        "pooling": how.pooling_of(source),
         "packing": how.packing if corpus.has_pairs else None,
         "model": source.name,
         "encoder_weights": source.weights_hash,
@@ -201,6 +202,20 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
                 f"{store} was extracted from {what} {corpus.source or corpus.name}; "
                 "run featbert extract again"
             )
+
+
+def _check_shared(settings: Settings, source: EncoderSource) -> None:
+    """Raises InputError where layers are to be trained in different ways that share weights."""
+    trains, layers = get_tuning(settings.tuning).trains, source.num_layers or 0
+    different = settings.discriminative != 1 or any(
+        trains("", 1, settings, layers, epoch) != trains("", layers, settings, layers, epoch)
+        for epoch in range(1, min(settings.epochs, layers + 2) + 1)
+    )
+    if source.shares_layers and different:
+        raise InputError(
+            f"the {layers} layers of {source.name} share their weights, so they cannot be frozen "
+            "or have learning rates of their own; train all or none of them"
+        )
 
 
 def _named(

@@ -33,7 +33,7 @@ TUNED = [name for name, tuning in TUNINGS.items() if not tuning.frozen] + ["top:
 
 
 def tuned(
-    folder: Any, n: int = 5, *, pooling: str = "first", tuning: str = "full", **given: Any
+    folder: Any, n: int = 5, *, pooling: str | None = None, tuning: str = "full", **given: Any
 ) -> Model:
     """A model on the encoder in a folder."""
     pooler = given.get("sentence_pooling") == "pooler"
