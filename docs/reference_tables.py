@@ -27,6 +27,7 @@ from featbert.runs.evaluate import EvaluationRecord
 from featbert.runs.speed import Speed
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
+from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS
 
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 RECORDS = (
@@ -36,6 +37,7 @@ RECORDS = (
 )
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands": lambda: command_lines(),
+    "encoders": lambda: encoder_lines(),
     "file": lambda: keys(files.FileKeys),
     "configuration": lambda: keys(files.Configuration),
     "train_sizes": lambda: keys(files.TrainSizes),
@@ -66,6 +68,24 @@ def command_lines() -> Iterator[str]:
         if rows:
             yield from grid(("argument or option", "default", "meaning"), rows)
         yield ""
+
+
+def encoder_lines() -> Iterator[str]:
+    """The architectures that the tests build."""
+    head = ("architecture", "such as", "tokenizer", "word", "pooler", "by layer", "adapt")
+    rows = [
+        (
+            family.classes,
+            f"`{family.published}`",
+            family.tokenizer,
+            "last" if name in DECODERS else "first",
+            "yes" if name in POOLERS else "",
+            "" if name == "albert" else "yes",
+            "" if name in DECODERS else "yes",
+        )
+        for name, family in FAMILIES.items()
+    ]
+    yield from grid(head, rows)
 
 
 def parameter(p: Any) -> tuple[str, str, str]:

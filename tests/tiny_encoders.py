@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import (
@@ -23,15 +25,33 @@ TEXT = [
     "Jordan Smith of Chelsea beat Washington 3 - 1 on Sunday , said the Herald .",
     "EU rejects German call to boycott British lamb ; unaffordable internationalisation .",
 ]
-# Names of families, and of their classes in transformers.
+
+
+class Family(NamedTuple):
+    """An architecture: its classes in transformers, its tokenizer, and a published encoder."""
+
+    classes: str
+    tokenizer: str
+    published: str
+
+
 FAMILIES = {
-    "bert": "Bert",
-    "distilbert": "DistilBert",
-    "roberta": "Roberta",
-    "xlm-roberta": "XLMRoberta",
-    "electra": "Electra",
-    "modernbert": "ModernBert",
+    "bert": Family("Bert", "WordPiece", "bert-base-cased"),
+    "distilbert": Family("DistilBert", "WordPiece", "distilbert-base-cased"),
+    "electra": Family("Electra", "WordPiece", "google/electra-base-discriminator"),
+    "mpnet": Family("MPNet", "WordPiece", "microsoft/mpnet-base"),
+    "roberta": Family("Roberta", "byte-level BPE", "roberta-base"),
+    "modernbert": Family("ModernBert", "byte-level BPE", "answerdotai/ModernBERT-base"),
+    "xlm-roberta": Family("XLMRoberta", "Unigram", "xlm-roberta-base"),
+    "camembert": Family("Camembert", "Unigram", "almanach/camembert-base"),
+    "deberta-v3": Family("DebertaV2", "Unigram", "microsoft/deberta-v3-base"),
+    "albert": Family("Albert", "Unigram", "albert-base-v2"),
+    "llama": Family("Llama", "BPE with bytes", "meta-llama/Llama-2-7b-hf"),
+    "qwen2": Family("Qwen2", "byte-level BPE", "Qwen/Qwen2.5-0.5B"),
+    "qwen3": Family("Qwen3", "byte-level BPE", "Qwen/Qwen3-0.6B"),
 }
+DECODERS = ("llama", "qwen2", "qwen3")
+POOLERS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "albert")
 
 
 def write_encoder(
@@ -48,16 +68,31 @@ def write_encoder(
     import transformers as t
 
     t.utils.logging.disable_progress_bar()
-    wordpieces = family in ("bert", "distilbert", "electra")
-    tokenizer = _bert(cased) if wordpieces else _unigram() if "xlm" in family else _byte_level()
+    tokenizer = write_tokenizer(folder, family, cased)
     padded = {"pad_token_id": 1, "max_position_embeddings": positions + 2}
-    own: dict[str, int] = {
+    decoder = {"num_key_value_heads": 1, "head_dim": hidden // 2}
+    own: dict[str, Any] = {
         "bert": {"pad_token_id": 0},
         "distilbert": {"dim": hidden, "n_layers": layers, "n_heads": 2, "hidden_dim": 2 * hidden},
         "roberta": padded,
         "xlm-roberta": padded,
         "electra": {"embedding_size": hidden // 2},
         "modernbert": {"pad_token_id": 1, "local_attention": 8, "global_attn_every_n_layers": 2},
+        "mpnet": padded,
+        "camembert": padded | {"type_vocab_size": 1},
+        "albert": {"embedding_size": hidden // 2, "pad_token_id": 0},
+        "deberta-v3": {
+            "relative_attention": True,
+            "position_buckets": 4,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "type_vocab_size": 0,
+            "position_biased_input": False,
+        },
+        "llama": decoder,
+        "qwen2": decoder | {"use_sliding_window": False},
+        "qwen3": decoder | {"head_dim": hidden - 4},
     }[family]
     sizes = {
         "hidden_size": hidden,
@@ -66,20 +101,50 @@ def write_encoder(
         "intermediate_size": 2 * hidden,
     }
     torch.manual_seed(seed)
-    common = {"vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": positions}
+    common = {"vocab_size": len(tokenizer), "max_position_embeddings": positions}
     given = common | ({} if family == "distilbert" else sizes) | own
-    name = FAMILIES[family]
+    name = FAMILIES[family].classes
     model = getattr(t, f"{name}Model")(getattr(t, f"{name}Config")(**given))
     for parameter in model.parameters():  # layers that differ, so that mixing them up shows
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.25)
     model.save_pretrained(folder)
-    words = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
-    words = words if wordpieces else ("<unk>", "<pad>", "<s>", "</s>", "<mask>")
-    kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
-    names = dict(zip(kinds, words, strict=True))
-    t.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
     return folder
+
+
+def write_tokenizer(folder: Path, family: str, cased: bool = True) -> Any:
+    """The tokenizer of a family, trained on TEXT and saved; as its class in transformers has it."""
+    import transformers as t
+
+    words = ("<unk>", "<pad>", "<s>", "</s>", "<mask>")
+    kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
+    if family in ("bert", "distilbert", "electra"):
+        made, words = _bert(cased), ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
+    elif family == "xlm-roberta":
+        made = _unigram()
+    elif family in ("roberta", "modernbert"):
+        made = _angle_brackets(_byte_level(_ANGLE))
+    if family in ("bert", "distilbert", "electra", "xlm-roberta", "roberta", "modernbert"):
+        names = dict(zip(kinds, words, strict=True))
+        tokenizer: Any = t.PreTrainedTokenizerFast(tokenizer_object=made, **names)
+    elif family == "mpnet":
+        vocab = [*_ANGLE[:3], "[UNK]", "<mask>", *_most_frequent(_pieces(TEXT), 155)]
+        vocab = {piece: number for number, piece in enumerate(vocab)}
+        tokenizer = t.MPNetTokenizer(vocab, do_lower_case=False)
+    elif family == "camembert":
+        unused = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"]
+        tokenizer = t.CamembertTokenizer(vocab=_scored([*unused, "<mask>"]))
+    elif family == "deberta-v3":
+        tokenizer = t.DebertaV2Tokenizer(_scored(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]))
+    elif family == "albert":
+        special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+        tokenizer = t.AlbertTokenizer(_scored(special, [text.lower() for text in TEXT]))
+    elif family == "llama":
+        tokenizer = t.LlamaTokenizer(*_bpe(_with_bytes()), add_bos_token=True)
+    else:
+        tokenizer = t.Qwen2Tokenizer(*_bpe(_byte_level(["<|endoftext|>"], 340)))
+    tokenizer.save_pretrained(folder)
+    return tokenizer
 
 
 def _bert(cased: bool) -> Tokenizer:
@@ -105,30 +170,48 @@ def _bert(cased: bool) -> Tokenizer:
 _ANGLE = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
-def _byte_level() -> Tokenizer:
+def _byte_level(special: list[str], size: int = 380) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=380,
-        special_tokens=_ANGLE,
+        vocab_size=size,
+        special_tokens=special,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(TEXT, trainer)
-    return _angle_brackets(tokenizer)
+    return tokenizer
 
 
-def _unigram() -> Tokenizer:
+def _with_bytes() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=380, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return tokenizer
+
+
+def _bpe(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    state = json.loads(tokenizer.to_str())["model"]
+    return state["vocab"], [tuple(pair) for pair in state["merges"]]
+
+
+def _scored(special: Sequence[str], texts: Sequence[str] = TEXT) -> list[tuple[str, float]]:
+    """Pieces of a Unigram model with their scores."""
     counts: Counter[str] = Counter()
-    for piece, n in _pieces(TEXT).items():
+    for piece, n in _pieces(texts).items():
         counts[piece[2:] if piece.startswith("##") else f"\u2581{piece}"] += n
-    kept = _most_frequent(counts, 120 - len(_ANGLE) - 1)
+    kept = _most_frequent(counts, 114)
     total = sum(counts[piece] for piece in kept)
     # Longer pieces are likelier than the letters they are made of, as after training.
     scores = [("\u2581", -9.0), *((p, math.log(counts[p] / total) + len(p)) for p in kept)]
-    vocab = [*((name, 0.0) for name in _ANGLE), *scores]
-    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=_ANGLE.index("<unk>")))
+    return [*((name, 0.0) for name in special), *scores]
+
+
+def _unigram() -> Tokenizer:
+    tokenizer = Tokenizer(models.Unigram(_scored(_ANGLE), unk_id=_ANGLE.index("<unk>")))
     tokenizer.add_special_tokens(_ANGLE)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()

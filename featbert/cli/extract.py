@@ -85,6 +85,8 @@ def extract(
         names = next(iter(m.splits.values())).counts
         if found := unusual({n: sum(s.counts[n] for s in m.splits.values()) for n in names}):
             lines.append(f"unusual: {found}")
+    if note := asked.note(source):
+        lines.append(note)
     if m.uncased:
         lines.append(f"{m.model} is uncased: words are lowercased before they are read")
     for line in lines:

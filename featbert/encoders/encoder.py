@@ -5,8 +5,9 @@ encoder's output, after its final norm where it has one.
 
 Operations are counted by shape, a multiply-add as two: a matrix of parameters costs 2 for each of
 its entries and each token it is applied to; attention costs 4 n^2 H for a window of n tokens and
-each layer (scores, and the weighted sum of values). Padding does not count, and no layer above the
-highest one that is read.
+each layer (scores, and the weighted sum of values), in DeBERTa as much for each pair of a token and
+a relative position. Padding does not count, and no layer above the highest one that is read, nor
+what DeBERTa computes of relative positions once for a batch.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
 from featbert.encoders.encoding import Pooling
-from featbert.encoders.products import use_products
+from featbert.encoders.products import PRODUCT_FLOPS, use_products
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError
@@ -75,24 +78,15 @@ class PieceBatch:
         inputs = (None if one is None else one[rows] for one in (self.ids, self.mask, self.types))
         names: Any = dict(zip(("ids", "mask", "types"), inputs, strict=True))
         part = replace(self, **names, positions=self.positions[there] - first)
-        if self.sequences is not None:
-            there = torch.arange(start, start + len(part.ids), device=self.ids.device)
         return part, there
-
-    def with_firsts(self) -> PieceBatch:
-        """Reads the first special piece of each window, too: R more words, after the others."""
-        rows = torch.arange(len(self.ids))
-        read: dict[str, Any] = {"positions": torch.cat([self.positions, rows * self.ids.shape[1]])}
-        if self.segments is not None:
-            read["segments"] = torch.cat([self.segments, rows + self.n_words])
-        return replace(self, **read, n_words=self.n_words + len(rows))
 
 
 class Encoder(nn.Module):
-    """A BERT-family encoder with its word tokenizer.
+    """A transformer with its word tokenizer.
 
     `positions` is the longest sequence it reads, specials included. With `pooler` first pieces are
-    read through the checkpoint's own pooler, a dense layer and tanh.
+    read through the checkpoint's own pooler, a dense layer and tanh. Where attention is `causal`
+    the first piece has seen nothing: the last one of a window takes its place everywhere.
     """
 
     def __init__(
@@ -102,6 +96,7 @@ class Encoder(nn.Module):
         *,
         pooling: Pooling = "first",
         pooler: bool = False,
+        causal: bool = False,
     ) -> None:
         super().__init__()
         config: Any = model.config
@@ -109,16 +104,26 @@ class Encoder(nn.Module):
         self.wordpieces = wordpieces
         self.pooling = pooling
         self.pooler = pooler
+        self.causal = causal
         self.num_layers = int(config.num_hidden_layers)
         self.hidden_size = int(config.hidden_size)
-        self.positions = _usable_positions(model)
+        positions = _usable_positions(model)
+        self.positions = min(positions, CAUSAL_POSITIONS) if causal else positions
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
 
-    def batch(self, alignment: Alignment, windows: Ints, words: Ints | None = None) -> PieceBatch:
+    def batch(
+        self,
+        alignment: Alignment,
+        windows: Ints,
+        words: Ints | None = None,
+        *,
+        firsts: bool = False,
+    ) -> PieceBatch:
         """The windows (R,) as a padded batch, in this order.
 
         `words` (W,) are those to read, each owned by one of the windows; by default all that they
-        own, window by window.
+        own, window by window. With `firsts` the first special piece of each window is read, too: R
+        more words, after the others.
         """
         spans = alignment.windows[windows]
         seconds = None if alignment.seconds is None else alignment.seconds[windows]
@@ -164,6 +169,11 @@ class Encoder(nn.Module):
         else:
             positions = ranges(base + first, end - first)
             segments = torch.from_numpy(np.repeat(np.arange(len(words)), end - first))
+        n_words = len(words)
+        if firsts:
+            positions = np.concatenate([positions, self._firsts(lengths)])
+            more = torch.arange(n_words, n_words := n_words + len(windows))
+            segments = None if segments is None else torch.cat([segments, more])
         padded = longest != int(lengths.min())
         mask = torch.from_numpy(np.arange(longest) < lengths[:, None]).long() if padded else None
         return PieceBatch(
@@ -172,8 +182,13 @@ class Encoder(nn.Module):
             None if types is None else torch.from_numpy(types),
             torch.from_numpy(positions),
             segments,
-            len(words),
+            n_words,
         )
+
+    def _firsts(self, lengths: Ints) -> Ints:
+        """(R,) place in the flattened batch of each window's first piece; see the class."""
+        firsts: Ints = np.arange(len(lengths)) * lengths.max() + (lengths - 1) * self.causal
+        return firsts
 
     def sentence_batch(
         self, alignment: Alignment, sentences: Ints, *, firsts: bool = False
@@ -199,7 +214,8 @@ class Encoder(nn.Module):
         places = ranges(begin + 1, lengths)
         places = places if batch.segments is None else places[batch.segments.numpy()]
         segments = torch.from_numpy(np.concatenate([places, np.repeat(begin, n_windows)]))
-        read = torch.cat([batch.positions, torch.from_numpy(rows * batch.ids.shape[1])])
+        there = self._firsts(alignment.window_lengths[windows])[rows]
+        read = torch.cat([batch.positions, torch.from_numpy(there)])
         n_words = len(words) + len(sentences)
         if len(read) > n_words:
             return replace(batch, positions=read, segments=segments, n_words=n_words)
@@ -210,7 +226,8 @@ class Encoder(nn.Module):
         """The first special pieces of whole sentences; two a sentence where its texts are apart."""
         units = alignment.text_units[sentences].ravel()
         sizes = np.diff(alignment.units)[units]
-        batch = self.batch(alignment, ranges(alignment.units[units], sizes), np.zeros(0, np.int64))
+        windows = ranges(alignment.units[units], sizes)
+        batch = self.batch(alignment, windows, np.zeros(0, np.int64), firsts=True)
         sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))
         return replace(batch, n_words=len(units), sequences=sequences)
 
@@ -251,20 +268,20 @@ class Encoder(nn.Module):
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers.
 
-        A final norm and the pooler belong to the last layer; what else is outside of the layers
-        serves all of them (such as relative positions) and counts as embeddings. InputError where
-        the encoder keeps its layers in no list.
+        A final norm, the pooler, and weights that layers share belong to the last layer; what else
+        is outside of the layers serves all of them (such as relative positions) and counts as
+        embeddings. InputError where the encoder keeps its layers in no list.
         """
         layers = layer_list(self.model, self.num_layers)
-        if layers is None:
+        if layers is None and _shared(self.model) is None:
             raise InputError(
                 f"{type(self.model).__name__} has no list of {self.num_layers} layers, so its "
                 "layers cannot be frozen or have learning rates of their own"
             )
-        prefix = layers + "."
+        prefix, last = f"{layers}.", ("norm.", "final", "pooler.", f"{SHARED}.")
         depths = {}
         for name, _ in self._named:
-            outside = self.num_layers if "final" in name or name.startswith("pooler.") else 0
+            outside = self.num_layers if name.startswith(last) else 0
             number = name.removeprefix(prefix).partition(".")[0]
             depths[name] = int(number) + 1 if name.startswith(prefix) else outside
         return depths
@@ -273,22 +290,42 @@ class Encoder(nn.Module):
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         return list(self.model.named_parameters())
 
-    @property
-    def training_passes(self) -> float:
-        """Cost of a training step over the layers in forward passes: 3 where all is trained.
+    @cached_property
+    def _counted(self) -> dict[tuple[bool, ...], Ints]:
+        return {}
 
-        Gradients pass through the layers above what is frozen below, and matrices that are trained
-        have gradients of their own.
+    def training_flops(self, window_lengths: Ints) -> float:
+        """Operations of a training step over windows of these lengths: forward and backward.
+
+        Where all is trained, that is three forward passes. Else it depends on where gradients pass:
+        torch counts the products of a few small windows, from which those of others follow.
         """
-        if all(p.requires_grad for _, p in self._named):
-            return 3.0
-        depths = self.parameter_depths
-        trained = [depths[name] for name, p in self._named if p.requires_grad]
-        if not trained:
-            return 1.0
-        layers = [p for name, p in self._named if depths[name] and p.dim() > 1]
-        weights = sum(p.numel() for p in layers if p.requires_grad) / sum(p.numel() for p in layers)
-        return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
+        trained = tuple(p.requires_grad for _, p in self._named)
+        if all(trained):
+            return 3 * encoder_flops(self, window_lengths)
+        if trained not in self._counted:
+            sizes = [(1, 2), (2, 2), (1, 3), (1, 4)]  # windows and their length
+            counts = [self._counted_flops(*size) for size in sizes]
+            terms = np.array([_terms(np.full(rows, length)) for rows, length in sizes])
+            self._counted[trained] = np.linalg.solve(terms, counts)
+        return float(_terms(window_lengths) @ self._counted[trained])
+
+    def _counted_flops(self, rows: int, length: int) -> int:
+        """Operations of forward and backward over `rows` windows of one length, as torch counts."""
+        there = next(self.parameters()).device
+        numbers = torch.arange(rows * length, device=there)
+        batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
+        if self.pooler:
+            batch = replace(batch, n_words=rows, sequences=numbers[:rows])
+        trained = [p for _, p in self._named if p.requires_grad]
+        devices = [there] if there.type == "cuda" else []
+        counter = FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS)
+        # Fused attention is counted as the products it is made of; dropout draws nothing.
+        with torch.random.fork_rng(devices), sdpa_kernel(SDPBackend.MATH), counter:
+            states = self(batch)
+            if states.requires_grad:
+                torch.autograd.grad(states.sum(), trained, allow_unused=True)
+        return int(counter.get_total_flops())
 
     def _read(self, batch: PieceBatch) -> Tensor:
         """(Q, H) the last layer at the batch's positions, or (R, H) the first piece of windows."""
@@ -299,10 +336,14 @@ class Encoder(nn.Module):
         return _at_positions(output.last_hidden_state, batch)
 
 
+def _terms(lengths: Ints) -> Ints:
+    """What operations grow with: passes, windows, tokens, and pairs of tokens."""
+    squares = lengths.astype(np.float64) ** 2
+    return np.array([1.0, len(lengths), lengths.sum(), squares.sum()])
+
+
 def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
-    """(R, longest, H) -> (Q, H), or (R, H) the first piece of each window."""
-    if batch.sequences is not None:
-        return states[:, 0]
+    """(R, longest, H) -> (Q, H)"""
     return states.flatten(0, 1).index_select(0, batch.positions)
 
 
@@ -326,10 +367,10 @@ def load_encoder(
     source: EncoderSource,
     *,
     dtype: torch.dtype = torch.float32,
-    pooling: Pooling = "first",
+    pooling: Pooling | None = None,
     pooler: bool = False,
 ) -> Encoder:
-    """The encoder of a checkpoint, in eval mode.
+    """The encoder of a checkpoint, in eval mode; `pooling` is the source's unless given.
 
     InputError where it cannot be loaded, leaves layers at random values, or has no `pooler` that is
     asked for, through which first pieces are to be read.
@@ -370,8 +411,20 @@ def load_encoder(
             f"the tokenizer in {source.folder} has {pieces:,} pieces, the encoder embeddings for "
             f"{known:,}; they are not of one checkpoint"
         )
+    if not source.causal and any(getattr(m, "is_causal", False) for m in model.modules()):
+        raise InputError(
+            f"subwords of {source.name} see only what is before them, but its config.json does not "
+            "say so; set is_decoder to true there"
+        )
     use_products(model)
-    return Encoder(model, wordpieces, pooling=pooling, pooler=pooler).eval()
+    model.config.use_cache = False  # of keys and values, which only generation reads again
+    return Encoder(
+        model,
+        wordpieces,
+        pooling=pooling or source.pooling,
+        pooler=pooler,
+        causal=source.causal,
+    ).eval()
 
 
 def _usable_positions(model: nn.Module) -> int:
@@ -383,6 +436,12 @@ def _usable_positions(model: nn.Module) -> int:
             offset = 0 if module.padding_idx is None else module.padding_idx + 1
             return min(positions, module.num_embeddings) - offset
     return positions
+
+
+# What a decoder reads at a time: it could read far more, with memory that nobody would expect.
+CAUSAL_POSITIONS = 512
+# Where ALBERT keeps its one layer.
+SHARED = "encoder.albert_layer_groups"
 
 
 class _EnoughError(Exception):
@@ -425,6 +484,13 @@ def read_layers(
         take(num_layers, output.last_hidden_state)
 
 
+def _shared(model: nn.Module) -> nn.Module | None:
+    """The layers whose weights several share, where there are such (ALBERT)."""
+    config: Any = model.config
+    groups = getattr(config, "num_hidden_groups", config.num_hidden_layers)
+    return model.get_submodule(SHARED) if groups < config.num_hidden_layers else None
+
+
 def layer_list(model: nn.Module, num_layers: int) -> str | None:
     """Name of the outermost list of `num_layers` layers; None where all share their weights."""
     for name, module in model.named_modules():
@@ -440,7 +506,9 @@ _matrix_entries: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 def matrix_entries(module: nn.Module) -> int:
     """Entries of the matrices that every token meets; embedding tables are only looked up."""
     if module not in _matrix_entries:
-        tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+        # Tables, and factors of adapters (IA3) that are written as a row or column
+        others = [m for m in module.modules() if isinstance(m, nn.Embedding | nn.ParameterDict)]
+        tables = {id(p) for m in others for p in m.parameters(recurse=False)}
         _matrix_entries[module] = sum(
             p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables
         )
@@ -449,12 +517,19 @@ def matrix_entries(module: nn.Module) -> int:
 
 def encoder_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
     """One forward pass over windows of these lengths, specials included, up to layer `highest`."""
-    lengths = window_lengths.astype(np.float64)
-    computed = encoder.num_layers if highest is None else highest
-    attention = 4.0 * computed * encoder.hidden_size * float((lengths**2).sum())
+    lengths, shared = window_lengths.astype(np.float64), _shared(encoder.model)
+    config: Any = encoder.model.config
+    computed = encoder.num_layers if highest is None or shared is not None else highest
+    width = config.num_attention_heads * (getattr(config, "head_dim", None) or 0)
+    meets = float((lengths**2).sum())
+    if relative := getattr(getattr(encoder.model, "encoder", None), "rel_embeddings", None):
+        meets += relative.num_embeddings * float(lengths.sum())
+    attention = 4.0 * computed * (width or encoder.hidden_size) * meets
     pooler = matrix_entries(encoder.model.get_submodule("pooler")) if encoder.pooler else 0
     entries = matrix_entries(encoder) - pooler
-    if computed < encoder.num_layers and layer_list(encoder.model, encoder.num_layers):
+    if shared is not None:
+        entries += matrix_entries(shared) * (encoder.num_layers // config.num_hidden_groups - 1)
+    elif computed < encoder.num_layers and layer_list(encoder.model, encoder.num_layers):
         depths = encoder.parameter_depths
         named = encoder.model.named_parameters()
         entries -= sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > computed)

@@ -26,7 +26,7 @@ Pooling = Literal["first", "last", "mean"]
 CHOICES = {
     "context": get_args(Context),
     "casing": get_args(Casing),
-    "pooling": get_args(Pooling),
+    "pooling": ("auto", *get_args(Pooling)),
     "packing": get_args(Packing),
     "dtype": tuple(DTYPE_BYTES),
     "keep": ("words", "pooled"),
@@ -47,7 +47,7 @@ class Encoding:
 
     context: Context = "sentence"
     casing: Casing = "original"
-    pooling: Pooling = "first"
+    pooling: Pooling | Literal["auto"] = "auto"
     packing: Packing = "joint"
     precision: str = "auto"
     dtype: str = "float16"
@@ -55,6 +55,19 @@ class Encoding:
     layers: Sequence[int] | None = None
     token_budget: int | None = None
     device: str = "auto"
+
+    def pooling_of(self, source: EncoderSource) -> Pooling:
+        """What represents a word of this encoder."""
+        return source.pooling if self.pooling == "auto" else self.pooling
+
+    def note(self, source: EncoderSource) -> str:
+        """What people should know of a decoder's vectors; empty for other encoders."""
+        if not source.causal:
+            return ""
+        return (
+            f"{source.name} is a decoder: its subwords see only what is before them, so a word is "
+            f"read from its {self.pooling_of(source)} subword, and cls from the last of its text"
+        )
 
     def sizes(self, sentences: Sequence[Sentence]) -> tuple[int, int]:
         """Words of a split's texts, and how many are encoded by themselves."""
@@ -86,7 +99,7 @@ class Encoding:
         if source.num_layers is None or source.hidden_size is None:
             raise InputError(
                 f"{source.folder}/config.json states no number of layers or hidden size; "
-                "featbert reads BERT-family encoders"
+                "featbert reads encoders like BERT and decoders like Llama"
             )
         if self.layers is not None:
             wrong = [layer for layer in self.layers if not 0 <= layer <= source.num_layers]

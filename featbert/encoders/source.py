@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -40,6 +41,13 @@ HUB_TIMEOUT = 10.0
 HEADS = (
     *("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.", "predictions.", "decoder."),
     *("vocab_", "generator_", "discriminator_", "lm_predictions.", "mask_predictions."),
+    "sop_classifier.",
+)
+# Beginnings of model types whose attention is causal.
+DECODERS = (
+    *("llama", "qwen", "mistral", "ministral", "mixtral", "gemma", "gpt", "phi", "opt", "olmo"),
+    *("smollm", "falcon", "granite", "cohere", "stablelm", "starcoder", "exaone", "deepseek"),
+    "modernbert-decoder",
 )
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -49,6 +57,9 @@ TOKENIZER_FILES = (
     "vocab.json",
     "merges.txt",
     "sentencepiece.bpe.model",
+    "spm.model",
+    "spiece.model",
+    "tokenizer.model",
     "added_tokens.json",
 )
 # Hub ids that people type without a checkpoint name, for near misses.
@@ -104,6 +115,25 @@ class EncoderSource:
         if not isinstance(config, dict):
             raise InputError(f"{path} holds no JSON object")
         return config
+
+    @property
+    def causal(self) -> bool:
+        """Whether a piece sees only what is before it, as in decoder language models."""
+        kind, config = str(self.config.get("model_type")), self.config
+        # A BERT says by itself whether it is one.
+        named = "ForCausalLM" in str(config.get("architectures")) and "bert" not in kind
+        both = config.get("use_bidirectional_attention") or config.get("is_causal") is False
+        return bool(config.get("is_decoder") or named or kind.startswith(DECODERS)) and not both
+
+    @property
+    def pooling(self) -> Literal["first", "last"]:
+        """The piece that represents a word unless another is asked for: it has seen the word."""
+        return "last" if self.causal else "first"
+
+    @property
+    def shares_layers(self) -> bool:
+        """Whether several layers have the same weights, as in ALBERT."""
+        return 0 < (self.size("num_hidden_groups") or 0) < (self.num_layers or 0)
 
     @cached_property
     def adapted_epochs(self) -> int:

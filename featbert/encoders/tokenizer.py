@@ -7,6 +7,7 @@ inside a sentence; and a word of the corpus that spells a special token ("[SEP]"
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,6 +103,12 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     """The encoder's tokenizer; InputError where it is incomplete, slow, or lowercases wrongly."""
     from transformers import AutoTokenizer
 
+    whole, model = source.folder / "tokenizer.json", [*source.folder.glob("*.model")]
+    if model and not whole.is_file() and importlib.util.find_spec("sentencepiece") is None:
+        raise InputError(
+            f"{model[0]} is a SentencePiece model, which featbert reads with the package "
+            "sentencepiece; pip install 'featbert[sentencepiece]'"
+        )
     with refusing(f"the tokenizer in {source.folder} cannot be loaded"):
         tokenizer: Any = AutoTokenizer.from_pretrained(
             source.folder, local_files_only=True, trust_remote_code=False
@@ -135,7 +142,11 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     both = backend.encode("a", "a", add_special_tokens=True)
     around = [i for i, s in zip(both.ids, both.special_tokens_mask, strict=True) if s]
     middle = tuple(around[len(prefix) : len(around) - len(suffix)]) or suffix
-    unknown = tokenizer.unk_token_id
+    unknown, end = tokenizer.unk_token_id, tokenizer.eos_token_id
+    if not middle and end is not None:  # what is between documents in pre-training
+        middle = (end,)
+    if unknown is None and _byte_levels(json.loads(backend.to_str())):  # there is a piece for all
+        unknown = end
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
@@ -199,9 +210,12 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     """The tokenizer without truncation and padding, words beginning as inside a sentence."""
     state: dict[str, Any] = json.loads(serialized)
     state["truncation"] = state["padding"] = None
-    for node in _nodes(state.get("pre_tokenizer")):
-        if node.get("type") == "ByteLevel":
-            node["add_prefix_space"] = True
+    for node in (byte_level := _byte_levels(state)):
+        node["add_prefix_space"] = False
+    if byte_level:  # a space before each word, and not before each part that a pattern makes of it
+        space = {"type": "Prepend", "prepend": " "}
+        steps = [node for node in (state.get("normalizer"), space) if node]
+        state["normalizer"] = {"type": "Sequence", "normalizers": steps}
     if keep_case:
         for node in _nodes(state.get("normalizer")):
             if node.get("type") == "BertNormalizer":
@@ -234,18 +248,21 @@ def _nodes(component: Any) -> list[dict[str, Any]]:
     return [component, *(n for part in parts for n in _nodes(part))]
 
 
+def _byte_levels(state: dict[str, Any]) -> list[dict[str, Any]]:
+    return [n for n in _nodes(state.get("pre_tokenizer")) if n.get("type") == "ByteLevel"]
+
+
 def _lowercases(backend: Tokenizer) -> bool:
     normalizer = backend.normalizer
-    return normalizer is not None and normalizer.normalize_str("Aa") == "aa"
+    return normalizer is not None and normalizer.normalize_str("Aa").endswith("aa")
 
 
 def _is_cased_vocabulary(backend: Tokenizer) -> bool:
     """Whether a noticeable share of the vocabulary's pieces has capital letters."""
     pieces = list(backend.get_vocab(with_added_tokens=False))
-    if any(
-        n.get("type") == "ByteLevel" for n in _nodes(json.loads(backend.to_str())["pre_tokenizer"])
-    ):
+    if _byte_levels(json.loads(backend.to_str())):
         # In the alphabet of bytes only ASCII is itself; a space is the capital \u0120.
         pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
-    capitals = sum(1 for p in pieces if p != p.lower() and not (p.startswith("[") or "<" in p))
+    pieces = [p for p in pieces if not (p.lstrip("\0").startswith("[") or "<" in p)]
+    capitals = sum(1 for p in pieces if p != p.lower())
     return capitals > len(pieces) // 100

@@ -217,9 +217,7 @@ def block_states(
     firsts = room(len(windows), torch.float32) if "cls" in by_kind else None
 
     def compute(encoder: Encoder, rows: Ints) -> None:
-        batch = encoder.batch(alignment, windows[rows])
-        if firsts is not None:
-            batch = batch.with_firsts()
+        batch = encoder.batch(alignment, windows[rows], firsts=firsts is not None)
         places = torch.from_numpy(alignment.owned_words(windows[rows]) - edges[0])
         there, n_words = to_device(places, device), len(places)
         windows_there = to_device(torch.from_numpy(rows), device)

@@ -98,7 +98,7 @@ def plan_extraction(
         layers=tuple(sorted(set(layers))),
         context=encoding.context,
         casing=encoding.casing,
-        pooling=encoding.pooling,
+        pooling=encoding.pooling_of(source),
         precision=find_precision(encoding.precision, device),
         dtype=encoding.dtype,
         token_budget=encoding.token_budget or TOKEN_BUDGET[device.kind],

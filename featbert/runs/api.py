@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus
@@ -82,7 +82,7 @@ def finetune(
     task: str = "entities",
     context: Context = "sentence",
     casing: Casing = "original",
-    pooling: Pooling = "first",
+    pooling: Pooling | Literal["auto"] = "auto",
     packing: Packing = "joint",
     tag_scheme: str = "bio",
     runs_dir: str | Path = RUNS_DIR,

@@ -18,7 +18,7 @@ from featbert.encoders.device import Device, find_precision
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
@@ -144,11 +144,12 @@ def plan_tuned_run(
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    check_layers(options.settings, source.num_layers or 0)
+    get_tuning(options.settings.tuning).check(options.settings, source.num_layers or 0)
+    _check_shared(options.settings, source)
     encoding = {
         "context": how.context,
         "casing": how.casing,
-        "pooling": how.pooling,
+        "pooling": how.pooling_of(source),
         "packing": how.packing if corpus.has_pairs else None,
         "model": source.name,
         "encoder_weights": source.weights_hash,
@@ -203,19 +204,17 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
             )
 
 
-def check_layers(settings: Settings, num_layers: int) -> None:
-    """Raises InputError for freezing or unfreezing that an encoder of L layers cannot do."""
-    for name in ("freeze_to", "unfreeze"):
-        if (given := getattr(settings, name) or 0) > num_layers:
-            raise InputError(f"{name} is {given}, but the encoder has {num_layers} layers")
-    if settings.unfreeze is None:
-        return
-    free = num_layers - (settings.freeze_to or 0)
-    needed = 1 + -(-free // settings.unfreeze)
-    if settings.epochs < needed:
+def _check_shared(settings: Settings, source: EncoderSource) -> None:
+    """Raises InputError where layers are to be trained in different ways that share weights."""
+    trains, layers = get_tuning(settings.tuning).trains, source.num_layers or 0
+    different = settings.discriminative != 1 or any(
+        trains("", 1, settings, layers, epoch) != trains("", layers, settings, layers, epoch)
+        for epoch in range(1, min(settings.epochs, layers + 2) + 1)
+    )
+    if source.shares_layers and different:
         raise InputError(
-            f"epochs is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups "
-            f"of {settings.unfreeze} after an epoch of the head alone"
+            f"the {layers} layers of {source.name} share their weights, so they cannot be frozen "
+            "or have learning rates of their own; train all or none of them"
         )
 
 
@@ -235,7 +234,7 @@ def _named(
     layers = None if combination is None else combination.name
     device = options.device
     precision = find_precision(options.precision, device)
-    if TUNINGS[settings.tuning].frozen and device.kind == "cuda":
+    if get_tuning(settings.tuning).frozen and device.kind == "cuda":
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
     signature = Signature(
         corpus=corpus.name,

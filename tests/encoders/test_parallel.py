@@ -46,14 +46,17 @@ def test_what_a_batch_raises_is_raised(encoder):
         list(map_batches(compute, encoder, range(100)))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_threads_change_no_byte_of_a_store(workspace, tmp_path, tiny_bert, precision):
-    corpus, stores = load_corpus(workspace.corpus), []
+@pytest.mark.parametrize(
+    ("family", "precision"),
+    [("bert", "fp32"), ("bert", "bf16"), *((f, "fp32") for f in ("albert", "deberta-v3", "qwen3"))],
+)
+def test_threads_change_no_byte_of_a_store(workspace, tmp_path, encoder_folder, family, precision):
+    corpus, stores, folder = load_corpus(workspace.corpus), [], str(encoder_folder(family))
     for threads in (1, 4):
         with computing_threads(threads):
             cache = tmp_path / str(threads)
             stores.append(
-                extract(corpus, str(tiny_bert), cache_dir=cache, precision=precision, device="cpu")
+                extract(corpus, folder, cache_dir=cache, precision=precision, device="cpu")
             )
     for split in stores[0].splits:
         np.testing.assert_array_equal(*(store.read(split) for store in stores))

@@ -43,7 +43,7 @@ def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
     assert unknown == sum(
         wordpieces.unknown_id in plain.pieces([word])[0] for words in texts for word in words
     )
-    if family in ("bert", "distilbert", "electra"):
+    if FAMILIES[family].tokenizer == "WordPiece":
         assert unknown > 0  # or the test shows nothing
 
 
@@ -63,9 +63,10 @@ def test_words_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monk
 @pytest.mark.parametrize("family", FAMILIES)
 def test_specials_are_those_of_pretraining(encoder_folder, family):
     wordpieces = load(encoder_folder(family))
-    ids, _ = Plain(encoder_folder(family)).encode(["x"])
-    assert (wordpieces.prefix, wordpieces.suffix) == ((ids[0],), (ids[-1],))
-    assert wordpieces.n_special == 2
+    tokenizer = Plain(encoder_folder(family)).tokenizer
+    begin, end = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
+    expected = {"llama": ((tokenizer.bos_token_id,), ()), "qwen2": ((), ()), "qwen3": ((), ())}
+    assert (wordpieces.prefix, wordpieces.suffix) == expected.get(family, (begin, end))
 
 
 def test_specials_where_the_tokenizer_file_adds_none(encoder_folder, tmp_path):
@@ -112,16 +113,16 @@ def test_special_tokens_of_a_unigram_keep_their_numbers(encoder_folder):
             assert backend.token_to_id(piece) == number
 
 
-@pytest.mark.parametrize("family", ["roberta", "modernbert"])
+@pytest.mark.parametrize("family", ["roberta", "modernbert", "qwen2"])
 def test_byte_level_words_begin_with_a_space(encoder_folder, family):
     folder = encoder_folder(family)
     wordpieces = load(folder)
-    pieces, ends, _ = wordpieces.pieces([["fox", "jumps", "fox"]])
+    pieces, ends, _ = wordpieces.pieces([["fox", "don't", "fox"]])
     first = [wordpieces.backend.id_to_token(int(pieces[i])) for i in ends[:-1]]
     assert all(piece.startswith("Ġ") for piece in first)
     # The text as it stands in running text, spaces and all.
     running = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    assert pieces.tolist() == running.encode(" fox jumps fox", add_special_tokens=False).ids
+    assert pieces.tolist() == running.encode(" fox don't fox", add_special_tokens=False).ids
 
 
 def test_a_word_without_pieces_is_unknown_and_counted(encoder_folder):
@@ -192,12 +193,31 @@ def test_a_folder_without_its_vocabulary_is_refused(encoder_folder, tmp_path):
         load(folder)
 
 
+def test_a_sentencepiece_model_alone_needs_its_package(encoder_folder, tmp_path, monkeypatch):
+    folder = shutil.copytree(encoder_folder("deberta-v3"), tmp_path / "spm")
+    (folder / "tokenizer.json").rename(folder / "spm.model")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"spm\.model.*featbert\[sentencepiece\]"):
+        load(folder)
+
+
 def test_a_tokenizer_without_unknown_piece_is_refused(encoder_folder, tmp_path):
     folder = tmp_path / "no-unk"
-    shutil.copytree(encoder_folder("roberta"), folder)
+    shutil.copytree(encoder_folder("xlm-roberta"), folder)
     path = folder / "tokenizer_config.json"
     config = json.loads(path.read_text("utf-8"))
     del config["unk_token"]
     path.write_text(json.dumps(config), "utf-8")
     with pytest.raises(InputError, match="no-unk"):
         load(folder)
+
+
+def test_with_a_piece_for_every_byte_none_is_needed(encoder_folder, tmp_path):
+    """Llama 3 has an end of text and no unknown piece."""
+    folder = shutil.copytree(encoder_folder("modernbert"), tmp_path / "bytes")
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text("utf-8"))
+    config["eos_token"] = config.pop("unk_token")
+    path.write_text(json.dumps(config), "utf-8")
+    _, ends, unknown = load(folder).pieces([[*ODD_WORDS, ""]])
+    assert (np.diff(ends).min(), unknown) == (1, 1)  # the empty word

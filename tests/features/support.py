@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tokenizers import pre_tokenizers
 
 from featbert.data.corpus import Corpus, Sentence, Split
 
@@ -53,17 +52,19 @@ class Plain:
         from transformers import AutoModel, AutoTokenizer
 
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        backend = self.tokenizer.backend_tokenizer
-        if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
-            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        # A word as inside a sentence: some tokenizers do not put a space before it.
+        self.space = " " if "ByteLevel" in str(self.tokenizer.backend_tokenizer) else ""
+        special = self.tokenizer("")["input_ids"]
+        self.prefix, self.suffix = special[:1], special[1:]
         self.model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
 
     def encode(self, words) -> tuple[list[int], list[int | None]]:
         """Piece ids with specials, and the word of each piece, by the tokenizer itself."""
-        found = self.tokenizer(
-            list(words), is_split_into_words=True, truncation=False, padding=False
-        )
-        return found["input_ids"], found.word_ids()
+        options = {"truncation": False, "padding": False, "add_special_tokens": False}
+        ids = [self.tokenizer(self.space + word, **options)["input_ids"] for word in words]
+        owners = [word for word, pieces in enumerate(ids) for _ in pieces]
+        numbers = [None] * len(self.prefix) + owners + [None] * len(self.suffix)
+        return [*self.prefix, *(p for word in ids for p in word), *self.suffix], numbers
 
     def pieces(self, words) -> list[list[int]]:
         """Piece ids by word; a word without pieces has the unknown piece."""
@@ -82,9 +83,9 @@ class Plain:
 
     def run_pieces(self, pieces) -> torch.Tensor:
         """(L + 1, words, P, H) as a list by word: the specials around flat pieces are cut off."""
-        cls, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
         flat = [p for word in pieces for p in word]
-        states = self.run([cls, *flat, sep])[:, 1:-1]
+        states = self.run([*self.prefix, *flat, *self.suffix])[:, len(self.prefix) :]
+        states = states[:, : len(flat)]
         return torch.split(states, [len(word) for word in pieces], dim=1)
 
     def word_states(self, words, capacity: int) -> np.ndarray:

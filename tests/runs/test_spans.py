@@ -120,9 +120,13 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, pac
         torch.testing.assert_close(*answers, atol=2e-3, rtol=2e-3)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(
-    ("packing", "pooling"), [("joint", "mean"), ("joint", "last"), ("apart", "mean")]
+    ("family", "packing", "pooling"),
+    [
+        *((family, "joint", "mean") for family in FAMILIES),
+        *((family, "joint", "last") for family in ("bert", "qwen2")),
+        *((family, "apart", "mean") for family in ("bert", "llama")),
+    ],
 )
 def test_sequences_of_every_family_are_those_of_the_store(
     made, encoder_folder, tmp_path, family, packing, pooling
