@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from featbert.encoders.source import DEFAULT_MODEL
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import InputError, check_known, nearest
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
 from featbert.tasks.base import TASKS, get_task, task_of
@@ -65,8 +65,8 @@ class Section(BaseModel):
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
         if field in CHOICES and value is not None:
-            # The measure of a task follows its name.
-            name = value.partition(":")[0] if field == "task" else value
+            # The measure of a task, or the number of a tuning, follows its name.
+            name = value.partition(":")[0] if field in ("task", "tuning") else value
             check_known(field, [name], CHOICES[field])
         return value
 
@@ -173,7 +173,7 @@ class Tuning(Section):
     """How much of the encoder is trained, and how fast."""
 
     tuning: str = "full"
-    """What of the encoder is trained."""
+    """What of the encoder is trained; top:2 are the two upper layers."""
     discriminative: float = Field(1.0, ge=1, lt=100)
     """Each layer learns by this factor slower than the one above it, such as 2.6 (Howard and Ruder
     2018)."""
@@ -182,6 +182,28 @@ class Tuning(Section):
     head."""
     freeze_to: int | None = Field(None, ge=0)
     """Never train the embeddings (0) and the layers up to this one."""
+    head_learning_rate: float | None = Field(None, gt=0, lt=10)
+    """Highest learning rate of the head on a tuned encoder, where it has one of its own."""
+    head_epochs: int = Field(4, ge=1)
+    """Epochs of the head alone, before the whole encoder is trained with it."""
+    rank: int = Field(8, ge=1)
+    """Rank of LoRA's updates."""
+    alpha: float = Field(16.0, gt=0)
+    """LoRA's updates are scaled by alpha / rank."""
+    adapter_dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout of what LoRA's updates read."""
+    targets: str | None = None
+    """Linear layers that get adapters, by the ends of their names, such as query,value; or all.
+    By default those that are usual for the architecture."""
+    dora: bool = False
+    """DoRA: the length of each row of an updated matrix is trained by itself."""
+    rslora: bool = False
+    """Rank-stabilised LoRA: updates are scaled by alpha / sqrt(rank)."""
+
+    @field_validator("tuning")
+    @classmethod
+    def _with_its_number(cls, tuning: str) -> str:
+        return get_tuning(tuning).name
 
 
 class Training(Section):
@@ -259,13 +281,15 @@ class Settings(Training, Tuning, Head):
 
         `weighted`: the run reads a layer combination with a scalar mix.
         """
-        parts = (BODIES[self.body], OUTPUTS[self.output], TUNINGS[self.tuning])
+        parts = (BODIES[self.body], OUTPUTS[self.output], get_tuning(self.tuning))
         played = {name for part in parts for name in part.settings}
         if weighted:
             played.add("mix_learning_rate")
         flat = self.model_dump(exclude={"tuning"})
         if self.sentence_pooling == "none":
             del flat["sentence_pooling"]
+        if parts[-1].frozen or self.head_learning_rate is None:
+            del flat["head_learning_rate"]
         return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
 
 
@@ -322,9 +346,12 @@ class Adapt(Section):
 def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
     """The settings of a way to tune for a task, unless they are given."""
     words = body is not None and BODIES[body].words
-    own = get_task(task).defaults(tuning, frozen=TUNINGS[tuning].frozen, words=words)
-    asked = {} if body is None else {"body": body}
-    return Settings(tuning=tuning, **{**TUNINGS[tuning].defaults, **own, **asked})
+    way = get_tuning(tuning)
+    own = get_task(task).defaults(tuning, frozen=way.frozen, words=words)
+    asked: dict[str, Any] = {} if body is None else {"body": body}
+    if words and not way.frozen:  # it learns as fast as on features
+        asked["head_learning_rate"] = defaults("none", task, body).learning_rate
+    return Settings(tuning=tuning, **{**way.defaults, **own, **asked})
 
 
 # Depths in an experiment file: "all" is the whole encoder, "none" leaves the setting out.

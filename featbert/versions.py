@@ -9,7 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 # Once a process: each look parses a package's metadata.
 _version = functools.cache(version)
-LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "h5py", "seqeval", "scikit-learn")
+LIBRARIES = (
+    *("torch", "transformers", "tokenizers", "peft", "numpy", "h5py", "seqeval", "scikit-learn"),
+)
 
 
 def library_versions() -> dict[str, str]:

@@ -427,7 +427,9 @@ def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = N
     single = len(indices or ()) == 1
     if indices and single:
         order = indices[0]
-    return [*TUNINGS].index(tuning), not single, order, natural(name)
+    way, _, number = tuning.partition(":")
+    place = [*TUNINGS].index(way), int(number or 0)
+    return place, not single, order, natural(name)
 
 
 def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:

@@ -119,7 +119,8 @@ def finetune(
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
-    from featbert.runs.planned import check_layers, check_trainable
+    from featbert.encoders.tunings import get_tuning
+    from featbert.runs.planned import check_trainable
     from featbert.tasks.base import get_task
 
     numbers = o.parse_seeds(seeds)
@@ -129,7 +130,7 @@ def finetune(
     settings = rows.settings("full", source.num_layers or 0, text.task)
     if settings.tuning == "none":
         raise InputError("--tuning none reads stored features; use featbert train")
-    check_layers(settings, source.num_layers or 0)
+    get_tuning(settings.tuning).check(settings, source.num_layers or 0)
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
     encoding.for_encoder().check(source, corpus)

@@ -21,13 +21,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
 from featbert.encoders.encoding import Pooling
-from featbert.encoders.products import use_products
+from featbert.encoders.products import PRODUCT_FLOPS, use_products
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError
@@ -273,22 +275,42 @@ class Encoder(nn.Module):
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         return list(self.model.named_parameters())
 
-    @property
-    def training_passes(self) -> float:
-        """Cost of a training step over the layers in forward passes: 3 where all is trained.
+    @cached_property
+    def _counted(self) -> dict[tuple[bool, ...], Ints]:
+        return {}
 
-        Gradients pass through the layers above what is frozen below, and matrices that are trained
-        have gradients of their own.
+    def training_flops(self, window_lengths: Ints) -> float:
+        """Operations of a training step over windows of these lengths: forward and backward.
+
+        Where all is trained, that is three forward passes. Else it depends on where gradients pass:
+        torch counts the products of a few small windows, from which those of others follow.
         """
-        if all(p.requires_grad for _, p in self._named):
-            return 3.0
-        depths = self.parameter_depths
-        trained = [depths[name] for name, p in self._named if p.requires_grad]
-        if not trained:
-            return 1.0
-        layers = [p for name, p in self._named if depths[name] and p.dim() > 1]
-        weights = sum(p.numel() for p in layers if p.requires_grad) / sum(p.numel() for p in layers)
-        return 1 + (self.num_layers - max(0, min(trained) - 1)) / self.num_layers + weights
+        trained = tuple(p.requires_grad for _, p in self._named)
+        if all(trained):
+            return 3 * encoder_flops(self, window_lengths)
+        if trained not in self._counted:
+            sizes = [(1, 2), (2, 2), (1, 3), (1, 4)]  # windows and their length
+            counts = [self._counted_flops(*size) for size in sizes]
+            terms = np.array([_terms(np.full(rows, length)) for rows, length in sizes])
+            self._counted[trained] = np.linalg.solve(terms, counts)
+        return float(_terms(window_lengths) @ self._counted[trained])
+
+    def _counted_flops(self, rows: int, length: int) -> int:
+        """Operations of forward and backward over `rows` windows of one length, as torch counts."""
+        there = next(self.parameters()).device
+        numbers = torch.arange(rows * length, device=there)
+        batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
+        if self.pooler:
+            batch = replace(batch, n_words=rows, sequences=numbers[:rows])
+        trained = [p for _, p in self._named if p.requires_grad]
+        devices = [there] if there.type == "cuda" else []
+        counter = FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS)
+        # Fused attention is counted as the products it is made of; dropout draws nothing.
+        with torch.random.fork_rng(devices), sdpa_kernel(SDPBackend.MATH), counter:
+            states = self(batch)
+            if states.requires_grad:
+                torch.autograd.grad(states.sum(), trained, allow_unused=True)
+        return int(counter.get_total_flops())
 
     def _read(self, batch: PieceBatch) -> Tensor:
         """(Q, H) the last layer at the batch's positions, or (R, H) the first piece of windows."""
@@ -297,6 +319,12 @@ class Encoder(nn.Module):
             pooled: Tensor = output.pooler_output
             return pooled
         return _at_positions(output.last_hidden_state, batch)
+
+
+def _terms(lengths: Ints) -> Ints:
+    """What operations grow with: passes, windows, tokens, and pairs of tokens."""
+    squares = lengths.astype(np.float64) ** 2
+    return np.array([1.0, len(lengths), lengths.sum(), squares.sum()])
 
 
 def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
@@ -440,7 +468,9 @@ _matrix_entries: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 def matrix_entries(module: nn.Module) -> int:
     """Entries of the matrices that every token meets; embedding tables are only looked up."""
     if module not in _matrix_entries:
-        tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+        # Tables, and factors of adapters (IA3) that are written as a row or column
+        others = [m for m in module.modules() if isinstance(m, nn.Embedding | nn.ParameterDict)]
+        tables = {id(p) for m in others for p in m.parameters(recurse=False)}
         _matrix_entries[module] = sum(
             p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables
         )

@@ -6,6 +6,7 @@ than half of oneDNN's rate; bfloat16 products go to oneDNN anyway, after a copy 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -29,11 +30,21 @@ class Linear(nn.Linear):
 
 def use_products(model: nn.Module) -> None:
     """Lets every plain linear layer of a model compute so, where torch has oneDNN."""
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if not PRODUCT_FLOPS:
         return
     for module in model.modules():
         if type(module) is nn.Linear:
             module.__class__ = Linear
+
+
+def _product_flops(vectors: Any, weight: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
+    return 2 * int(math.prod(vectors) * weight[0])
+
+
+# Operations of these products by their shapes, for torch's `FlopCounterMode`.
+PRODUCT_FLOPS: dict[Any, Any] = {}
+if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    PRODUCT_FLOPS[torch.ops.mkldnn._linear_pointwise] = _product_flops
 
 
 def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -45,7 +56,8 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(vectors, weight)
+        needs = ctx.needs_input_grad  # what is frozen keeps no vectors
+        ctx.save_for_backward(vectors if needs[1] else None, weight if needs[0] else None)
         return _product(vectors, weight, bias)
 
     @staticmethod

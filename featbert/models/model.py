@@ -19,7 +19,7 @@ from featbert.config import Settings
 from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import Encoder, matrix_entries
 from featbert.encoders.layers import LayerCombination
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.models.attention import Attention
 from featbert.models.combination import CombineLayers
 from featbert.models.pooling import Pooling
@@ -159,7 +159,7 @@ class Model(nn.Module):
         """Marks what is trained in an epoch (from 1); what is not stays as it is."""
         if (encoder := self.encoder) is None:
             return
-        trains, layers = TUNINGS[settings.tuning].trains, encoder.num_layers
+        trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
         depths = encoder.parameter_depths
         for name, parameter in encoder.model.named_parameters():
             parameter.requires_grad_(trains(name, depths[name], settings, layers, epoch))
@@ -192,7 +192,7 @@ def tuned_model(
     encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
 ) -> Model:
     """A model on an encoder that is tuned."""
-    prepare = TUNINGS[settings.tuning].prepare
+    prepare = get_tuning(settings.tuning).prepare
     if prepare is not None:
         prepare(encoder.model, settings)
     return Model(encoder, encoder.hidden_size, classes, settings, texts)

@@ -21,7 +21,7 @@ from featbert.analysis.resampling import FEWEST
 from featbert.analysis.results import Breakdown, PublishedFigures
 from featbert.analysis.rows import base_name, best_of, run_title
 from featbert.analysis.transfer import TransferMatrix
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.report import units
 from featbert.report.summary import verdicts
@@ -150,9 +150,6 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
     return _numbered([[*itertools.chain(*part)] for part in parts])
 
 
-_TITLES = {name: tuning.title for name, tuning in TUNINGS.items()}
-
-
 def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     """Features against fine-tuning by corpus and task, where several have both."""
     frame = overview_frame(comparisons)
@@ -170,7 +167,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
         Column("over text", "over_text_low", points, "over_text_high", " to "),
         Column("over seeds", "over_seeds_low", points, "over_seeds_high", " to "),
         Column("p (Holm)", "p_adjusted", p_value),
-        Column("better", "ahead", lambda name: _TITLES.get(name, name), right=False),
+        Column("better", "ahead", tuning_title, right=False),
     ]
     return [
         Table(

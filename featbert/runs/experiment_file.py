@@ -30,7 +30,7 @@ from featbert.config import (
     mistakes,
 )
 from featbert.encoders.layers import NAMES, parse_layers
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.published import published_table
@@ -113,7 +113,7 @@ class Configuration(Data, Encoding, Compute):
         common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
         tuning = "none" if table == "features" else "full"
         settings = rows.settings(tuning, num_layers, self.task, **common)
-        if TUNINGS[settings.tuning].frozen != (table == "features"):
+        if get_tuning(settings.tuning).frozen != (table == "features"):
             raise InputError(f"tuning is {settings.tuning!r}; use the other table for it")
         if self.equal_steps:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))

@@ -27,7 +27,7 @@ from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.encoding import Casing, Encoding, Reading
 from featbert.encoders.layers import LayerCombination, parse_layers
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
@@ -251,7 +251,7 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     signature = record.signature
     where = find_device(device)
     precision = signature.training_precision
-    frozen = TUNINGS[record.tuning].frozen
+    frozen = get_tuning(record.tuning).frozen
     if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
     encoder_precision = signature.encoder_precision.removesuffix("-autocast")

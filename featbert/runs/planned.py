@@ -18,7 +18,7 @@ from featbert.encoders.device import Device, find_precision
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
@@ -144,7 +144,7 @@ def plan_tuned_run(
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    check_layers(options.settings, source.num_layers or 0)
+    get_tuning(options.settings.tuning).check(options.settings, source.num_layers or 0)
     encoding = {
         "context": how.context,
         "casing": how.casing,
@@ -203,22 +203,6 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
             )
 
 
-def check_layers(settings: Settings, num_layers: int) -> None:
-    """Raises InputError for freezing or unfreezing that an encoder of L layers cannot do."""
-    for name in ("freeze_to", "unfreeze"):
-        if (given := getattr(settings, name) or 0) > num_layers:
-            raise InputError(f"{name} is {given}, but the encoder has {num_layers} layers")
-    if settings.unfreeze is None:
-        return
-    free = num_layers - (settings.freeze_to or 0)
-    needed = 1 + -(-free // settings.unfreeze)
-    if settings.epochs < needed:
-        raise InputError(
-            f"epochs is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups "
-            f"of {settings.unfreeze} after an epoch of the head alone"
-        )
-
-
 def _named(
     corpus: Corpus,
     encoding: Mapping[str, Any],
@@ -235,7 +219,7 @@ def _named(
     layers = None if combination is None else combination.name
     device = options.device
     precision = find_precision(options.precision, device)
-    if TUNINGS[settings.tuning].frozen and device.kind == "cuda":
+    if get_tuning(settings.tuning).frozen and device.kind == "cuda":
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
     signature = Signature(
         corpus=corpus.name,

@@ -20,6 +20,7 @@ from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
+from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
 from featbert.models.model import Model, stored_model, tuned_model
 from featbert.runs.record import Signature
@@ -87,7 +88,10 @@ class TunedStates:
         self.encoder: Encoder | None = None
 
     def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
-        each = TRAINED_BYTES if settings.freeze_to is None else FROZEN_BYTES
+        # What is trained in part takes little more than what is frozen.
+        trains, layers = get_tuning(settings.tuning).trains, self.signature.encoder_layers
+        whole = trains("", 0, settings, layers, settings.epochs)
+        each = TRAINED_BYTES if whole else FROZEN_BYTES
         check_memory(
             (self.source.parameters or 0) * each,
             self.device,

@@ -326,10 +326,10 @@ class PieceInputs:
         """
         windows = self._windows(sentences)
         head = model.head_flops(float(self.layout(sentences).lengths.sum()), float(len(sentences)))
-        body = encoder_flops(self.encoder, self.alignment.window_lengths[windows])
+        lengths = self.alignment.window_lengths[windows]
         if not training:
-            return head + body
-        return 3 * head + body * self.encoder.training_passes
+            return head + encoder_flops(self.encoder, lengths)
+        return 3 * head + self.encoder.training_flops(lengths)
 
     def _windows(self, sentences: Ints) -> Ints:
         """Numbers of the windows that the sentences' words are read from, each once."""

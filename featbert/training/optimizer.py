@@ -26,25 +26,32 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
 
     Groups are those of `KINDS`. Where layers have rates of their own or are unfrozen one after the
     other, each layer has its matrices and vectors, and depth d learns at eta / delta^(L + 1 - d)
-    (Howard and Ruder 2018, section 3.2).
+    (Howard and Ruder 2018, section 3.2). The head on an encoder may have a rate of its own.
     """
     model.set_trained(settings, settings.epochs)
     by_layer = (settings.discriminative, settings.unfreeze, settings.freeze_to) != (1, None, None)
     depths = model.parameter_depths()
     top = max(depths.values())
+    of_head = None if model.encoder is None else settings.head_learning_rate
     mixes = [m for m in model.modules() if isinstance(m, ScalarMix)]
     mixed = {id(p) for mix in mixes for p in mix.parameters()}
     groups: dict[tuple[int, int], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
-        kind = "matrices" if parameter.dim() > 1 else "vectors"
+        # A matrix of one row or column is a vector, as those of IA3.
+        kind = "matrices" if sum(n > 1 for n in parameter.shape) > 1 else "vectors"
         kind = "scalar_mix" if id(parameter) in mixed else kind
         depth, place, rate = 0, "", settings.learning_rate
         if by_layer:
             depth = depths[name]
             place = {0: "embeddings ", top: "head "}.get(depth, f"layer {depth} ")
             rate /= settings.discriminative ** (top - depth)
+        if of_head is not None:
+            is_head = depths[name] == top
+            rate = of_head if is_head else rate
+            if not by_layer:
+                depth, place = int(is_head), "head " if is_head else "encoder "
         new = {
             "name": place + kind,
             "params": [],

@@ -24,8 +24,8 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert block.file is not None
             (tmp_path / f"extended_{Path(block.file).name}").write_text(block.text, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    tuning = importlib.import_module("extended_layernorm").TUNING
-    monkeypatch.setitem(TUNINGS, "layernorm", tuning)
+    tuning = importlib.import_module("extended_attention").TUNING
+    monkeypatch.setitem(TUNINGS, "attention", tuning)
     monkeypatch.setitem(OUTPUTS, "smooth", Part("extended_smooth:Smooth", "smoothed softmax"))
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
     monkeypatch.setitem(TASKS, "mentions", "extended_mentions")
@@ -41,7 +41,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
         epochs = 1
         [finetune]
         epochs = 1
-        tuning = "layernorm"
+        tuning = "attention"
         [[variant]]
         features = { output = "smooth", lstm_size = 8 }
         [[variant]]
@@ -50,14 +50,14 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     runs = find_runs(workspace.runs)
-    assert {run.record.tuning for run in runs} == {"none", "layernorm"}
+    assert {run.record.tuning for run in runs} == {"none", "attention"}
     assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
-    tuned = next(run for run in runs if run.record.tuning == "layernorm")
-    # 16 dimensions: two norms in each of 4 layers, one of the embeddings, and the classifier.
+    tuned = next(run for run in runs if run.record.tuning == "attention")
+    # 16 dimensions: in each of 4 layers four projections and a norm, and the classifier.
     classifier = 17 * len(tuned.record.labels)
-    assert tuned.record.cost.trained_parameters == 9 * 2 * 16 + classifier
+    assert tuned.record.cost.trained_parameters == 4 * (4 * 17 * 16 + 2 * 16) + classifier
     table = workspace.compare().output
-    for title in ("smoothed softmax", "hidden layer", "LayerNorm"):
+    for title in ("smoothed softmax", "hidden layer", "attention"):
         assert title in table
     text = workspace.folder / "words.txt"
     text.write_text("Smith said so\n", "utf-8")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning
+from featbert.errors import InputError
 
 
 def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
@@ -22,10 +23,26 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
     return depth >= lowest or lowest <= 1
 
 
+def _check(settings: Any, num_layers: int) -> None:
+    for name in ("freeze_to", "unfreeze"):
+        if (given := getattr(settings, name) or 0) > num_layers:
+            raise InputError(f"{name} is {given}, but the encoder has {num_layers} layers")
+    if settings.unfreeze is None:
+        return
+    free = num_layers - (settings.freeze_to or 0)
+    needed = 1 + -(-free // settings.unfreeze)
+    if settings.epochs < needed:
+        raise InputError(
+            f"epochs is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups "
+            f"of {settings.unfreeze} after an epoch of the head alone"
+        )
+
+
 TUNING = Tuning(
     "full",
     "fine-tuning",
     {"body": "linear"},
     _trains,
     settings=("discriminative", "unfreeze", "freeze_to"),
+    check=_check,
 )

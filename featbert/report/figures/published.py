@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.results import PublishedFigures, PublishedLine
+from featbert.encoders.tunings import tuning_title
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot
 from featbert.report.figures.style import INK, Look, header, key
-from featbert.report.figures.values import score_name, tuning_look, tuning_title
+from featbert.report.figures.values import score_name, tuning_look
 
 _PUBLISHED = Look(INK, "D")
 _APART = 0.045  # inches: the published mark above, ours beneath

@@ -33,8 +33,8 @@ TITLE, TEXT, SMALL = 8.5, 7.5, 7.0  # points
 INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 # Okabe and Ito's palette without yellow, distinct to any colour vision (Wong 2011, Nature
 # Methods 8:441); shapes tell series apart where there is no colour at all.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#8A8A2E")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 DASHED = (0, (4.0, 2.0))
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import TUNINGS, tuning_title
 from featbert.report.figures.style import Look, key, looks
 
 
@@ -22,14 +22,13 @@ def score_name(comparison: Comparison, split: str) -> str:
     return f"{split} {comparison.task.measure.name}"
 
 
-def tuning_title(name: str) -> str:
-    """A way to tune, for people."""
-    return TUNINGS[name].title if name in TUNINGS else name
-
-
 def tuning_look(name: str) -> Look:
-    """The same colour and marker in every figure; ways that are not known follow the known."""
-    return dict(zip(dict.fromkeys([*TUNINGS, name]), looks(), strict=False))[name]
+    """The same colour and marker in every figure, whatever number a way has.
+
+    Ways that are not known follow the known.
+    """
+    way = name.partition(":")[0]
+    return dict(zip(dict.fromkeys([*TUNINGS, way]), looks(), strict=False))[way]
 
 
 def tuning_keys(names: Iterable[str]) -> list[Line2D]:

@@ -22,9 +22,9 @@ from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
 from featbert.analysis.overview import contests
 from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.rows import baseline_of, shared
+from featbert.analysis.rows import baseline_of, shared, way_order
 from featbert.analysis.transfer import TransferMatrix
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import tuning_title
 from featbert.io import explaining, replacing
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
@@ -98,7 +98,7 @@ def write_report(path: Path | str, page: str) -> Path:
 
 def _title(comparisons: Sequence[Comparison], name: str) -> str:
     there = {row.tuning for comparison in comparisons for row in comparison.rows}
-    *others, last = [tuning.title for tuning in TUNINGS.values() if tuning.name in there]
+    *others, last = map(tuning_title, sorted(there, key=lambda name: way_order(name, None)))
     question = f"{', '.join(others)} or {last}?" if others else last
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 

@@ -1,0 +1,50 @@
+"""(IA)^3: keys, values and what the feed-forward layers read are rescaled (Liu et al. 2022).
+
+Each target has a vector of ones at first, by peft: a factor of each output, or of each input of a
+feed-forward layer. Dropout is on in modules that hold such vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from featbert.encoders.tunings.adapters import add_adapters, target_names
+from featbert.encoders.tunings.base import Tuning
+
+# Of architectures that peft has no defaults for; the last of each is of a feed-forward layer.
+_TARGETS = {
+    "albert": ["key", "value", "ffn_output"],
+    "camembert": ["key", "value", "output.dense"],
+    "distilbert": ["k_lin", "v_lin", "lin2"],
+    "electra": ["key", "value", "output.dense"],
+    "modernbert": ["Wqkv", "mlp.Wo"],
+    "mpnet": ["attn.k", "attn.v", "output.dense"],
+    "xlm-roberta": ["key", "value", "output.dense"],
+}
+
+
+def _prepare(model: Any, settings: Any) -> None:
+    from peft import IA3Config
+    from peft.utils import constants
+
+    known = _TARGETS | constants.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING
+    forward = {kind: names[-1:] for kind, names in _TARGETS.items()}
+    forward |= constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING
+    targets, _ = target_names(model, settings.targets, known)
+    ends = tuple(forward.get(model.config.model_type, ()))
+    of_inputs = [name for name in targets if name.endswith(ends)]
+    add_adapters(model, IA3Config(target_modules=targets, feedforward_modules=of_inputs))
+
+
+def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
+    return "ia3_" in name
+
+
+TUNING = Tuning(
+    "ia3",
+    "IA3",
+    {"body": "linear", "learning_rate": 3e-3},
+    _trains,
+    settings=("targets",),
+    prepare=_prepare,
+)

@@ -1,0 +1,23 @@
+"""Only the upper layers of the encoder are trained: `top:2` the last two, with a final norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from featbert.encoders.tunings.base import Tuning
+from featbert.errors import InputError
+
+
+def _top(layers: int) -> Tuning:
+    def trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
+        return depth > num_layers - layers
+
+    def check(settings: Any, num_layers: int) -> None:
+        if layers > num_layers:
+            raise InputError(f"tuning is top:{layers}, but the encoder has {num_layers} layers")
+
+    title = "top layer" if layers == 1 else f"top {layers} layers"
+    return Tuning(f"top:{layers}", title, {"body": "linear"}, trains, check=check, numbered=_top)
+
+
+TUNING = _top(1)
