@@ -173,7 +173,7 @@ class Tuning(Section):
     """How much of the encoder is trained, and how fast."""
 
     tuning: str = "full"
-    """What of the encoder is trained; top:2 are the two upper layers."""
+    """What of the encoder is trained, such as lora or top:2 (the two upper layers)."""
     discriminative: float = Field(1.0, ge=1, lt=100)
     """Each layer learns by this factor slower than the one above it, such as 2.6 (Howard and Ruder
     2018)."""
@@ -184,7 +184,7 @@ class Tuning(Section):
     """Never train the embeddings (0) and the layers up to this one."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
     """Highest learning rate of the head on a tuned encoder, where it has one of its own."""
-    head_epochs: int = Field(4, ge=1)
+    head_epochs: int = Field(1, ge=1)
     """Epochs of the head alone, before the whole encoder is trained with it."""
     rank: int = Field(8, ge=1)
     """Rank of LoRA's updates."""

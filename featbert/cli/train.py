@@ -128,9 +128,10 @@ def finetune(
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     source = find_encoder(encoding.model)
     settings = rows.settings("full", source.num_layers or 0, text.task)
-    if settings.tuning == "none":
-        raise InputError("--tuning none reads stored features; use featbert train")
-    get_tuning(settings.tuning).check(settings, source.num_layers or 0)
+    tuning = get_tuning(settings.tuning)
+    if tuning.frozen:
+        raise InputError(f"--tuning {tuning.name} reads stored features; use featbert train")
+    tuning.check(settings, source.num_layers or 0)
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
     encoding.for_encoder().check(source, corpus)

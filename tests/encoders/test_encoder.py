@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import shutil
 from pathlib import Path
 
@@ -24,11 +23,12 @@ from featbert.encoders.encoder import (
     matrix_entries,
     read_layers,
 )
+from featbert.encoders.products import PRODUCT_FLOPS
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
 from featbert.training.inputs import PieceInputs
 from tests.features.support import Plain, sentences_of
-from tests.models.support import logits_of, settings_of, stored, tuned
+from tests.models.support import TUNED, logits_of, settings_of, stored, tuned
 from tests.tiny_encoders import FAMILIES, write_encoder
 
 TEXTS = [
@@ -274,16 +274,8 @@ def test_flops_count_no_layer_above(encoder_folder):
     assert by_layer[1] == 2.0 * entries * lengths.sum() + layer
 
 
-def product_flops(vectors, weight, *_, out_shape, **__) -> int:
-    return 2 * math.prod(vectors) * weight[0]
-
-
 # torch's counter, with the products that it does not know.
-count = functools.partial(
-    FlopCounterMode,
-    display=False,
-    custom_mapping={torch.ops.mkldnn._linear_pointwise: product_flops},
-)
+count = functools.partial(FlopCounterMode, display=False, custom_mapping=PRODUCT_FLOPS)
 
 
 @pytest.mark.parametrize("pooling", ["none", "cls", "pooler", "mean"])
@@ -307,23 +299,42 @@ def test_a_tuned_model_against_torch_s_counter(tiny_bert: Path, pooling) -> None
     assert inputs.flops(model, everything, training=False) == pytest.approx(counted, rel=1e-6)
 
 
-@pytest.mark.parametrize("frozen_below", [0, 1, 2, 3, 4])
-def test_training_with_frozen_layers_against_torch_s_counter(tiny_bert, frozen_below) -> None:
-    """Layers below the lowest one that is trained cost their forward pass alone."""
-    model = tuned(tiny_bert).train()
+@pytest.mark.parametrize(
+    ("tuning", "given"),
+    [
+        *((name, {}) for name in TUNED),
+        *(("full", {"freeze_to": k}) for k in (0, 3)),
+        ("lora", {"dora": True}),
+        ("lora", {"targets": "all", "rank": 1}),
+    ],
+)
+def test_training_against_torch_s_counter(tiny_bert: Path, tuning, given) -> None:
+    """What is not trained has no gradients, and nothing passes below the lowest that is."""
+    model = tuned(tiny_bert, tuning=tuning, **given).train()
     encoder = model.encoder
-    encoder.model.set_attn_implementation("eager")
-    model.set_trained(settings_of("full", freeze_to=frozen_below - 1 if frozen_below else None), 1)
-    text = [Sentence(("The", "quick", "Hamilton", "fox"))]
+    settings = settings_of(tuning, **given)
+    model.set_trained(settings, settings.epochs)
+    text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
+    state = torch.random.get_rng_state()
+    found = sum(inputs.flops(model, np.array([n]), training=True) for n in range(2))
+    assert torch.equal(torch.random.get_rng_state(), state)  # dropout goes on as it would
+    encoder.model.set_attn_implementation("eager")
     with count() as counter:
-        logits_of(model, inputs.batch(np.array([0])), inputs.lengths).sum().backward()
-    counted = counter.get_total_flops()
-    # The lowest trained layer and the classifier need no gradients of what comes in.
-    found = inputs.flops(model, np.array([0]), training=True)
-    assert found == pytest.approx(counted, rel=0.12)
-    assert found >= counted
+        for number in (np.array([0]), np.array([1])):
+            logits_of(model, inputs.batch(number), inputs.lengths[number]).sum().backward()
+    assert found == pytest.approx(counter.get_total_flops(), rel=1e-6)
+
+
+def test_below_what_is_trained_no_gradient_passes(tiny_bert: Path) -> None:
+    model = tuned(tiny_bert, tuning="top:1").train()
+    model.set_trained(settings_of("top:1"), 1)
+    encoder = model.encoder
+    alignment = align([Sentence(("The", "fox"))], encoder.wordpieces, positions=encoder.positions)
+    batch = PieceInputs(alignment, encoder, torch.device("cpu")).batch(np.array([0]))
+    states = encoder.hidden_states(batch)
+    assert [one.requires_grad for one in states] == [False] * 4 + [True]
 
 
 def test_the_bilstm_by_hand() -> None:

@@ -10,6 +10,7 @@ from featbert.config import Settings, defaults
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
+from featbert.encoders.tunings import TUNINGS
 from featbert.models.model import Layout, Model, stored_model, tuned_model
 
 
@@ -27,11 +28,17 @@ def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given:
     return stored_model(parse_layers(spec, layers), hidden, classes(n), settings)
 
 
-def tuned(folder: Any, n: int = 5, *, pooling: str = "first", **given: Any) -> Model:
+# A name of each way to tune an encoder; one that has a number, with another one, too.
+TUNED = [name for name, tuning in TUNINGS.items() if not tuning.frozen] + ["top:2"]
+
+
+def tuned(
+    folder: Any, n: int = 5, *, pooling: str = "first", tuning: str = "full", **given: Any
+) -> Model:
     """A model on the encoder in a folder."""
     pooler = given.get("sentence_pooling") == "pooler"
     encoder = load_encoder(find_encoder(str(folder)), pooling=pooling, pooler=pooler)
-    return tuned_model(encoder, classes(n), settings_of("full", **given))
+    return tuned_model(encoder, classes(n), settings_of(tuning, **given))
 
 
 def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:

@@ -19,7 +19,7 @@ from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.training.inputs import FeatureInputs, PieceInputs
 from tests.features.support import corpus_of
-from tests.models.support import logits_of, tuned
+from tests.models.support import TUNED, logits_of, tuned
 from tests.tiny_encoders import FAMILIES
 
 CPU = torch.device("cpu")
@@ -85,6 +85,25 @@ def test_both_approaches_begin_from_the_same_states(
         assert np.abs(stored).max() > 0.5
         np.testing.assert_allclose(stored, found, **TOLERANCE[dtype])
         np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_tuning_begins_from_them(encoder_folder, tmp_path, family):
+    """Whatever a way puts into the encoder changes no state before the first step."""
+    corpus = corpus_of(train=TRAIN)
+    folder = str(encoder_folder(family))
+    options = {"precision": "fp32", "dtype": "float32", "device": "cpu"}
+    stored = extract(corpus, folder, cache_dir=tmp_path, **options).read("train")
+    has_biases = family != "modernbert"
+    for tuning in TUNED if has_biases else {*TUNED} - {"bitfit"}:
+        for given in [{}, {"dora": True, "targets": "all"}] if tuning == "lora" else [{}]:
+            encoder = tuned(folder, tuning=tuning, **given).eval().encoder
+            words = corpus["train"].sentences
+            alignment = align(words, encoder.wordpieces, positions=encoder.positions)
+            batch = PieceInputs(alignment, encoder, CPU).batch(np.arange(len(TRAIN)))
+            with torch.inference_mode():
+                found = torch.stack(encoder.hidden_states(batch)).numpy()
+            np.testing.assert_allclose(stored, found, **TOLERANCE["float32"], err_msg=tuning)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

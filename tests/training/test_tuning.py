@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import peft
 import pytest
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
+from transformers import AutoModel
 
+from featbert.config import defaults
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import TUNINGS, get_tuning, tuning_title
 from featbert.errors import InputError
 from featbert.models.model import Model
-from featbert.runs.planned import check_layers
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
 from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
-from tests.models.support import settings_of, tuned
+from tests.models.support import TUNED, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
 
 CPU = Compute(Device("cpu", "a processor", 1))
@@ -27,9 +30,9 @@ TEXTS = ["The fox said", "Jordan beat the Herald", "EU", "lazy dog near Hamilton
 HEAD = {"output.classifier.weight", "output.classifier.bias"}
 
 
-def model_of(folder) -> Model:
+def model_of(folder, **given) -> Model:
     torch.manual_seed(0)
-    return tuned(folder, 2, dropout=0.0)
+    return tuned(folder, 2, dropout=0.0, **given)
 
 
 def inputs_of(model, texts=TEXTS) -> PieceInputs:
@@ -107,17 +110,20 @@ def test_the_history_says_what_was_trained_and_how_fast(encoder_folder):
         assert row == {name: (expected[name], pytest.approx(rates[name])) for name in row}
 
 
-TUNED = [name for name, tuning in TUNINGS.items() if not tuning.frozen]
-CASES = [*((name, {}) for name in TUNED), *(("full", {"freeze_to": k}) for k in (0, 1, 3))]
+CASES = [
+    *((name, {}) for name in TUNED),
+    *(("full", {"freeze_to": k}) for k in (0, 1, 3)),
+    ("lora", {"dora": True, "rank": 2, "targets": "intermediate.dense, value"}),
+]
 
 
 @pytest.mark.parametrize(("tuning", "given"), CASES)
 def test_exactly_what_is_trained_moves(encoder_folder, tuning, given):
     settings = SETTINGS.but(tuning=tuning, **given)
-    model = model_of(encoder_folder("bert"))
+    model = model_of(encoder_folder("bert"), tuning=tuning, **given)
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     fitted = trained(model, settings)
-    depths, trains = model.encoder.parameter_depths, TUNINGS[tuning].trains
+    depths, trains = model.encoder.parameter_depths, get_tuning(tuning).trains
     free = HEAD | {
         f"states.model.{n}" for n, d in depths.items() if trains(n, d, settings, 3, settings.epochs)
     }
@@ -125,6 +131,7 @@ def test_exactly_what_is_trained_moves(encoder_folder, tuning, given):
     # A key's bias moves no softmax, so it has next to no gradient.
     assert moved | {n for n in free if "key.bias" in n} == free
     assert set(fitted.trained) == free
+    assert free > HEAD or given == {"freeze_to": 3}
 
 
 def test_frozen_layers_run_without_dropout(encoder_folder):
@@ -140,9 +147,91 @@ def test_frozen_layers_run_without_dropout(encoder_folder):
     assert not torch.allclose(states[3], still[3], atol=1e-3)
 
 
+def test_dropout_is_on_where_something_is_trained(encoder_folder):
+    """LoRA's own, and the attention's whose query and value have adapters; no other."""
+    model = model_of(encoder_folder("bert"), tuning="lora")
+    model.train()
+    model.set_trained(SETTINGS.but(tuning="lora"), 1)
+    dropouts = {n: m for n, m in model.encoder.named_modules() if isinstance(m, nn.Dropout)}
+    on = {name for name, module in dropouts.items() if module.training}
+    assert on == {n for n in dropouts if n.endswith("attention.self.dropout") or "lora" in n}
+    assert len(on) == 3 * (1 + 2) < len(dropouts)
+
+
+def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
+    model = model_of(encoder_folder("bert"), tuning="lora")
+    settings = SETTINGS.but(tuning="lora", head_learning_rate=0.5)
+    names, rates = groups_of(model, settings)
+    assert names["head matrices"] | names["head vectors"] == HEAD
+    assert {name: rate for name, (rate, _) in rates.items()} == {
+        "encoder matrices": 1e-2,
+        "head matrices": 0.5,
+        "head vectors": 0.5,
+    }
+    # A body that reads words learns as fast as on features, whatever it is trained with.
+    of_features = defaults("none", "classification", "bilstm").learning_rate
+    assert defaults("lora", "classification", "bilstm").head_learning_rate == of_features
+    assert defaults("lora", "classification").head_learning_rate is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family):
+    """Where peft knows the architecture; products stay featbert's, and none decays a vector."""
+    for tuning, config in (("lora", peft.LoraConfig(r=8)), ("ia3", peft.IA3Config())):
+        model = model_of(encoder_folder(family), tuning=tuning)
+        found = {n for n, m in model.encoder.model.named_modules() if isinstance(m, BaseTunerLayer)}
+        assert len(found) == 3 * {"lora": 2, "ia3": 4 if "dense" in str(found) else 3}[tuning] or (
+            family == "modernbert"
+        )
+        assert not [m for m in model.encoder.modules() if type(m) is nn.Linear]
+        model.set_trained(SETTINGS.but(tuning=tuning), 1)
+        names, _ = groups_of(model, settings_of(tuning))
+        vectors = {n for n, p in model.named_parameters() if p.requires_grad and 1 in p.shape}
+        assert vectors <= names["vectors"]
+        plain = AutoModel.from_pretrained(encoder_folder(family))
+        try:
+            peft.inject_adapter_in_model(config, plain)
+        except ValueError:  # peft has no defaults
+            continue
+        adapted = {n for n, m in plain.named_modules() if isinstance(m, BaseTunerLayer)}
+        assert found == {name for name in adapted if not name.startswith("pooler")}
+
+
 @pytest.mark.parametrize(
     ("given", "value"),
     [
+        ({"targets": "value,gate"}, "'gate'.*attention.self.query, .*output.dense"),
+        ({"targets": ""}, "''.*attention.self.query"),
+        ({"rank": 17}, "rank is 17.* 16"),
+    ],
+)
+def test_adapters_that_cannot_be_made_are_refused(encoder_folder, given, value):
+    with pytest.raises(InputError, match=value) as caught:
+        model_of(encoder_folder("bert"), tuning="lora", **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_way_without_anything_to_train_is_refused(encoder_folder):
+    with pytest.raises(InputError, match="ModernBertModel"):
+        model_of(encoder_folder("modernbert"), tuning="bitfit")
+
+
+@pytest.mark.parametrize("name", ["top:", "top:0", "top:-1", "top:x", "top:²", "full:2", "half"])
+def test_names_of_ways_are_checked(name):
+    with pytest.raises(InputError, match=name.partition(":")[0]):
+        SETTINGS.but(tuning=name)
+
+
+def test_a_number_is_part_of_a_name():
+    assert SETTINGS.but(tuning="top").tuning == SETTINGS.but(tuning="top:01").tuning == "top:1"
+    assert len({tuning_title(f"top:{n}") for n in (1, 2, 12)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"tuning": "top:4"}, "top:4"),
+        ({"tuning": "head-then-full", "head_epochs": 4}, "head_epochs is 4"),
         ({"freeze_to": 4}, "freeze_to is 4"),
         ({"unfreeze": 4}, "unfreeze is 4"),
         ({"unfreeze": 1, "epochs": 3}, "epochs is 3; 4 "),
@@ -150,14 +239,16 @@ def test_frozen_layers_run_without_dropout(encoder_folder):
     ],
 )
 def test_what_an_encoder_cannot_do_is_refused(given, value):
+    settings = SETTINGS.but(**given)
     with pytest.raises(InputError, match=value):
-        check_layers(SETTINGS.but(**given), 3)
+        get_tuning(settings.tuning).check(settings, 3)
 
 
 def test_what_it_can_do_is_not():
     held = {"unfreeze": 1, "freeze_to": 2, "epochs": 2}
     for given in ({"freeze_to": 3}, {"unfreeze": 3, "epochs": 2}, {"unfreeze": 1}, held):
-        check_layers(SETTINGS.but(**given), 3)
+        get_tuning("full").check(SETTINGS.but(**given), 3)
+    get_tuning("top:3").check(SETTINGS, 3)
 
 
 GROUPS = {"epochs": 1, "learning_rate": 1e-3, "mix_learning_rate": 5e-2, "weight_decay": 0.02}
