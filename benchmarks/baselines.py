@@ -14,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import torch
+from peft import LoraConfig, get_peft_model
 from seqeval.metrics import f1_score
 from torch import Tensor, nn
 from torch.nn import functional
@@ -239,6 +240,15 @@ def padded(items: Sequence[Item]) -> Batch:
     }
 
 
+def with_adapters(model: Any, settings: Settings, task: str) -> Any:
+    """peft's model with LoRA's adapters, where the settings have a rank; the head is trained."""
+    if "rank" not in settings:
+        return model
+    sizes = {"r": settings["rank"], "lora_alpha": settings["alpha"]}
+    dropout = settings["adapter_dropout"]
+    return get_peft_model(model, LoraConfig(task_type=task, lora_dropout=dropout, **sizes))
+
+
 def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: int) -> float:
     """The best dev accuracy of AutoModelForSequenceClassification; texts are tokenized once."""
     quiet()
@@ -249,6 +259,7 @@ def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
         folder, num_labels=len(classes), classifier_dropout=settings["dropout"], dtype=torch.float32
     )
     positions = model.config.max_position_embeddings
+    model = with_adapters(model, settings, "SEQ_CLS")
     batches: dict[str, DataLoader[Any]] = {}
     for name in ("train", "dev"):
         texts = list(zip(*(sentence.texts for sentence in corpus[name]), strict=True))
@@ -372,6 +383,7 @@ def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
         folder, num_labels=len(labels), classifier_dropout=settings["dropout"], dtype=torch.float32
     )
     positions = model.config.max_position_embeddings
+    model = with_adapters(model, settings, "TOKEN_CLS")
     batches: dict[str, DataLoader[Any]] = {
         name: DataLoader(
             encoded(corpus[name], tokenizer, labels, positions),  # type: ignore[arg-type]

@@ -63,12 +63,13 @@ def train(store: FeatureStore, corpus: Corpus, folder: Path, **options: Any) -> 
 
 
 def finetune(corpus: Corpus, model: str, folder: Path, **options: Any) -> Trained:
-    """A fine-tuned encoder, from loading the encoder."""
+    """A tuned encoder, from loading the encoder; `tuning` among the options, else "full"."""
+    tuning = options.pop("tuning", "full")
 
     def work(runs: str, settings: Any, **others: Any) -> Run:
         return featbert.finetune(corpus, model, settings=settings, runs_dir=runs, **others)
 
-    return _trained(work, "full", folder, options)
+    return _trained(work, tuning, folder, options)
 
 
 def _trained(

@@ -1,8 +1,9 @@
-"""Fine-tuning, against a plain transformers loop.
+"""Fine-tuning, against a plain transformers loop; LoRA, against peft in such a loop.
 
     python -m benchmarks.finetune --data wikigold --epochs 3 --rounds 3
     python -m benchmarks.finetune --data polarity --task classification --epochs 1 --rounds 2
     python -m benchmarks.finetune --data squad2-half --task spans --sentences 500 --rounds 2
+    python -m benchmarks.finetune --data wikigold --tuning lora --epochs 1 --rounds 2
 
 Both take shuffled batches of 32, the same optimiser settings and epochs, score dev after each epoch
 and keep the best weights. Words per second are words trained on, over everything from loading the
@@ -45,13 +46,15 @@ def measure(options: Options) -> Record:
                 device="cpu",
                 batch_size=options.batch_size,
                 task=options.task,
+                tuning=options.tuning,
             ),
         )
 
     def products(settings: Mapping[str, Any]) -> list[Product]:
         return [feed_forward(PIECES * settings["batch_size"], source.hidden_size or 0)]
 
-    return training_contest(options, "finetune", "transformers loop fp32", sides, products)
+    loop = "transformers loop fp32" if options.tuning == "full" else "peft in a loop fp32"
+    return training_contest(options, "finetune", loop, sides, products)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--epochs", type=count, default=2)
     parser.add_argument("--batch-size", type=count, default=32)
     parser.add_argument("--task", choices=PLAIN, default="entities")
+    parser.add_argument("--tuning", choices=("full", "lora"), default="full")
     run(parser, measure, arguments)
 
 

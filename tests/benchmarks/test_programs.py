@@ -70,6 +70,7 @@ def test_extract(recorded: Recorded, reader: Path) -> None:
     [
         (train.main, "nn.LSTM loop fp32", ("--lstm-size", 4)),
         (finetune.main, "transformers loop fp32", ()),
+        (finetune.main, "peft in a loop fp32", ("--tuning", "lora")),
     ],
 )
 def test_training(
