@@ -15,7 +15,6 @@ from matplotlib.transforms import ScaledTranslation
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, Statistic, grouped, listed, setting_text
-from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures import style
 from featbert.report.figures.values import about, score_name, tuning_look
 
@@ -78,11 +77,13 @@ def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]
 
 
 def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
-    """The first line of each way to tune has its look; others have looks that no way has."""
-    firsts = {name: tuning_look(name) for name in tunings}
-    taken = {tuning_look(name) for name in [*TUNINGS, *tunings]}
-    others = itertools.filterfalse(taken.__contains__, style.looks())
-    return [firsts.pop(name) if name in firsts else next(others) for name in tunings]
+    """The first line of each way to tune has its look; others have looks that no way here has."""
+    firsts: dict[style.Look, int] = {}
+    for place, name in enumerate(tunings):
+        firsts.setdefault(tuning_look(name), place)
+    others = itertools.filterfalse(firsts.__contains__, style.looks())
+    places = {place: look for look, place in firsts.items()}
+    return [places[n] if n in places else next(others) for n in range(len(tunings))]
 
 
 def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:

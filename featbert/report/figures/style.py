@@ -34,7 +34,7 @@ INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 # Okabe and Ito's palette without yellow, distinct to any colour vision (Wong 2011, Nature
 # Methods 8:441); shapes tell series apart where there is no colour at all.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#8A8A2E")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHED = (0, (4.0, 2.0))
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 
@@ -95,8 +95,8 @@ def styled() -> AbstractContextManager[None]:
 
 
 def looks() -> Iterator[Look]:
-    """Colours and markers, repeated without end."""
-    return itertools.cycle(map(Look, COLORS, MARKERS))
+    """Colours and markers without end; as the one are 8 and the other 7, the first 56 differ."""
+    return map(Look, itertools.cycle(COLORS), itertools.cycle(MARKERS))
 
 
 class _StyledFigure(Figure):
