@@ -299,7 +299,8 @@ def answer_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: in
     torch.manual_seed(seed)
     task = get_task("spans")
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32)
+    plain = AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32)
+    model = with_adapters(plain, settings, "QUESTION_ANS")
     # By name: the windows, their sentences, and the characters of each piece of their passages
     found = {name: windows_of(corpus[name], tokenizer) for name in ("train", "dev")}
     batches: dict[str, DataLoader[Any]] = {
