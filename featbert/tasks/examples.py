@@ -61,7 +61,7 @@ class ExampleTask(Task, Protocol):
         """
         settings = {"body": "linear", "output": self.output, "batch_size": 32}
         if not frozen:
-            return settings | {"sentence_pooling": "cls", "epochs": 3}
+            return settings | {"sentence_pooling": "max_mean" if words else "cls", "epochs": 3}
         if words:
             return settings | {"sentence_pooling": "max_mean", "epochs": 4, "learning_rate": 4e-3}
         return settings | {"sentence_pooling": "mean", "epochs": 10, "learning_rate": 1e-2}

@@ -16,6 +16,8 @@ from featbert.encoders.device import Device
 from featbert.encoders.tunings import TUNINGS, get_tuning, tuning_title
 from featbert.errors import InputError
 from featbert.models.model import Model
+from featbert.tasks.base import get_task
+from featbert.training.checkpoint import Checkpoint
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
@@ -40,11 +42,12 @@ def inputs_of(model, texts=TEXTS) -> PieceInputs:
     return PieceInputs(alignment, model.encoder, torch.device("cpu"))
 
 
-def trained(model, settings):
+def trained(model, settings, checkpoint=None):
     words = [w for s in sentences_of(TEXTS) for w in s.words]
     labels = torch.tensor([w[0].isupper() for w in words]).long()
     inputs = inputs_of(model)
-    return fit(model, inputs, Targets(labels, inputs.offsets), settings, CPU, seed=1)
+    targets = Targets(labels, inputs.offsets)
+    return fit(model, inputs, targets, settings, CPU, seed=1, checkpoint=checkpoint)
 
 
 def sizes(model) -> dict[str, int]:
@@ -118,11 +121,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("tuning", "given"), CASES)
-def test_exactly_what_is_trained_moves(encoder_folder, tuning, given):
+def test_exactly_what_is_trained_moves_and_is_kept(encoder_folder, tmp_path, tuning, given):
     settings = SETTINGS.but(tuning=tuning, **given)
     model = model_of(encoder_folder("bert"), tuning=tuning, **given)
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
-    fitted = trained(model, settings)
+    kept = Checkpoint(tmp_path / "checkpoint.pt", "")
+    fitted = trained(model, settings, kept)
     depths, trains = model.encoder.parameter_depths, get_tuning(tuning).trains
     free = HEAD | {
         f"states.model.{n}" for n, d in depths.items() if trains(n, d, settings, 3, settings.epochs)
@@ -131,6 +135,7 @@ def test_exactly_what_is_trained_moves(encoder_folder, tuning, given):
     # A key's bias moves no softmax, so it has next to no gradient.
     assert moved | {n for n in free if "key.bias" in n} == free
     assert set(fitted.trained) == free
+    assert torch.load(kept.path, weights_only=True)["weights"].keys() == free
     assert free > HEAD or given == {"freeze_to": 3}
 
 
@@ -170,7 +175,9 @@ def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
     }
     # A body that reads words learns as fast as on features, whatever it is trained with.
     of_features = defaults("none", "classification", "bilstm").learning_rate
-    assert defaults("lora", "classification", "bilstm").head_learning_rate == of_features
+    with_body = defaults("lora", "classification", "bilstm")
+    assert with_body.head_learning_rate == of_features
+    get_task("classification").check(with_body)
     assert defaults("lora", "classification").head_learning_rate is None
 
 
