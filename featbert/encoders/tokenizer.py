@@ -210,9 +210,10 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     """The tokenizer without truncation and padding, words beginning as inside a sentence."""
     state: dict[str, Any] = json.loads(serialized)
     state["truncation"] = state["padding"] = None
+    cut = any(node.get("type") == "Split" for node in _nodes(state.get("pre_tokenizer")))
     for node in (byte_level := _byte_levels(state)):
-        node["add_prefix_space"] = False
-    if byte_level:  # a space before each word, and not before each part that a pattern makes of it
+        node["add_prefix_space"] = not cut
+    if byte_level and cut:  # a space before a word, not before each part that a pattern makes of it
         space = {"type": "Prepend", "prepend": " "}
         steps = [node for node in (state.get("normalizer"), space) if node]
         state["normalizer"] = {"type": "Sequence", "normalizers": steps}

@@ -22,12 +22,10 @@ from torch.nn.utils.rnn import (
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
-from featbert.errors import InputError
 from featbert.models import bilstm as body
 from featbert.models.model import Layout, Model
 from featbert.models.recurrence import Packing, bilstm
 from featbert.models.registry import BODIES
-from featbert.models.transformers_model import transformers_model
 from tests.features.support import sentences_of
 from tests.models.support import logits_of, stored, tuned
 from tests.tiny_encoders import FAMILIES
@@ -102,12 +100,6 @@ def logits(case, ids) -> torch.Tensor:
     case.model.eval()
     with torch.inference_mode():
         return case.logits(ids)
-
-
-def test_heads_of_decoders_are_no_models_of_transformers(encoder_folder):
-    model = tuned(encoder_folder("qwen3"), sentence_pooling="cls")
-    with pytest.raises(InputError):
-        transformers_model(model, "AutoModelForSequenceClassification", {}, None, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
