@@ -28,7 +28,7 @@ _DEV = EVALUATED[0]
 _NAMED = 3
 _BOUGHT = ("operations", "kept", "one_by_one", "batched")
 # Times within this factor say little.
-_ALIKE = 1.1
+_AS_QUICK = 1.1
 
 
 class Finding(NamedTuple):
@@ -163,7 +163,7 @@ def _buys(contest: Contest, leader: Row) -> str:
         known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
         if len(known) > 1:
             show, least = units.SHOWN[currency.unit], min(cost for cost, _ in known)
-            most = _ALIKE * least if currency.timed else least
+            most = _AS_QUICK * least if currency.timed else least
             equal = [one for one in known if one[0] <= most or show(one[0]) == show(least)]
             cost, row = max(equal, key=lambda one: one[1].mean(split))
             found.setdefault(row.label, []).append(f"{currency.least} ({show(cost)})")

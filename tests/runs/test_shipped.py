@@ -72,7 +72,7 @@ SMALL = {
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
-    "spectrum": (*QUICK, 'variants.finetune.tuning=["top:2"]'),
+    "spectrum": (*TEXTS, 'variants.features.body=["linear"]', 'variants.finetune.tuning=["top:2"]'),
     "squad": (
         "seeds=[1]",
         'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
