@@ -16,6 +16,7 @@ from pathlib import Path
 
 from featbert.runs.evaluate import FOLDER as EVALUATIONS
 from featbert.runs.record import experiment_path, read_experiment_record, read_record, write_record
+from featbert.runs.speed import FILE as SPEED
 
 
 def keep(experiment: str, runs_dir: Path, kept_dir: Path) -> int:
@@ -31,11 +32,13 @@ def keep(experiment: str, runs_dir: Path, kept_dir: Path) -> int:
 
 
 def keep_run(folder: Path, kept: Path) -> None:
-    """A run's record and evaluations; corpora and encoders by name instead of by folder."""
+    """A run's record, speed and evaluations; corpora and encoders by name instead of by folder."""
     record = read_record(folder)
     signature = dataclasses.replace(record.signature, source=record.signature.corpus)
     model = signature.model if Path(record.model_source).is_absolute() else record.model_source
     write_record(kept, dataclasses.replace(record, signature=signature, model_source=model))
+    if (folder / SPEED).is_file():
+        shutil.copyfile(folder / SPEED, kept / SPEED)
     for path in sorted((folder / EVALUATIONS).glob("*.json")):
         evaluation = json.loads(path.read_text("utf-8"))
         evaluation["source"] = evaluation["corpus"]

@@ -118,7 +118,7 @@ CURRENCIES = {
     "time": Currency(
         "time of one run, extraction included",
         "seconds",
-        "quickest to train",
+        "quickest to train, within a tenth",
         lambda row: _of_one_run(row, "seconds"),
         "training",
     ),
@@ -137,14 +137,14 @@ CURRENCIES = {
     "one_by_one": Currency(
         f"time to label {PER:,}, one at a time",
         "seconds",
-        "quickest to label one at a time",
+        "quickest to label one at a time, within a tenth",
         lambda row: row.cost.one_by_one_seconds,
         "labelling",
     ),
     "batched": Currency(
         f"time to label {PER:,}, batched",
         "seconds",
-        "quickest to label in batches",
+        "quickest to label in batches, within a tenth",
         lambda row: row.cost.batched_seconds,
         "labelling",
     ),

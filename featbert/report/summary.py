@@ -27,6 +27,8 @@ _DEV = EVALUATED[0]
 # Rows that a verdict names at most, and the costs of which the summary names the least.
 _NAMED = 3
 _BOUGHT = ("operations", "kept", "one_by_one", "batched")
+# Times within this factor say little.
+_AS_QUICK = 1.1
 
 
 class Finding(NamedTuple):
@@ -129,7 +131,9 @@ def _verdict(contest: Contest, leader: Row) -> str:
     named = [_apart(label, lead) for label, lead in [*near.items()][:_NAMED]]
     if len(near) > _NAMED:
         named.append(f"{len(near) - _NAMED} more")
-    parts.append(f"it is not clearly ahead of {' and '.join(named)}")
+    *others, last = named
+    shown = f"{', '.join(others)} and {last}" if others else last
+    parts.append(f"it is not shown to be ahead of {shown}")
     if behind:
         parts.append(f"{counted(behind, 'row is', 'rows are')} clearly behind")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
@@ -148,21 +152,21 @@ def _apart(label: str, lead: Difference) -> str:
 
 
 def _buys(contest: Contest, leader: Row) -> str:
-    """The row with the least of each cost, and how far it is from the best one by dev."""
+    """The row with the least of each cost, and how far it is from the best one by dev.
+
+    Of rows that cost as little, it is the one with the best score.
+    """
     split, leads = leader.splits[-1], _leads(contest, leader)
     rows = [row for row in contest.rows if split in row.splits]
     found = {leader.label: [f"the best {leader.splits[0]} score"]}
-
-    def mean(row: Row) -> float:
-        return row.mean(split)
-
     for currency in map(CURRENCIES.__getitem__, _BOUGHT):
         known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
         if len(known) > 1:
-            show = units.SHOWN[currency.unit]
-            least = show(min(cost for cost, _ in known))
-            row = max((row for cost, row in known if show(cost) == least), key=mean)
-            found.setdefault(row.label, []).append(f"{currency.least} ({least})")
+            show, least = units.SHOWN[currency.unit], min(cost for cost, _ in known)
+            most = _AS_QUICK * least if currency.timed else least
+            equal = [one for one in known if one[0] <= most or show(one[0]) == show(least)]
+            cost, row = max(equal, key=lambda one: one[1].mean(split))
+            found.setdefault(row.label, []).append(f"{currency.least} ({show(cost)})")
     for label, lead in leads.items():
         if label in found:
             clear = "" if _clear(lead) else ", not distinguished"

@@ -121,8 +121,10 @@ def _scores(head: str, name: str, best: Iterable[int] = ()) -> Column:
 
 
 def _sections(frame: pandas.DataFrame) -> list[bool]:
-    """A rule before each tuning but the first."""
-    return [False, *(a != b for a, b in itertools.pairwise(frame["tuning"]))]
+    """A rule between tunings, unless both have a row alone."""
+    rows = frame["tuning"].value_counts()
+    pairs = itertools.pairwise(frame["tuning"])
+    return [False, *(a != b and max(rows[a], rows[b]) > 1 for a, b in pairs)]
 
 
 def comparison_tables(

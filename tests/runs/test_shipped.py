@@ -33,6 +33,7 @@ RUNS = {
     "quickstart": 3 + 1,
     "reproduction-gap": 2 * 8 * 5,
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
+    "spectrum": 3 * (2 + 7) * 5,
     "squad": 2 * (3 + 1) * 3,
     "squad-half": 2 * ((4 + 2 + 2) * 3 + 6),
     "swag": (2 + 1) * 3,
@@ -71,6 +72,7 @@ SMALL = {
     "quickstart": QUICK,
     "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
     "sentence-layers": (*TEXTS[:-1], 'features.layers=["last"]'),
+    "spectrum": (*TEXTS, 'variants={features={body=["linear"]},finetune={tuning=["top:2"]}}'),
     "squad": (
         "seeds=[1]",
         'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
