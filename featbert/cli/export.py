@@ -35,13 +35,13 @@ def export(
     keeps its head and the name and hash of its encoder. Both have a model card, and featbert.load
     answers with both.
     """
-    from featbert.encoders.tunings import TUNINGS
+    from featbert.encoders.tunings import get_tuning
     from featbert.runs.folder import check_free
     from featbert.runs.run import check_usable, find_run
 
     check_free(folder, overwrite)
     usable = check_usable(find_run(run, runs_dir), model=model)
-    frozen = TUNINGS[usable.record.tuning].frozen
+    frozen = get_tuning(usable.record.tuning).frozen
     form = format or ("featbert" if frozen else "transformers")
     load_torch()
     from featbert.report.card import model_card

@@ -5,6 +5,7 @@ It holds no text of the corpus; what evaluations it names are read by the Hub (`
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from featbert.analysis.resampling import LEVEL
@@ -26,7 +27,7 @@ def model_card(run: Run, folder: Path, form: str) -> str:
     r, s, task = run.record, run.record.signature, run.task
     packaged = PACKAGED.get(s.model)
     data = ModelCardData(
-        language=s.language,
+        language=s.language if re.fullmatch(r"[a-z]{2,3}(-\w+)?", s.language or "") else None,
         library_name=form,
         pipeline_tag=task.pipeline,
         base_model=s.model if packaged is None else packaged[2],
@@ -64,18 +65,19 @@ def model_card(run: Run, folder: Path, form: str) -> str:
 
 def _use(run: Run, folder: str, form: str) -> str:
     kind = run.task.auto_model
-    transformers = f"""\
+    of_transformers = f"""\
 from transformers import AutoTokenizer, {kind}
 
 tokenizer = AutoTokenizer.from_pretrained({folder!r})
 model = {kind}.from_pretrained({folder!r})
+
 """
-    featbert = f"""\
+    of_featbert = f"""\
 import featbert
 
 featbert.load({folder!r}).predict(["..."])
 """
-    return transformers + "\n" + featbert if form == "transformers" else featbert
+    return (of_transformers if form == "transformers" else "") + of_featbert
 
 
 def _notes(run: Run, form: str) -> list[str]:
@@ -84,7 +86,7 @@ def _notes(run: Run, form: str) -> list[str]:
     notes = [
         "featbert reads texts of any length in windows, and gives the answers that were scored."
     ]
-    if form != "transformers":
+    if form == "featbert":
         return notes
     notes.append(
         "transformers reads one window: longer texts are cut where truncation is asked for."

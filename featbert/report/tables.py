@@ -487,6 +487,7 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     """Names and values: what was trained on what, with what, and what it cost."""
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
+    whole = units.parameters(c.total_parameters)
     facts = [
         ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
         ("task", run.task.title),
@@ -499,8 +500,9 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         ("scorer", s.scorer),
         ("machine", f"{s.device_name}, {counted(s.threads, 'thread')}"),
         ("started", r.started),
-        ("training", f"{took}, peak memory {memory}"),
-        ("parameters", f"{units.parameters(c.trained_parameters)} trained"),
+        ("training", f"{took}, {units.operations(c.training_flops)}, peak memory {memory}"),
+        ("parameters", f"{units.parameters(c.trained_parameters)} trained of {whole}"),
+        ("kept", units.size(c.run_bytes)),
     ]
     if c.extraction_seconds is not None:
         took = units.duration(c.extraction_seconds)

@@ -3,7 +3,7 @@
     transformers  config.json, model.safetensors, tokenizer     weights.safetensors: the head
     featbert      weights.safetensors: all that was trained     encoder/, if it is asked for
 
-Both have `featbert.json`, the run's record, so that `featbert.load` answers with either, and
+All have `featbert.json`, the run's record, so that `featbert.load` answers with each, and
 README.md, a model card. A folder appears whole or not at all.
 """
 
@@ -13,16 +13,18 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
+from featbert.encoders.encoder import PieceBatch
 from featbert.encoders.source import TOKENIZER_FILES, find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
 from featbert.io import explaining, file_hash, flush, owning, replace_folder, write_text
 from featbert.models.transformers_model import transformers_model
@@ -58,7 +60,7 @@ def export(
     check_free(folder, overwrite)
     folder = folder.expanduser().resolve()
     new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))
-    with owning(folder), explaining(folder):
+    with owning(folder), explaining(folder, SafetensorError):
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
@@ -102,10 +104,43 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
 
     The record is of the encoder as the run left it, which is the model in the folder.
     """
+    found = _transformed(usable, folder)
+    found.model.save_pretrained(folder)
+    ours = found.run.model
+    there = {f"states.model.{name}" for name in found.run.encoder.model.state_dict()}
+    head = [name for name in ours.state_dict() if name not in there]
+    save_weights(folder / WEIGHTS, ours, head)
+    source = find_encoder(str(folder))
+    signature = dataclasses.replace(
+        usable.record.signature,
+        encoder_weights=source.weights_hash,
+        encoder_files=source.files_hash,
+    )
+    weights = file_hash(folder / WEIGHTS)
+    return dataclasses.replace(
+        usable.record, signature=signature, model_source=".", weights=weights
+    )
+
+
+class _Transformed(NamedTuple):
+    """A run and the same model of transformers; `batch` is what both were asked."""
+
+    run: LoadedRun
+    model: Any
+    batch: PieceBatch
+
+
+def _transformed(usable: UsableRun, folder: Path) -> _Transformed:
+    """The run as a model of transformers, whose config and tokenizer are written.
+
+    InputError where there is no such model, or the tokenizer gives other pieces.
+    """
+    from transformers import AutoTokenizer
+
     record, task, signature = usable.record, usable.task, usable.record.signature
     what = f"{usable.run.name} cannot be a model of transformers"
-    advice = "featbert.load answers with it, or with --format featbert"
-    if TUNINGS[record.tuning].frozen:
+    advice = "use featbert.load on the run, or --format featbert"
+    if get_tuning(record.tuning).frozen:
         raise InputError(f"{what}: it reads stored features; {advice}")
     if signature.casing != "original":
         raise InputError(f"{what}: it reads words in another casing; {advice}")
@@ -121,7 +156,9 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     try:
         model = transformers_model(loaded.model, task.auto_model, config, batch, layout)
     except InputError as error:
-        raise InputError(f"{what}: {error}; {advice}") from None
+        s = usable.settings
+        head = f"body {s.body}, output {s.output}, sentence_pooling {s.sentence_pooling}"
+        raise InputError(f"{what}: {error} ({head}); {advice}") from None
     tokenizer = transformers_tokenizer(
         usable.source,
         encoder.wordpieces,
@@ -131,19 +168,12 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     )
     mask = torch.ones_like(batch.ids) if batch.mask is None else batch.mask
     read = [row[kept.bool()].tolist() for row, kept in zip(batch.ids, mask, strict=True)]
-    if _pieces(tokenizer, sentences, raw=task.of_texts) != read:
-        raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
-    model.save_pretrained(folder)
+    model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    there = {f"states.model.{name}" for name in encoder.model.state_dict()}
-    head = [name for name in loaded.model.state_dict() if name not in there]
-    save_weights(folder / WEIGHTS, loaded.model, head)
-    source = find_encoder(str(folder))
-    signature = dataclasses.replace(
-        signature, encoder_weights=source.weights_hash, encoder_files=source.files_hash
-    )
-    weights = file_hash(folder / WEIGHTS)
-    return dataclasses.replace(record, signature=signature, model_source=".", weights=weights)
+    again = AutoTokenizer.from_pretrained(folder)
+    if _pieces(again, sentences, raw=task.of_texts) != read:
+        raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
+    return _Transformed(loaded, model, batch)
 
 
 def _sentences(loaded: LoadedRun) -> list[Sentence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 import transformers
 from huggingface_hub import ModelCard
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import featbert
@@ -37,23 +39,26 @@ CORPORA = {
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
-    """A tuned run of each task on an encoder of 128 positions, made when it is asked for."""
+    """A tuned run of a task on an encoder of 128 positions, made when it is asked for."""
     root = tmp_path_factory.mktemp("tuned")
     model = write_encoder(root / "encoder", layers=2, positions=128)
-    found: dict[str, Run] = {}
 
-    def of(task: str) -> Run:
-        if task not in found:
-            found[task] = finetune(
-                load_corpus(CORPORA[task](root / task), targets=get_task(task).targets),
-                str(model),
-                task=task,
-                settings=RowsTable(epochs=3, learning_rate=1e-2).settings("full", 2, task),
-                runs_dir=root / "runs",
-                device="cpu",
-                precision="fp32",
-            )
-        return found[task]
+    @functools.cache
+    def corpus_of(task: str):
+        return load_corpus(CORPORA[task](root / task), targets=get_task(task).targets)
+
+    @functools.cache
+    def of(task: str, tuning: str = "full", **given) -> Run:
+        table = RowsTable(**{"epochs": 3, "learning_rate": 1e-2} | given)
+        return finetune(
+            corpus_of(task),
+            str(model),
+            task=task,
+            settings=table.settings(tuning, 2, task),
+            runs_dir=root / "runs",
+            device="cpu",
+            precision="fp32",
+        )
 
     return of
 
@@ -77,9 +82,10 @@ def asked(run: Run):
     return [(rows[0][0], [choice for _, choice in rows]) for rows in groups.values()]
 
 
-def by_transformers(run: Run, folder: Path, given: list) -> list:
+def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
     """Answers of transformers alone, as the run's predictions have them."""
-    made = getattr(transformers, run.task.auto_model).from_pretrained(folder).eval()
+    kind = getattr(transformers, run.task.auto_model)
+    made = kind.from_pretrained(folder).eval() if made is None else made
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     if run.task.name == "choice":
         found = []
@@ -92,7 +98,7 @@ def by_transformers(run: Run, folder: Path, given: list) -> list:
         return [[best_span(made, tokenizer, *pair)] for pair in given]
     if run.task.name == "entities":
         words = transformers.pipeline(
-            "token-classification", str(folder), aggregation_strategy="first"
+            "token-classification", made, tokenizer=tokenizer, aggregation_strategy="first"
         )
         # Words between spaces are what is given, too.
         return [
@@ -102,7 +108,7 @@ def by_transformers(run: Run, folder: Path, given: list) -> list:
             ]
             for row in given
         ]
-    pipe = transformers.pipeline("text-classification", str(folder))
+    pipe = transformers.pipeline("text-classification", made, tokenizer=tokenizer)
     if isinstance(given[0], tuple):
         given = [{"text": first, "text_pair": second} for first, second in given]
     key = "label" if run.task.name == "classification" else "score"
@@ -125,12 +131,9 @@ def best_span(made, tokenizer, question, passage) -> str:
     return score - float(start[0] + end[0]), begin, passage[begin : ends[words[j]]]
 
 
-@pytest.mark.parametrize("task", CORPORA)
-def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, task):
-    run = tuned(task)
-    folder = exported(run, tmp_path / "out")
-    given, kept = asked(run), run.predictions("test").predicted
-    found = by_transformers(run, folder, given)
+def assert_answers(run: Run, given: list, found: list) -> None:
+    """What `by_transformers` found is what the run predicted."""
+    task, kept = run.task.name, run.predictions("test").predicted
     if task == "regression":
         scores = [[pytest.approx(float(score), abs=1e-4)] for (score,) in kept]
         assert found == scores
@@ -146,6 +149,15 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
             assert both == [wanted, wanted]
     else:
         assert found == kept
+
+
+@pytest.mark.parametrize("task", CORPORA)
+def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, task):
+    run = tuned(task)
+    folder = exported(run, tmp_path / "out")
+    given, kept = asked(run), run.predictions("test").predicted
+    found = by_transformers(run, folder, given)
+    assert_answers(run, given, found)
     again, before = featbert.load(folder, device="cpu"), featbert.load(run, device="cpu")
     assert again.predict(given) == before.predict(given)
     assert again.predict(given[0]) == again.predict(given[:1])[0]
@@ -230,9 +242,14 @@ def test_what_transformers_would_read_otherwise_is_refused(tuned, tmp_path, chan
     assert list(tmp_path.iterdir()) == []
 
 
-def test_frozen_features_are_refused_for_transformers(both, tmp_path):
-    words = ["export", str(both["none"].folder), str(tmp_path / "out"), "--format", "transformers"]
-    assert "featbert.load" in error_of(CliRunner().invoke(app, words))
+@pytest.mark.parametrize(
+    ("tuning", "form", "advice"),
+    [("none", "transformers", "featbert.load")],
+)
+def test_runs_that_a_format_cannot_hold_are_refused(tuned, both, tmp_path, tuning, form, advice):
+    run = both["none"] if tuning == "none" else tuned("classification")
+    words = ["export", str(run.folder), str(tmp_path / "out"), "--format", form]
+    assert advice in error_of(CliRunner().invoke(app, words))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -292,8 +309,6 @@ def test_the_record_of_an_export_is_checked(tuned, tmp_path):
 
 
 def test_exported_weights_are_safetensors_in_fp32(tuned, tmp_path):
-    from safetensors.torch import load_file
-
     folder = exported(tuned("classification"), tmp_path / "out")
     tensors = load_file(folder / "model.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
