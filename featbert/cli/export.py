@@ -17,10 +17,11 @@ def export(
     *,
     run: str = o.RUN,
     folder: Path = o.argument("FOLDER", "Folder to write, whole or not at all."),
-    format: Literal["transformers", "featbert"] | None = o.option(
+    format: Literal["transformers", "peft", "featbert"] | None = o.option(
         None,
-        "Who is to load it: transformers has no model for some heads; featbert loads every run.  "
-        "[default: featbert for a run on features, else transformers]",
+        "Who is to load it: transformers has no model for some heads, and gets adapters merged; "
+        "peft gets them as they are; featbert loads every run.  [default: featbert for a run on "
+        "features, else transformers]",
     ),
     with_encoder: bool = o.flag(
         "--with-encoder", "Copy the encoder's files into a folder for featbert."

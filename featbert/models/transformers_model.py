@@ -22,12 +22,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.encoders.source import refusing
+from featbert.encoders.tunings.adapters import load_adapters, save_adapters, without_adapters
 from featbert.errors import InputError
 from featbert.models.model import Layout, Model
 
@@ -65,20 +68,48 @@ def transformers_model(
     except ValueError:
         raise InputError(f"transformers has no {kind} of {config.model_type}") from None
     base = getattr(made, made.base_model_prefix)
-    base.load_state_dict(encoder.model.state_dict(), strict=False)
+    plain = without_adapters(encoder.model)
+    base.load_state_dict(plain.state_dict(), strict=False)
+    pooler = plain.get_submodule("pooler") if encoder.pooler else None
     with torch.no_grad():
         wanted = model.vectors(batch, layout)[0].float() @ weight.T + bias
         for way in _WAYS:
-            _fill(made, base, encoder, weight, bias, *way)
-            found = _logits(made, kind, batch)
-            largest = max(1.0, float(wanted.abs().max()))
-            if found.shape == wanted.shape and torch.allclose(
-                found, wanted, rtol=0, atol=TOLERANCE * largest
-            ):
-                if encoder.pooler and getattr(base, "pooler", None) is None:
-                    base.pooler = encoder.model.pooler  # which featbert reads
+            _fill(made, base, pooler, weight, bias, *way)
+            if _equal(_logits(made, kind, batch), wanted):
+                if pooler is not None and getattr(base, "pooler", None) is None:
+                    base.pooler = pooler  # which featbert reads
                 return made
     raise InputError(f"{type(made).__name__} of transformers gives other logits")
+
+
+def write_adapters(
+    made: Any, kind: str, encoder: Encoder, folder: Path, base: str, batch: PieceBatch
+) -> None:
+    """Writes the encoder's adapters with the head of `made`, for `PeftModel.from_pretrained`.
+
+    The folder has the config of `made`; `base` is where the encoder without adapters is. Logits are
+    compared on `batch`. InputError for an encoder without adapters, or where peft gives others.
+    """
+    prefix = made.base_model_prefix
+    head = {
+        name: tensor
+        for name, tensor in made.state_dict().items()
+        if not name.startswith(f"{prefix}.") or name.startswith(f"{prefix}.pooler.")
+    }
+    save_adapters(encoder.model, folder, prefix, head, base)
+    again = type(made)(made.config)
+    plain = without_adapters(encoder.model, merge=False)
+    getattr(again, prefix).load_state_dict(plain.state_dict(), strict=False)
+    with torch.no_grad(), refusing("peft cannot load its adapters"):
+        again = load_adapters(again, folder)
+        if not _equal(_logits(again, kind, batch), _logits(made, kind, batch)):
+            raise InputError("logits differ")
+
+
+def _equal(found: Tensor, wanted: Tensor) -> bool:
+    largest = max(1.0, float(wanted.abs().max()))
+    same = found.shape == wanted.shape
+    return same and torch.allclose(found, wanted, rtol=0, atol=TOLERANCE * largest)
 
 
 def _logits(made: Any, kind: str, batch: PieceBatch) -> Tensor:
@@ -97,20 +128,29 @@ def _logits(made: Any, kind: str, batch: PieceBatch) -> Tensor:
 
 
 def _fill(
-    made: Any, base: Any, encoder: Encoder, weight: Tensor, bias: Tensor, scale: float, total: float
+    made: Any,
+    base: Any,
+    pooler: nn.Module | None,
+    weight: Tensor,
+    bias: Tensor,
+    scale: float,
+    total: float,
 ) -> None:
-    """Puts W and b into the layers after the encoder; `scale` and `total` are s and t."""
+    """Puts W and b into the layers after the encoder; `scale` and `total` are s and t.
+
+    `pooler` is that of our encoder, where W reads what it gives.
+    """
     after = [m for n, m in made.named_modules() if not n.startswith(f"{made.base_model_prefix}.")]
-    pooler = getattr(base, "pooler", None)
-    *dense, classifier = [*_layers(pooler.modules() if pooler else ()), *_layers(after)]
+    there = getattr(base, "pooler", None)
+    *dense, classifier = [*_layers(there.modules() if there else ()), *_layers(after)]
     if classifier.bias is not None:
         classifier.bias.copy_(bias)
     if not dense:
         classifier.weight.copy_(weight)
         return
     inner_bias = torch.zeros(())
-    if encoder.pooler:
-        (own,) = _layers(encoder.model.get_submodule("pooler").modules())
+    if pooler is not None:
+        (own,) = _layers(pooler.modules())
         inner, outer, inner_bias = own.weight, weight, own.bias
     elif norms := [m for m in after if isinstance(m, nn.LayerNorm)]:
         final = [m for m in base.modules() if isinstance(m, nn.LayerNorm)][-1].weight

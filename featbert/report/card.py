@@ -64,7 +64,7 @@ def model_card(run: Run, folder: Path, form: str) -> str:
 
 
 def _use(run: Run, folder: str, form: str) -> str:
-    kind = run.task.auto_model
+    kind, base = run.task.auto_model, run.record.signature.model
     of_transformers = f"""\
 from transformers import AutoTokenizer, {kind}
 
@@ -72,12 +72,21 @@ tokenizer = AutoTokenizer.from_pretrained({folder!r})
 model = {kind}.from_pretrained({folder!r})
 
 """
+    of_peft = f"""\
+from peft import PeftModel
+from transformers import AutoConfig, AutoTokenizer, {kind}
+
+tokenizer = AutoTokenizer.from_pretrained({folder!r})
+base = {kind}.from_pretrained({base!r}, config=AutoConfig.from_pretrained({folder!r}))
+model = PeftModel.from_pretrained(base, {folder!r})
+
+"""
     of_featbert = f"""\
 import featbert
 
 featbert.load({folder!r}).predict(["..."])
 """
-    return (of_transformers if form == "transformers" else "") + of_featbert
+    return {"transformers": of_transformers, "peft": of_peft}.get(form, "") + of_featbert
 
 
 def _notes(run: Run, form: str) -> list[str]:

@@ -2,6 +2,7 @@
 
     transformers  config.json, model.safetensors, tokenizer     weights.safetensors: the head
     featbert      weights.safetensors: all that was trained     encoder/, if it is asked for
+    peft          as featbert, and adapter_config.json, adapter_model.safetensors, tokenizer
 
 All have `featbert.json`, the run's record, so that `featbert.load` answers with each, and
 README.md, a model card. A folder appears whole or not at all.
@@ -22,12 +23,12 @@ from safetensors import SafetensorError
 from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
 from featbert.encoders.encoder import PieceBatch
-from featbert.encoders.source import TOKENIZER_FILES, find_encoder
+from featbert.encoders.source import PACKAGED, TOKENIZER_FILES, find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
 from featbert.io import explaining, file_hash, flush, owning, replace_folder, write_text
-from featbert.models.transformers_model import transformers_model
+from featbert.models.transformers_model import transformers_model, write_adapters
 from featbert.runs.folder import WEIGHTS, check_free, save_weights
 from featbert.runs.load import LoadedRun, load_run
 from featbert.runs.record import EXPORTED, RunRecord, write_json
@@ -122,6 +123,19 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     )
 
 
+def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
+    """The adapters and the head of transformers' model, for peft; all else as for featbert."""
+    found = _transformed(usable, folder)
+    kept = usable.record.model_source
+    base = PACKAGED[kept][2] if kept in PACKAGED else kept
+    model, kind = found.model, usable.task.auto_model
+    try:
+        write_adapters(model, kind, found.run.encoder, folder, base, found.batch)
+    except InputError as error:
+        raise InputError(f"{usable.run.name} cannot be exported for peft: {error}") from None
+    return _for_featbert(usable, folder)
+
+
 class _Transformed(NamedTuple):
     """A run and the same model of transformers; `batch` is what both were asked."""
 
@@ -197,5 +211,6 @@ def _pieces(tokenizer: Any, sentences: Sequence[Sentence], *, raw: bool) -> list
 
 FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {
     "transformers": _for_transformers,
+    "peft": _for_peft,
     "featbert": _for_featbert,
 }

@@ -6,12 +6,14 @@ import dataclasses
 import functools
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
 from huggingface_hub import ModelCard
+from peft import PeftModel
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -165,6 +167,35 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     assert again.run.answers(again.run.inputs(split.sentences), split) == kept
 
 
+@pytest.mark.parametrize(
+    ("task", "tuning", "given"),
+    [("classification", "lora", {"rank": 2, "dora": True}), ("entities", "ia3", {})],
+)
+def test_adapters_are_merged_or_stay_as_peft_has_them(tuned, tmp_path, task, tuning, given):
+    """By peft and transformers alone, as the card says; the encoder's own weights stay out."""
+    run = tuned(task, tuning, **given)
+    texts, kept = asked(run), run.predictions("test").predicted
+    merged = exported(run, tmp_path / "merged")
+    assert not [name for name in load_file(merged / "model.safetensors") if tuning in name]
+    folder = exported(run, tmp_path / "adapter", "--format", "peft")
+    base, kind = run.record.model_source, getattr(transformers, run.task.auto_model)
+    assert (
+        json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == base
+    )
+    config = transformers.AutoConfig.from_pretrained(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        made = PeftModel.from_pretrained(kind.from_pretrained(base, config=config), folder).eval()
+    assert_answers(run, texts, by_transformers(run, merged, texts))
+    assert_answers(run, texts, by_transformers(run, folder, texts, made.get_base_model()))
+    names = load_file(folder / "adapter_model.safetensors")
+    assert all(tuning in n or ".classifier." in n or ".pooler." in n for n in names)
+    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
+    for out in (merged, folder):
+        again = featbert.load(out, device="cpu").run
+        assert again.answers(again.inputs(split.sentences), split) == kept
+
+
 @pytest.mark.parametrize("with_encoder", [False, True])
 def test_a_run_on_features_answers_by_itself(both, tmp_path, with_encoder):
     """With the encoder in the folder, nothing else is needed."""
@@ -244,7 +275,7 @@ def test_what_transformers_would_read_otherwise_is_refused(tuned, tmp_path, chan
 
 @pytest.mark.parametrize(
     ("tuning", "form", "advice"),
-    [("none", "transformers", "featbert.load")],
+    [("none", "transformers", "featbert.load"), ("full", "peft", "--format transformers")],
 )
 def test_runs_that_a_format_cannot_hold_are_refused(tuned, both, tmp_path, tuning, form, advice):
     run = both["none"] if tuning == "none" else tuned("classification")
