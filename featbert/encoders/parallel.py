@@ -28,10 +28,15 @@ _copies: WeakKeyDictionary[Encoder, list[Encoder]] = WeakKeyDictionary()
 def map_batches(
     compute: Callable[[Encoder, Batch], Result], encoder: Encoder, batches: Iterable[Batch]
 ) -> Iterator[Result]:
-    """`compute` of the encoder and each batch, without gradients; the results in order."""
+    """`compute` of the encoder and each batch, without gradients; the results in order.
+
+    A batch has the same number of threads however many there are, which its last digits depend on.
+    """
+    batches = list(batches)
     on_cpu = next(encoder.parameters()).device.type == "cpu"
     threads = torch.get_num_threads()
-    workers = min(threads, MOST_WORKERS) if on_cpu else 1
+    most = min(threads, MOST_WORKERS) if on_cpu else 1
+    workers = max(1, min(most, len(batches)))
     encoders: SimpleQueue[Encoder] = SimpleQueue()
     for one in (encoder, *_sharing(encoder, workers - 1)):
         encoders.put(one)
@@ -44,10 +49,10 @@ def map_batches(
         finally:
             encoders.put(one)
 
-    if workers == 1:
+    if most == 1:
         yield from map(work, batches)
         return
-    each = threads // workers
+    each = threads // most
     with (
         computing_threads(each),
         ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(each,)) as pool,

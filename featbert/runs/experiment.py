@@ -19,6 +19,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device
 from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.features.store import FeatureStore
@@ -250,12 +251,12 @@ class _Planner:
             configuration.tag_scheme,
             tried,
         )
-        if layers is None:
+        if not get_tuning(options.settings.tuning).frozen:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
             return Job(configuration, run, None)
         extraction = self.extraction(configuration)
         manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
-        run = plan_stored_run(manifest, extraction.path, corpus, layers, options)
+        run = plan_stored_run(manifest, extraction.path, corpus, str(layers), options)
         return Job(configuration, run, extraction)
 
     def extraction(self, configuration: Configuration) -> ExtractionPlan:

@@ -180,7 +180,7 @@ def test_less_training_data_is_another_row(tmp_path):
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_a_damaged_or_another_runs_evaluation_is_left_out_and_told(tmp_path, other):
+def test_a_damaged_or_another_runs_evaluation_is_left_out_with_a_note(tmp_path, other):
     runs = [language_run(tmp_path, "en", "r"), language_run(tmp_path, "de", "s")]
     of_another = evaluate(runs[1], "en").read_text("utf-8")
     path = evaluate(runs[0], "de")

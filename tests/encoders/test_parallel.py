@@ -36,6 +36,13 @@ def test_batches_are_computed_side_by_side_and_returned_in_order(encoder):
             assert mine is yours
 
 
+def test_one_batch_needs_no_copy_and_has_the_threads_of_one_of_many(encoder):
+    with computing_threads(3):
+        ((one, threads),) = map_batches(lambda e, _: (e, torch.get_num_threads()), encoder, [0])
+    assert one is encoder
+    assert threads == 1
+
+
 def test_what_a_batch_raises_is_raised(encoder):
     def compute(_, batch):
         if batch == 2:
