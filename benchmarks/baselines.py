@@ -4,8 +4,6 @@ Batches of 32 sentences in float32, padded to the longest; one training loop for
 AdamW, a linear schedule with warmup, dev scored after each epoch and the best weights kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path

@@ -5,8 +5,6 @@ encoder, tokenizing, reading features, writing and closing the store, scoring de
 The last prediction of dev and test, which plain loops do not make, is not.
 """
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import tempfile

@@ -9,8 +9,6 @@ what writing costs. Each goes from words in memory to a closed file, hashing and
 encoder included; all layers, float16 on disk.
 """
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import time

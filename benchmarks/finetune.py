@@ -10,8 +10,6 @@ and keep the best weights. Words per second are words trained on, over everythin
 encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path

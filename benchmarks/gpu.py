@@ -10,8 +10,6 @@ feature half of Table 7 (6 rows, 5 seeds) from text to table, ended when `--minu
 part that fails is recorded and does not stop the others. Progress goes to standard error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

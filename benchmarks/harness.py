@@ -4,8 +4,6 @@ A record has the command, the machine, what was measured on, a row of figures fo
 and ratios over rounds. A list of numbers has one number per round; text shows median and range.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import gc

@@ -6,8 +6,6 @@ copies the experiment's record, those of its rows and of what its grids tried, a
 other data. `python -m docs.generate` then renews the tables that are made of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

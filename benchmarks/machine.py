@@ -4,8 +4,6 @@ The rate is measured in the same run by torch's own product of a like shape, so 
 say how far the work is from it: operations by shape, over seconds, over the rate.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import platform

@@ -8,8 +8,6 @@ precisions and over all layers otherwise. `precision.toml` asks what precision d
 bfloat16 is emulated, the numbers are those of native hardware but for the order of summation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

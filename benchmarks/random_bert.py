@@ -4,8 +4,6 @@ The vocabulary has so few pieces that a word of news is 1.25 of them, as with a 
 the rest of the embeddings is unused.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ Linear heads on the mean of each text. The seconds are those of one process from
 printed table, extraction not counted; and of an epoch, with dev scored, by the records.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

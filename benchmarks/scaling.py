@@ -10,8 +10,6 @@ and loaded its libraries: of extraction it should not grow with the text, of tra
 the selected layers as stored, five times the weights, and what a batch takes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from functools import partial

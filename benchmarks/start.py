@@ -7,8 +7,6 @@ whether torch or transformers is imported. `compare` reads
 copies of the records in `defaults/`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 import subprocess

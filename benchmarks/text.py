@@ -8,8 +8,6 @@ the vocabulary grows with the text as it does in news. Train is made of the samp
 its dev, test of its test.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import random

@@ -7,8 +7,6 @@ of 32, the same optimiser settings and epochs, score dev after each epoch and ke
 Words per second are words trained on, over everything from opening the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path

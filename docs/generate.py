@@ -12,8 +12,6 @@ taken, or the one whose number is given (`; number: 2`), with all columns or tho
 Any other word names a function of `TABLES`. One test checks that this leaves no difference.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -4,8 +4,6 @@ A command's table comes from its help, a key's description from its model in `fe
 `featbert/runs/experiment_file.py`, and a field's from the `Attributes` of the record's docstring.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import types

@@ -4,8 +4,6 @@ The steps of the command line as Python: `load_corpus`, `extract`, `FeatureStore
 `finetune`, `find_runs`, `compare`. Names are imported when they are first used.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`featbert`, and `python -m featbert`."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -4,8 +4,6 @@ A message says what is wrong (with the value), then where, then what to do, in o
 of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3".
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable

@@ -3,8 +3,6 @@
 A lock (filelock) is free as soon as its process ends; its text names the process, for messages.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

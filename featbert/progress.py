@@ -6,8 +6,6 @@
 Stages go to the callers of `heard_by`, reports and warnings to the logger "featbert".
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import time

@@ -1,7 +1,5 @@
 """Numbers, names and runs as text that is safe to print."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Versions of what a number depends on, for signatures; nothing is imported to find them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import platform

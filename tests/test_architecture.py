@@ -1,7 +1,5 @@
 """The rules that ARCHITECTURE.md states: one import order, one home for each heavy library."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

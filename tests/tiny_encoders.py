@@ -1,7 +1,5 @@
 """Tiny encoders with random weights and a tokenizer of each family, written as folders."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ Whether something was seen in training is known only where the training text, wi
 in the run's record, can be read again. Where a run learned from a part of it, that is drawn again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import statistics

@@ -8,8 +8,6 @@ is on the front if no other is both at least as cheap and at least as good, and 
 strictly.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import statistics

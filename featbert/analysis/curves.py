@@ -1,7 +1,5 @@
 """Learning curves: scores by how many training sentences rows learned from, and who is ahead."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000
 (randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence

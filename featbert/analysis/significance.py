@@ -6,8 +6,6 @@ p-values are adjusted by Holm for each split. Results are kept in `<runs directo
 a hash of the predictions.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

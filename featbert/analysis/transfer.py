@@ -4,8 +4,6 @@ Rows are what was trained on, columns what was evaluated on. Scores on a row's o
 of the runs' records; the others come from their evaluations.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections import Counter

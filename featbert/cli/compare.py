@@ -1,7 +1,5 @@
 """featbert compare"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING

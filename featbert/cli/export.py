@@ -1,7 +1,5 @@
 """featbert export"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """featbert extract"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """featbert inspect, verify and probe: what a feature store holds and whether it is good"""
 
-from __future__ import annotations
-
 import dataclasses
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The `featbert` command: its subcommands, exit codes, signals and one-line errors."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os

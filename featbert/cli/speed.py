@@ -1,7 +1,5 @@
 """featbert speed"""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@ context and choice, which is tagged "1" where it is right and "0" where not; the
 sequence is the number of its example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby

@@ -4,8 +4,6 @@ Features depend on the text alone and scores on text and answers, so a split has
 SHA-256 over words with the boundaries of texts and documents, and SHA-256 over the answers.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

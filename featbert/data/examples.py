@@ -12,8 +12,6 @@ Words are cut from the text at white space and punctuation by the pre-tokenizer 
 BERT has, each with its place. A text without any word becomes one empty word, and is counted.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import math

@@ -4,8 +4,6 @@ A line ends at "\\n" and nowhere else: U+0085, U+2028 and the like are character
 return raw labels; `tags` interprets them for all splits of a corpus together.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

@@ -5,8 +5,6 @@ begins where its value changes. Other keys and blank lines are skipped. The keys
 `WORD_KEYS`, those of the tags depend on what is read (`tags`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -9,8 +9,6 @@ Tags are interpreted over all splits together (`tags`), so that a small dev file
 schemes gets the one of its corpus.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping

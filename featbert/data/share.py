@@ -4,8 +4,6 @@ Documents are drawn whole, in an order that the seed gives, until the part holds
 of the sentences; without documents, sentences are drawn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

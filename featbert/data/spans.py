@@ -13,8 +13,6 @@ The words of an answer are those that have a character of it. An answer that beg
 a word, and one whose text is not at its place, is counted.
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ with two differences: separator and number of columns are those of the first lin
 before the first mark of a document have none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

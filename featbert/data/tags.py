@@ -14,8 +14,6 @@ entity (E-, S-). So ill-formed tags are repaired by reading them: a tag counts a
 differs from the tag that a correct file of the scheme has for the same entities.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -22,8 +22,6 @@ OntoNotes). It knows no language and no list of abbreviations.
    are written without spaces, are not split: give tokenised text instead.
 """
 
-from __future__ import annotations
-
 import regex
 
 _EXTENDER = r"[\p{M}\p{Cf}\U0001F3FB-\U0001F3FF]"  # rule 7

@@ -9,8 +9,6 @@ shorter text is repeated in each window of the longer one. If it would take more
 window, its beginning is, and then it has windows of its own, with the beginning of the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ Sequences are sorted by length and cut so that rows times longest row stays with
 sequence longer than the budget is a batch of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 

@@ -3,8 +3,6 @@
 Nothing here imports torch, so that every refusal of a plan comes before it is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -5,8 +5,6 @@ output, `embeddings`, and 1..L are the layers. `NAMES` are those of the BERT pap
 (Devlin et al. 2019, section 5.3); `FORMS` are more general, with numbers and ranges.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal, cast

@@ -1,7 +1,5 @@
 """Memory of this process: what is left, what it took at most, and how it is given back."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -4,8 +4,6 @@ Threads that share a batch meet after every operation: each waits for the slowes
 another busy process takes many times as long. Threads with a batch each meet once a block.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

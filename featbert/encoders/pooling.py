@@ -1,7 +1,5 @@
 """Several vectors as one: those of a text's words."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

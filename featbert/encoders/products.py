@@ -4,8 +4,6 @@ torch gives float32 products to MKL, which on processors of other makers than In
 than half of oneDNN's rate; bfloat16 products go to oneDNN anyway, after a copy of the bias.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ truncation and padding are off; byte-level tokenizers get a leading space before
 inside a sentence; and a word of the corpus that spells a special token ("[SEP]") is text.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Sequence

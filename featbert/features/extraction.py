@@ -4,8 +4,6 @@ Blocks of whole context units are the unit of writing, checksum and journal. Bat
 the last bits of the vectors, follow from the block alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

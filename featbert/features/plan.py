@@ -1,7 +1,5 @@
 """What an extraction will do, known and checked before any work and before torch is loaded."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A journal next to it has a line with the hash of the plan, then a line [split, b
 layer, seconds so far] for each finished block.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -10,8 +10,6 @@ One W for both texts: words that are alike attend to each other before anything 
 Sources: Parikh et al. 2016, section 3; Chen et al. 2017 (ESIM), sections 3.2 and 3.3.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

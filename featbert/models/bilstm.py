@@ -5,8 +5,6 @@ the classification layer". The paper does not say whether 768 is the size per di
 total; featbert reads it as 768 units per direction.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 

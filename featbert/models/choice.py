@@ -5,8 +5,6 @@
 Source: Devlin et al. 2019, section 4.4 (SWAG).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

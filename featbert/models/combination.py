@@ -9,8 +9,6 @@
 The weighted sum is the scalar mix of Peters et al. 2018 (ELMo), section 3.2, equation 1.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -10,8 +10,6 @@ Source: Lafferty, McCallum and Pereira 2001; as the output of a BiLSTM: Lample e
 2.1.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

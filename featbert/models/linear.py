@@ -4,8 +4,6 @@ On a tuned encoder this is the classifier of Devlin et al. 2019, section 5.3; on
 a linear probe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

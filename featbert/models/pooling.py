@@ -13,8 +13,6 @@ cls, mean and max of word vectors do not depend on what is trained, so they are 
 nothing comes between them and the states (`KEPT_POOLINGS`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 The lists are read where torch is not loaded yet, so they name a class and do not import it.
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ middle and reach are the middle and half of the range of the training scores, so
 not depend on their unit. Nothing keeps a score inside that range.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

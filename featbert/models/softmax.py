@@ -3,8 +3,6 @@
 The items are those of the targets: words for tags, sequences for classes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -11,8 +11,6 @@ first word. Words of the question cannot be answers.
 Source: Devlin et al. 2019, sections 4.2 and 4.3.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

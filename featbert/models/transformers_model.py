@@ -18,8 +18,6 @@ too, x = w * z, and z, which has mean 0 and variance 1, passes through a second 
 Both models are asked about the same pieces, so a model that is returned has the same logits.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 It holds no text of the corpus; what evaluations it names are read by the Hub (`model-index`).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

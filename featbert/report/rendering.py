@@ -1,7 +1,5 @@
 """Tables as terminal text, Markdown, LaTeX and CSV; comparisons as JSON."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

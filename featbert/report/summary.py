@@ -4,8 +4,6 @@ Each sentence says what a number of the tables says and no more. The features ro
 were chosen on dev; they are compared on the last split that both were scored on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

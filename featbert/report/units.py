@@ -1,7 +1,5 @@
 """Numbers and names as people read them: no more digits than mean something."""
 
-from __future__ import annotations
-
 from featbert.text import printable
 
 # The mark of a number that is no part of a row.

@@ -1,7 +1,5 @@
 """Runs from Python: plan one, and train it unless it is finished."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal

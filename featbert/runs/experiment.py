@@ -5,8 +5,6 @@ follow from the run on train alone. So a plan depends on what is finished and on
 an experiment is planned again whenever runs have finished, until none is missing.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import statistics

@@ -8,8 +8,6 @@ All have `featbert.json`, the run's record, so that `featbert.load` answers with
 README.md, a model card. A folder appears whole or not at all.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ encoder weights, context, scorer. An experiment frees parts of it for its own ru
 (`vary = ["context"]`). Settings always may differ: they make rows, not tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from featbert.config import Settings

@@ -5,8 +5,6 @@ words ─▶ the run's casing ─▶ its context, encoder and layers ─▶ its 
 On the text and the machine that it was trained with, it gives the answers that the run recorded.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

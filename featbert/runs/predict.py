@@ -17,8 +17,6 @@ tokens. Tokenised input has neither "text" nor offsets. An entity's probability 
 its tokens.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 F1 is in percent, as printed; `verified` says where the figures of a table were seen.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from importlib import resources

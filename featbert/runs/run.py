@@ -3,8 +3,6 @@
 Finding runs reads their records and nothing else; predictions are read when they are asked for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ another process makes are left to it, and awaited when nothing else is left to d
 the one place where another engine, such as a cluster, would be used.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import multiprocessing
 import os

@@ -3,8 +3,6 @@
 This is all that the rows of a comparison do not share.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

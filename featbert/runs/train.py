@@ -1,7 +1,5 @@
 """One planned run, from a model to a record."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time

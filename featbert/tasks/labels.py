@@ -5,8 +5,6 @@
 The mean is over the labels that occur in gold or prediction, as in scikit-learn's `f1_score`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

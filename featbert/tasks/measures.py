@@ -14,8 +14,6 @@ it. So every measure can be resampled, broken down and pooled over seeds in the 
 A correlation with a constant is undefined; its value here is 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ file of `torch.save`, a zip archive with a CRC-32 of each tensor, and is read wi
 (`weights_only`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time

@@ -4,8 +4,6 @@ One that is not finite would make every weight NaN. On a GPU the host would wait
 the result stays there until the end of the epoch.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The history of a training, one row an epoch, as it is kept in checkpoints and run records."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 import pydantic.dataclasses

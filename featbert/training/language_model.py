@@ -5,8 +5,6 @@ one document; one that is too long is split between words, so that every piece i
 epoch. Masks and pairs follow from the seed, the epoch and the number of the block.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

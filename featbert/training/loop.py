@@ -3,8 +3,6 @@
 After each epoch dev is scored; the weights that were best on dev are kept.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable

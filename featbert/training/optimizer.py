@@ -5,8 +5,6 @@ linear decay. Whether a parameter decays is decided by its shape: vectors (biase
 and scalars do not.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 scikit-learn's multinomial logistic regression on single words: seconds instead of minutes.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

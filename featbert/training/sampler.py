@@ -5,8 +5,6 @@ are drawn by document, since those of one batch that share a window share its co
 more sentences than a batch is cut into runs of neighbouring sentences.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from featbert.encoders.batching import Ints

@@ -4,8 +4,6 @@ The losses of its parts are summed and divided by those of the whole batch, so t
 changes nothing but rounding.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

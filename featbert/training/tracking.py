@@ -5,8 +5,6 @@ dev/f1  dev/precision  dev/recall                  in percent; none where dev is
 learning_rate/<group>                              highest of the epoch
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

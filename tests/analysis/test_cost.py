@@ -1,7 +1,5 @@
 """What rows cost, and where frozen features break even with fine-tuning."""
 
-from __future__ import annotations
-
 import pytest
 
 from featbert.analysis.compare import compare

@@ -1,7 +1,5 @@
 """Each benchmark runs on something tiny, and its record holds what it promises."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

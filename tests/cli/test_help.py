@@ -1,7 +1,5 @@
 """Every page of help fits 80 columns and has an example that parses; cheap ones really run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

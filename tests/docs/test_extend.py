@@ -1,7 +1,5 @@
 """The examples of docs/how-to/extend.md: one file and one registration each."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Alignment: whose pieces are whose, in which window, in which context."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches by length under a token budget."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Device and precision are asked of the machine."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The encoder against transformers run plainly, one sentence at a time."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

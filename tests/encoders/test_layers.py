@@ -1,7 +1,5 @@
 """What `--layers` understands: every name, alias, form and range, and how the rest is refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Pairs of texts: their windows, their special pieces, and the vectors of transformers alone."""
 
-from __future__ import annotations
-
 import shutil
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Products through oneDNN are those of torch, forward and backward."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 

@@ -1,7 +1,5 @@
 """Where an encoder comes from, and its hashes; without network and without torch."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The word tokenizer: it deepens words, and nothing in a checkpoint's tokenizer may change that."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Corpora of plain words, and the oracle: transformers run plainly, one sequence at a time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

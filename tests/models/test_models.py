@@ -1,7 +1,5 @@
 """What every model must do; and the BiLSTM against nn.LSTM run the ordinary way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

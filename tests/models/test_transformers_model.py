@@ -1,7 +1,5 @@
 """A model of transformers has the logits of ours, for every family and kind of answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Figures: they hold the numbers of their rows, and their texts can be read."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import sys

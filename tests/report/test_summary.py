@@ -1,7 +1,5 @@
 """Sentences about a comparison hold the numbers of its rows, and the verdict that they mean."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Exported folders answer as their runs did: by transformers alone, and by featbert alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -1,7 +1,5 @@
 """How fast a run answers: what is timed, and the numbers that follow from it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

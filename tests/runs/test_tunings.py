@@ -1,7 +1,5 @@
 """Runs of several ways to tune: what they train, what they keep, and a row of each."""
 
-from __future__ import annotations
-
 import pytest
 from safetensors import safe_open
 

@@ -1,7 +1,5 @@
 """Language-model adaptation: what is masked and paired, the losses, the folder, resuming."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The published BERT optimiser, with and without bias correction, against numpy step by step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """A training that was stopped goes on to the same numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Clipping as torch's, and what is not finite is found, counted and named."""
 
-from __future__ import annotations
-
 import copy
 import re
 

@@ -1,7 +1,5 @@
 """What the loop draws batches from: one shape for both approaches."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -4,8 +4,6 @@ A tuned encoder, in eval mode and before any step, gives exactly the states that
 the store holds, within the store's precision.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one training loop, on models it does not know."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

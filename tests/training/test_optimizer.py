@@ -1,7 +1,5 @@
 """AdamW's groups and the schedule, against values worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The linear probe: it reads off what is linear in vectors, and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from featbert.training.probe import fit_probe

@@ -1,7 +1,5 @@
 """Which sentences make a step: the same for both approaches, and the same for a seed."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Epochs logged for TensorBoard: what stands in the event files, and that nothing else changes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

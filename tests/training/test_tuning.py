@@ -1,7 +1,5 @@
 """What of an encoder is trained, in which epoch and how fast, read from the history."""
 
-from __future__ import annotations
-
 import numpy as np
 import peft
 import pytest

@@ -1,7 +1,5 @@
 """Ways to tune an encoder: a module each, with its `TUNING`."""
 
-from __future__ import annotations
-
 import importlib
 
 from featbert.encoders.tunings.base import Tuning

@@ -5,8 +5,6 @@ epoch trains the head alone, each further epoch one group of layers more, from t
 embeddings come with the lowest group.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning

@@ -3,8 +3,6 @@
 The first epochs compute the encoder forward alone and without its dropout, as features would be.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning

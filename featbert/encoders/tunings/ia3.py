@@ -4,8 +4,6 @@ Each target has a vector of ones at first, by peft: a factor of each output, or 
 feed-forward layer. Dropout is on in modules that hold such vectors.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.adapters import add_adapters, target_names

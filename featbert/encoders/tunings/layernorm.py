@@ -1,7 +1,5 @@
 """Only the normalisation layers of the encoder are trained: weights, and biases where they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning

@@ -10,8 +10,6 @@ so is that of the attention whose query or value has adapters. Modules without a
 mode, as for frozen features.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.adapters import add_adapters, target_names

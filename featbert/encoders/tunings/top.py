@@ -1,7 +1,5 @@
 """Only the upper layers of the encoder are trained: `top:2` the last two, with a final norm."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning

@@ -4,8 +4,6 @@ Each line is in percent of its gold answers, summed over seeds; an answer withou
 "none".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain
 

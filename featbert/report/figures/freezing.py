@@ -1,7 +1,5 @@
 """The score by how many lower layers are frozen while the encoder is fine-tuned."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison

@@ -1,7 +1,5 @@
 """Heat maps: a score in percent in each cell, on one colour scale."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The score of taggers that read one hidden state each, by that state."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison

@@ -1,7 +1,5 @@
 """The score over the training sentences that rows learned from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

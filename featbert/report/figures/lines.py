@@ -1,7 +1,5 @@
 """Lines of a score over something: means, with seeds as dots and a band of one sd."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Learned scalar-mix weights by layer."""
 
-from __future__ import annotations
-
 import math
 
 from matplotlib.axes import Axes

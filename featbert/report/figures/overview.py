@@ -1,7 +1,5 @@
 """Features against fine-tuning over corpora and tasks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

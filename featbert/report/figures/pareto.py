@@ -1,7 +1,5 @@
 """Quality against cost, with the front of the rows that are worth their price."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Published scores and ours, a line a row."""
 
-from __future__ import annotations
-
 import itertools
 
 from matplotlib.axes import Axes

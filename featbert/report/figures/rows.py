@@ -1,7 +1,5 @@
 """Axes with a line a row: names at the left, marks of a score along one axis."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Every seed's score, a line a row: how far rows are apart, and how far their seeds are."""
 
-from __future__ import annotations
-
 import itertools
 
 from matplotlib.figure import Figure

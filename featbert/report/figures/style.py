@@ -4,8 +4,6 @@ Figures are made without pyplot, and settings hold inside `styled()` alone, so n
 matplotlibrc nor a figure changes the other.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import math

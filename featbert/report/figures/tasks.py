@@ -1,7 +1,5 @@
 """Which layer holds what: single layers and learned mixes by task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Training epoch by epoch: the dev score above, training loss beneath, a panel a row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Transfer matrices as heat maps, side by side on one colour scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores by what an entity or its sentence is like: heat maps of rows by buckets."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """What several figures read from comparisons and rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from matplotlib.lines import Line2D

@@ -7,8 +7,6 @@ An entity is [first word, word after the last one, place in types]; `found` is 0
 the gold entities, and its own entities where it does not.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tables as notebooks show them: fragments without scripts, colours and style sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
