@@ -4,6 +4,8 @@ They are JSON with a checksum. A run's `record.json` is written last, so a folde
 finished run. What belongs to an experiment is not kept in its runs, which may serve several.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json

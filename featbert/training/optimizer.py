@@ -37,8 +37,9 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
-        # A matrix of one row or column is a vector, as those of IA3.
-        kind = "matrices" if sum(n > 1 for n in parameter.shape) > 1 else "vectors"
+        # In the encoder a matrix of one row or column is a vector, as those of IA3.
+        is_vector = parameter.dim() < 2 or (1 in parameter.shape and depths[name] < top)
+        kind = "vectors" if is_vector else "matrices"
         kind = "scalar_mix" if id(parameter) in mixed else kind
         depth, place, rate = 0, "", settings.learning_rate
         if by_layer:

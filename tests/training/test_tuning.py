@@ -298,7 +298,8 @@ def test_layernorm_and_biases_do_not_decay_whatever_they_are_called(encoder_fold
         for name, _ in m.named_parameters()
     }
     biases = {n for n, _ in model.named_parameters() if n.endswith("bias")}
+    of_one_row = {n for n, p in model.states.named_parameters(prefix="states") if 1 in p.shape}
     assert of_norms
-    assert names["vectors"] == of_norms | biases
+    assert names["vectors"] == of_norms | biases | of_one_row
     assert names["vectors"] | names["matrices"] == {n for n, _ in model.named_parameters()}
     assert rates == {"matrices": (1e-3, 0.02), "vectors": (1e-3, 0.0)}
