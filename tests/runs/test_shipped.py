@@ -23,6 +23,7 @@ RUNS = {
     "frozen-or-tuned": (4 * (2 * 14 + 2) + 2 + 5) * 5,
     "glue": 8 * (2 * 5 + 4),
     "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
+    "hellaswag": 14 * 2 + 2,
     "language-model": 3 * 3,
     "layer-ablation": 2 * (13 + 1) * 3,
     "layer-freezing": (2 + 6) * 3,
@@ -58,6 +59,7 @@ SMALL = {
         '{corpora=["polarity","wikigold"],finetune={epochs=1}}]',
     ),
     "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4]", 'features.layers=["last"]'),
+    "hellaswag": (*TEXTS, 'features.layers=["last"]', "grid.features.learning_rate=[1e-3]"),
     "language-model": (*QUICK, "variant=[{},{adapt={epochs=1,max_length=32}}]"),
     "layer-ablation": (*QUICK, 'features.layers=["embeddings","layer:6","last","weighted_all"]'),
     "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
