@@ -2,13 +2,19 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """1, "run" -> 1 run; 1234, "run" -> 1,234 runs; 2, "search", "searches" -> 2 searches"""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def enumerated(names: Iterable[str], joint: str = "and") -> str:
+    """["a", "b", "c"] -> a, b and c"""
+    *others, last = names
+    return f"{', '.join(others)} {joint} {last}" if others else last
 
 
 def in_percent(share: float) -> str:

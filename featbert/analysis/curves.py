@@ -2,12 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from featbert.analysis.rows import Row, Statistic, base_name, grouped, with_settings
 from featbert.runs.grouping import EVALUATED
-from featbert.text import in_percent
+from featbert.text import enumerated, in_percent
+
+# The split that epochs are chosen on.
+_DEV = EVALUATED[0]
 
 
 class LearningPoint(NamedTuple):
@@ -16,14 +19,6 @@ class LearningPoint(NamedTuple):
     series: str
     row: Row
     sentences: Statistic
-
-
-class Lead(NamedTuple):
-    """A line of features against a tuned one: mean differences by the shares that both have."""
-
-    features: str
-    tuned: str
-    differences: Mapping[float, float]
 
 
 def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
@@ -44,42 +39,31 @@ def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
     return [point for line in lines for point in sorted(line, key=lambda p: p.row.train_share)]
 
 
-def leads(points: Sequence[LearningPoint], split: str = EVALUATED[0]) -> list[Lead]:
-    """Each line of features against each tuned one on the same data, by mean score on `split`.
+def lead_lines(rows: Sequence[Row]) -> list[str]:
+    """Who has the higher mean dev score with which shares of train, in a sentence.
 
-    Lines that have less than two shares in common are left out.
+    There is one for each line of features and each tuned one on the same data that have two shares
+    or more in common.
     """
-    lines = grouped((p.series, p) for p in points if split in p.row.splits).values()
-    frozen = [line for line in lines if line[0].row.frozen]
-    tuned = [line for line in lines if not line[0].row.frozen]
+    scored = [(p.series, p.row) for p in learning_points(rows) if _DEV in p.row.splits]
+    lines = grouped(scored).items()
     found = []
-    for ours, theirs in itertools.product(frozen, tuned):
-        if ours[0].row.cell != theirs[0].row.cell:
+    for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
+        if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
             continue
-        means = {point.row.train_share: point.row.mean(split) for point in theirs}
-        by_share = {
-            point.row.train_share: point.row.mean(split) - means[point.row.train_share]
-            for point in ours
-            if point.row.train_share in means
-        }
-        if len(by_share) > 1:
-            found.append(Lead(ours[0].series, theirs[0].series, by_share))
-    return found
-
-
-def lead_lines(rows: Sequence[Row], split: str = EVALUATED[0]) -> list[str]:
-    """For each lead, who has the higher mean score with which shares of train, in a sentence."""
-    lines = []
-    for features, tuned, differences in leads(learning_points(rows), split):
-        ahead = [share for share, by in differences.items() if by > 0]
-        behind = [share for share, by in differences.items() if by < 0]
+        means = {row.train_share: row.mean(_DEV) for row in theirs}
+        both = [row for row in ours if row.train_share in means]
+        ahead = [row for row in both if row.mean(_DEV) > means[row.train_share]]
+        behind = [row for row in both if row.mean(_DEV) < means[row.train_share]]
         named = [
-            f"{name} with {_listed(shares)}"
-            for name, shares in ((features, ahead), (tuned, behind))
-            if shares
+            f"{name} with {enumerated([in_percent(row.train_share) for row in better])}"
+            for name, better in ((features, ahead), (tuned, behind))
+            if better
         ]
-        lines.append(f"higher mean on {split} by share of train: {', '.join(named) or 'neither'}")
-    return lines
+        if len(both) > 1:
+            shown = ", ".join(named) or "neither"
+            found.append(f"higher mean on {_DEV} by share of train: {shown}")
+    return found
 
 
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
@@ -116,8 +100,3 @@ def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
             for one, n in zip(named, on_all, strict=True)
         ]
     return named
-
-
-def _listed(shares: Sequence[float]) -> str:
-    *others, last = map(in_percent, shares)
-    return f"{', '.join(others)} and {last}" if others else last

@@ -36,6 +36,7 @@ from featbert.report.units import NONE, percent, visible
 from featbert.runs.experiment_file import flattened
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
+from featbert.text import enumerated
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def write_report(path: Path | str, page: str) -> Path:
 
 def _title(comparisons: Sequence[Comparison], name: str) -> str:
     there = {row.tuning for comparison in comparisons for row in comparison.rows}
-    *others, last = map(tuning_title, sorted(there, key=lambda name: way_order(name, None)))
-    question = f"{', '.join(others)} or {last}?" if others else last
+    titles = map(tuning_title, sorted(there, key=lambda name: way_order(name, None)))
+    question = enumerated(titles, "or") + "?" * (len(there) > 1)
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
