@@ -4,6 +4,7 @@ It holds no text of the corpus; what evaluations it names are read by the Hub (`
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from featbert.analysis.resampling import LEVEL
@@ -13,9 +14,9 @@ from featbert.encoders.source import PACKAGED
 from featbert.errors import FeatbertError
 from featbert.report import tables
 from featbert.report.rendering import as_markdown, markdown_text
-from featbert.report.units import percent
+from featbert.report.units import NONE, percent
 from featbert.runs.run import Run
-from featbert.text import printable
+from featbert.text import enumerated, printable
 
 
 def model_card(run: Run, folder: Path, form: str) -> str:
@@ -53,9 +54,9 @@ def model_card(run: Run, folder: Path, form: str) -> str:
         markdown_text(printable(about)) + "\n",
         f"## Use\n\n```python\n{_use(run, folder.name, form)}```\n",
         *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
-        f"## Scores\n\n{as_markdown(_interval_table(run))}",
+        f"## Scores\n\n{_scores(run)}",
         as_markdown(tables.run_scores_table(run)),
-        f"## Data\n\n{as_markdown(_data_table(run))}",
+        f"## Data\n\n{_data(run)}",
         f"## Signature and cost\n\n{as_markdown(facts)}",
     ]
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
@@ -113,22 +114,40 @@ def _notes(run: Run, form: str) -> list[str]:
     return notes
 
 
-def _interval_table(run: Run) -> tables.Table:
-    """The measure by split, and what it may be on other text of the same kind."""
+def _table(lines: Sequence[Mapping[str, str]], about: str) -> str:
+    """Lines by name as a table in Markdown; sizes and scores are at the right."""
     import pandas
 
-    measure = run.task.measure.name
-    frame = pandas.DataFrame({"split": [*run.record.scores]})
-    frame[measure] = [run.record.score(split) for split in frame["split"]]
-    found = [_interval(run, split) for split in frame["split"]]
-    frame["low"], frame["high"] = zip(*found, strict=True) if found else ((), ())
-    columns = [
-        tables.Column("split", "split", right=False),
-        tables.Column(measure, measure, percent),
-        tables.Column(f"{LEVEL:.0%} interval", "low", percent, "high", " to "),
-    ]
+    columns = [tables.Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
+    return as_markdown(tables.Table("", pandas.DataFrame(lines), columns, legend=[about]))
+
+
+def _scores(run: Run) -> str:
+    """The measure by split, and what it may be on other text of the same kind."""
+    lines = []
+    for split in run.record.scores:
+        score = percent(run.record.score(split))
+        low, high = map(percent, _interval(run, split))
+        interval = low if low == NONE else f"{low} to {high}"
+        line = {"split": split, run.task.measure.name: score, f"{LEVEL:.0%} interval": interval}
+        lines.append(line)
     how = f"bootstrap over {run.task.group}s, or {run.task.unit}s where there are none; one seed"
-    return tables.Table("", frame, columns, legend=[how])
+    return _table(lines, how) if lines else ""
+
+
+def _data(run: Run) -> str:
+    """Splits of the corpus: sizes and hashes of their text and answers."""
+    lines = [
+        {
+            "split": name,
+            f"{run.task.unit}s": f"{split.sentences:,}",
+            "words": f"{split.words:,}",
+            "SHA-256 of the text": split.text[:12],
+            "of the answers": split.tags[:12],
+        }
+        for name, split in run.record.signature.splits.items()
+    ]
+    return _table(lines, f"trained on {enumerated(run.record.trained_on)}")
 
 
 def _interval(run: Run, split: str) -> tuple[float | None, float | None]:
@@ -136,19 +155,3 @@ def _interval(run: Run, split: str) -> tuple[float | None, float | None]:
         return score_interval(run, split)
     except FeatbertError:  # the run was kept without predictions
         return None, None
-
-
-def _data_table(run: Run) -> tables.Table:
-    """Splits of the corpus: sizes and hashes of their text and answers."""
-    import pandas
-
-    found = run.record.signature.splits.items()
-    lines = [[name, s.sentences, s.words, s.text[:12], s.tags[:12]] for name, s in found]
-    sizes = [f"{run.task.unit}s", "words"]
-    heads = ["split", *sizes, "SHA-256 of the text", "of the answers"]
-    columns = [
-        tables.Column(head, head, "{:,}".format if head in sizes else str, right=head in sizes)
-        for head in heads
-    ]
-    learned = f"trained on {' and '.join(run.record.trained_on)}"
-    return tables.Table("", pandas.DataFrame(lines, columns=heads), columns, legend=[learned])
