@@ -5,6 +5,7 @@ in the run's record, can be read again. Where a run learned from a part of it, t
 """
 
 import dataclasses
+import functools
 import itertools
 import statistics
 from bisect import bisect_right
@@ -14,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.results import Breakdown, ScorerFigure, ScorerRow
+from featbert.analysis.compare import Breakdown, Comparison, ScorerFigure, ScorerRow
 from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
 from featbert.data.corpus import Split, joined
 from featbert.data.share import drawn_part
 from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
 from featbert.runs.run import Run, learned_corpus
-from featbert.tasks.base import Predictions, Task
+from featbert.tasks.base import Predictions
 from featbert.text import in_percent
 
 
@@ -35,7 +35,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     task = comparison.task
     check_known("facet", facets, task.facets)
     facets = [*dict.fromkeys(facets)]
-    texts = _TrainingTexts(task)
+    taught = functools.partial(_taught, texts={}, known={})
     found: list[Breakdown] = []
     notes: list[str] = []
     for split, trained in itertools.product(comparison.splits, (False, True)):
@@ -47,7 +47,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         )
         for alike in groups.values():
             try:
-                found += _breakdowns(asked, split, alike, texts.taught if trained else None)
+                found += _breakdowns(asked, split, alike, taught if trained else None)
             except FeatbertError as error:
                 notes.append(f"no scores by {', '.join(asked)} on {split}: {error}")
     found.sort(key=lambda one: facets.index(one.facet))
@@ -96,28 +96,23 @@ def _learned(row: Row) -> str:
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
 
 
-class _TrainingTexts:
-    """What training texts teach; each text is read once."""
+def _taught(run: Run, texts: dict[object, Split], known: dict[object, set[Any]]) -> set[Any]:
+    """What the text, or the part of it, that a run learned from teaches (`Task.known`).
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._texts: dict[tuple[object, ...], Split] = {}
-        self._known: dict[tuple[object, ...], set[Any]] = {}
-
-    def taught(self, run: Run) -> set[Any]:
-        """What the text, or the part of it, that a run learned from teaches (`Task.known`)."""
-        record = run.record
-        share = float(record.settings.get("train_share", 1.0))
-        text = tuple(map(record.signature.splits.get, record.trained_on))
-        if text not in self._texts:
-            how = {"targets": self._task.targets, **record.reading}
-            corpus = learned_corpus(record, record.trained_on, **how)
-            self._texts[text] = joined([corpus[name] for name in record.trained_on])
-        key = (text, share, record.seed if share < 1 else None)
-        if key not in self._known:
-            part = drawn_part(self._texts[text], share, seed=record.seed)
-            self._known[key] = self._task.known([s.words for s in part], part.tags)
-        return self._known[key]
+    `texts` and `known` keep what was read, so that each text is read once.
+    """
+    record, task = run.record, run.task
+    share = float(record.settings.get("train_share", 1.0))
+    text = tuple(map(record.signature.splits.get, record.trained_on))
+    if text not in texts:
+        reading = {"targets": task.targets, **record.reading}
+        corpus = learned_corpus(record, record.trained_on, **reading)
+        texts[text] = joined([corpus[name] for name in record.trained_on])
+    key = (text, share, record.seed if share < 1 else None)
+    if key not in known:
+        part = drawn_part(texts[text], share, seed=record.seed)
+        known[key] = task.known([s.words for s in part], part.tags)
+    return known[key]
 
 
 # Several scorers ----------------------------------------------------------------------------------
@@ -130,45 +125,21 @@ def with_scorers(comparison: Comparison) -> Comparison:
     for split in comparison.splits if scorers else ():
         best = {key: best_of(rows, split, key) for key in scorers}
         for place, row in enumerate(rows):
-            if split not in row.splits:
-                continue
-            base, figures = baseline_of(row, rows, split), {}
-            for key in scorers:
-                score = row.score(split, key)
-                assert score is not None
-                difference = None if base is None else score.mean - base.mean(split, key)
-                figures[key] = ScorerFigure(score, difference, place in best[key])
+            base = baseline_of(row, rows, split)
+            figures = {
+                key: ScorerFigure(
+                    score,
+                    None if base is None else score.mean - base.mean(split, key),
+                    place in best[key],
+                )
+                for key in scorers
+                if (score := row.score(split, key)) is not None
+            }
+            against = None if base is None else base.name
             agree = None if base is None else len({f.sign for f in figures.values()}) == 1
-            found.append(
-                ScorerRow(row.name, split, None if base is None else base.name, figures, agree)
-            )
+            if figures:
+                found.append(ScorerRow(row.name, split, against, figures, agree))
     return dataclasses.replace(comparison, scorers=tuple(found))
-
-
-def scorer_notes(comparison: Comparison) -> list[str]:
-    """Where scorers disagree in who is ahead of the baseline or best, or that they agree."""
-    names = comparison.task.scorers
-    words = {1: "ahead of", 0: "even with", -1: "behind"}
-    notes = [
-        f"{one.split}: the scorers disagree: {one.row} is "
-        + ", ".join(
-            f"{words[figure.sign]} {one.against} by {names[key]}"
-            for key, figure in one.figures.items()
-            if figure.sign is not None
-        )
-        for one in comparison.scorers
-        if one.agree is False
-    ]
-    rows = {row.name: row for row in comparison.rows}
-    on = (((s.split, rows[s.row].data(s.split)), s) for s in comparison.scorers)
-    for (split, _), rivals in grouped(on).items():
-        best = {key: {s.row for s in rivals if s.figures[key].best} for key in names}
-        named = [f"{' and '.join(sorted(best[key]))} by {names[key]}" for key in names if best[key]]
-        if named and not set.intersection(*filter(None, best.values())):
-            notes.append(f"{split}: the scorers disagree in the best row: {', '.join(named)}")
-    if not notes and any(s.agree is not None for s in comparison.scorers):
-        notes = ["the scorers agree in the sign of every difference to the baseline"]
-    return notes
 
 
 # Example by example -------------------------------------------------------------------------------
@@ -177,15 +148,6 @@ def scorer_notes(comparison: Comparison) -> list[str]:
 Span = tuple[int, int, str]
 # Sentences of one text that are kept; a page with more of them would be slow to open.
 MOST = 2000
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A row that is compared, and the run that represents it."""
-
-    row: str
-    seed: int
-    run: str
 
 
 @dataclass(frozen=True)
@@ -205,12 +167,13 @@ class JudgedSentence:
 class JudgedText:
     """One evaluated split with all rows that were scored on it.
 
-    `sentences` are the first `MOST` with a mistake; `with_mistakes` of the split's `size` have one.
+    `runs` are those that represent the rows, with the rows' names. `sentences` are the first `MOST`
+    with a mistake; `with_mistakes` of the split's `size` have one.
     """
 
     corpus: str
     split: str
-    answers: tuple[Answer, ...]
+    runs: tuple[tuple[str, Run], ...]
     sentences: tuple[JudgedSentence, ...]
     with_mistakes: int
     size: int
@@ -251,10 +214,8 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
         )
         for i in wrong[:most]
     )
-    answers = tuple(
-        Answer(row.name, run.record.seed, run.name) for row, run in zip(rows, runs, strict=True)
-    )
-    return JudgedText(rows[0].corpus, split, answers, sentences, len(wrong), len(gold))
+    named = tuple((row.name, run) for row, run in zip(rows, runs, strict=True))
+    return JudgedText(rows[0].corpus, split, named, sentences, len(wrong), len(gold))
 
 
 def _in_line(found: Predictions, number: int) -> tuple[str, ...]:

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.results import CostRow, Price
+from featbert.analysis.compare import Comparison, CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 from featbert.runs.speed import PER, read_speed
 

@@ -13,13 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.results import PublishedFigures
-from featbert.analysis.rows import Row, Statistic, baseline_of, run_title
+from featbert.analysis.rows import Row, Statistic, baseline_of
 from featbert.analysis.transfer import TransferMatrix
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
-from featbert.runs.run import FoundRuns, Run, unfinished_run
+from featbert.runs.run import Run
 
 if TYPE_CHECKING:
     import pandas
@@ -74,19 +72,21 @@ def comparison_frame(
                 for split, scores in run.record.scores.items()
                 for key, value in scores.values.items()
             ]
-    frame = _frame(lines)
+    frame = frame_of(lines)
     free = [name for name in frame if str(name).startswith("setting_")]
     frame[free] = frame[free].infer_objects()
     return frame.astype({n: _KINDS.get(n, "float64") for n in frame if n not in free})
 
 
-def _frame(lines: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pandas.DataFrame:
+def frame_of(lines: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pandas.DataFrame:
+    """Lines by name, with values as they are; `columns` also where there is no line."""
     import pandas
 
     return pandas.DataFrame([*lines], columns=columns or None, dtype=object)
 
 
-def _statistic(name: str, found: Statistic | None) -> dict[str, float | None]:
+def statistic(name: str, found: Statistic | None) -> dict[str, float | None]:
+    """Mean and standard deviation as two columns."""
     mean, sd = (None, None) if found is None else (found.mean, found.sd)
     return {f"{name}_mean": mean, f"{name}_sd": sd}
 
@@ -108,10 +108,10 @@ def _of_row(row: Row) -> dict[str, Any]:
     line: dict[str, Any] = {"seeds": len(row.runs)}
     for split in EVALUATED:
         for key in row.task.columns:
-            line |= _statistic(f"{split}_{key}", row.score(split, key))
+            line |= statistic(f"{split}_{key}", row.score(split, key))
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
-    return line | _statistic("training_seconds", costs.pop("training_seconds")) | costs
+    return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 
 def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -137,7 +137,7 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
         for name, buckets in breakdown.rows.items():
             for bucket, score in buckets.items():
-                yield name, _statistic(f"{of}_{bucket}", score)
+                yield name, statistic(f"{of}_{bucket}", score)
 
 
 def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
@@ -156,70 +156,12 @@ def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
 # What has no row in a comparison ------------------------------------------------------------------
 
 
-def published_frame(found: PublishedFigures) -> pandas.DataFrame:
-    """A line for each published row, with the comparison's row next to it."""
-    lines = []
-    for line in found.lines:
-        named: dict[str, Any] = {"published": line.label, "row": line.row and line.row.name}
-        for split, figure in line.figures.items():
-            named[f"{split}_published"] = figure.published
-            named[f"{split}_published_sd"] = figure.published_sd
-            named |= _statistic(f"{split}_here", figure.reproduced)
-            named[f"{split}_difference"] = figure.difference
-        lines.append(named)
-    return _frame(lines)
-
-
 def transfer_frame(matrix: TransferMatrix) -> pandas.DataFrame:
     """A line for each corpus that was trained on, with the scores on each column's data."""
     lines = []
     for row in matrix.rows:
         line: dict[str, Any] = {"trained_on": row.label, "seeds": len(row.trained.runs)}
         for data, cell in zip(matrix.columns, row.cells, strict=True):
-            line |= _statistic(data.label, cell.score if cell else None)
+            line |= statistic(data.label, cell.score if cell else None)
         lines.append(line | {AVERAGE: row.average, f"{AVERAGE}_sd": row.average_sd})
-    return _frame(lines)
-
-
-def published_matrix_frame(one: PublishedMatrix) -> pandas.DataFrame:
-    """A line for each published row, with its figure for each language."""
-    return _frame({"trained_on": row.label, **row.scores} for row in one.rows)
-
-
-def runs_frame(found: FoundRuns) -> pandas.DataFrame:
-    """A line for each run, by name: finished, unfinished or damaged; a score for each split."""
-    lines: list[dict[str, Any]] = []
-    for run in found:
-        r = run.record
-        line = {"run": run.name, "state": "finished", "seed": r.seed}
-        line["what"] = run_title(r.tuning, r.layers, r.settings, r.task)
-        line["training_seconds"] = r.cost.training_seconds
-        lines.append(line | {split: r.score(split) for split in r.scores})
-    for folder in found.unfinished:
-        one = unfinished_run(folder)
-        state = f"epoch {one['epochs_done']} of {'–' if one['epochs'] is None else one['epochs']}"
-        line = {"run": folder.name, "state": state, "seed": one["seed"], "dev": one["dev"]}
-        line["what"] = one["tuning"] and run_title(one["tuning"], one["layers"], {})
-        lines.append(line | {"training_seconds": one["seconds"]})
-    lines += [{"run": problem.folder.name, "state": "damaged"} for problem in found.problems]
-    splits = [split for run in found for split in run.record.scores] or ["dev"]
-    columns = dict.fromkeys(["run", "state", "what", "seed", *splits, "training_seconds"])
-    return _frame(sorted(lines, key=lambda line: line["run"]), [*columns])
-
-
-def run_scores_frame(run: Run) -> pandas.DataFrame:
-    """A line for each split, called `dev all`, and for each of its classes, with every score."""
-    lines: list[dict[str, Any]] = []
-    for split, found in run.record.scores.items():
-        named = {"all": found.values, **found.by_class}
-        lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
-    return _frame(lines, ["scores", *run.task.columns, "gold", "predicted"])
-
-
-def epochs_frame(run: Run) -> pandas.DataFrame:
-    """A line for each epoch: loss, dev score, seconds."""
-    lines = [
-        {"epoch": e.epoch, "train_loss": e.train_loss, "dev": e.dev_score, "seconds": e.seconds}
-        for e in run.record.history
-    ]
-    return _frame(lines, ["epoch", "train_loss", "dev", "seconds"])
+    return frame_of(lines)

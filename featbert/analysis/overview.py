@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.resampling import Interval
-from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, rivals
 from featbert.analysis.significance import over_seeds, paired_runs
 
 if TYPE_CHECKING:
     import pandas
-
-# A p-value below it is clear.
-CLEAR = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,34 +39,24 @@ class Contest:
     @property
     def ahead(self) -> Row | None:
         """The row that text and seeds both say is better; None where one of them does not."""
-        if self.over_text is None or self.over_text.adjusted >= CLEAR:
-            return None
-        seeds = self.over_seeds
-        if seeds is None or seeds.low <= 0 <= seeds.high:
-            return None
-        return self.features if seeds.low > 0 else self.tuned
+        sign = self.over_text.sign if self.over_text else 0
+        return {1: self.features, -1: self.tuned}.get(sign)
 
 
 def contests(comparison: Comparison) -> list[Contest]:
     """One for each freed part of the comparison, in the order of its rows."""
-    return [_contest(comparison, rows) for rows in rivals(comparison.rows)]
+    return [_contest(comparison, tuple(rows)) for rows in rivals(comparison.rows)]
 
 
-def _contest(comparison: Comparison, rows: list[Row]) -> Contest:
+def _contest(comparison: Comparison, rows: tuple[Row, ...]) -> Contest:
     features = best_by_dev([row for row in rows if row.frozen])
     tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
     if features is None or tuned is None:
-        return Contest(comparison, tuple(rows), features, tuned)
+        return Contest(comparison, rows, features, tuned)
     split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
-    return Contest(
-        comparison,
-        tuple(rows),
-        features,
-        tuned,
-        split,
-        over_seeds(paired_runs(tuned, features), split),
-        test_of(comparison, features, tuned, split),
-    )
+    seeds = over_seeds(paired_runs(tuned, features), split)
+    test = test_of(comparison, features, tuned, split)
+    return Contest(comparison, rows, features, tuned, split, seeds, test)
 
 
 def test_of(comparison: Comparison, row: Row, baseline: Row, split: str) -> Difference | None:
@@ -87,19 +74,15 @@ def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame(_lines(comparisons))
-
-
-def _lines(comparisons: Iterable[Comparison]) -> Iterator[dict[str, object]]:
-    for one in (contest for comparison in comparisons for contest in contests(comparison)):
+    lines = []
+    for one in itertools.chain(*map(contests, comparisons)):
         if one.features is None or one.tuned is None or one.split is None:
             continue
         ours, theirs = one.features.score(one.split), one.tuned.score(one.split)
         assert ours is not None
         assert theirs is not None
         seeds, test = one.over_seeds, one.over_text
-        ahead = one.ahead
-        yield {
+        line = {
             "task": one.features.task.name,
             "corpus": one.features.corpus,
             "model": one.features.model,
@@ -118,5 +101,7 @@ def _lines(comparisons: Iterable[Comparison]) -> Iterator[dict[str, object]]:
             "over_seeds_low": seeds and seeds.low,
             "over_seeds_high": seeds and seeds.high,
             "p_adjusted": test and test.adjusted,
-            "ahead": (ahead.tuning if ahead else "neither") if test else None,
+            "ahead": (one.ahead.tuning if one.ahead else "neither") if test else None,
         }
+        lines.append(line)
+    return pandas.DataFrame(lines)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.results import Figure, PublishedFigures, PublishedLine
+from featbert.analysis.compare import Comparison, PublishedFigure, PublishedFigures, PublishedLine
 from featbert.analysis.rows import Row, base_name
 from featbert.errors import InputError
 from featbert.runs.grouping import EVALUATED
@@ -55,7 +54,7 @@ def _line(
         apart = None if not same or printed is None or found is None else found.mean - printed
         # The one standard deviation of a row is of its last split.
         sd = published.sd / 100 if published.sd is not None and split == splits[-1] else None
-        figures[split] = Figure(printed, sd, found, apart)
+        figures[split] = PublishedFigure(printed, sd, found, apart)
     return PublishedLine(_label(published), published, row, figures)
 
 

@@ -158,6 +158,14 @@ class Row:
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.record.seed for run in self.runs)
 
+    @property
+    def reading(self) -> str:
+        """What it shares with rows that differ from it in their layers alone."""
+        # Only a learned mix has a rate of its own.
+        settings = {n: value for n, value in self.settings.items() if n != "mix_learning_rate"}
+        agreed = [self.signature.get(name) for name in (*CONDITIONS, "splits")]
+        return _canonical([dict(self.cell), settings, agreed])
+
     def data(self, split: str) -> tuple[str | None, ...]:
         """What rows must share to be rivals on a split: its text, its tags and the scorer."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
@@ -25,7 +25,6 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
-from featbert.analysis.results import Difference
 from featbert.analysis.rows import Row, baseline_of, best_by_dev, rivals
 from featbert.errors import FeatbertError
 from featbert.io import file_hash, json_hash, replacing

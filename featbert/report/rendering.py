@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.compare import Comparison, PublishedFigures
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import PublishedMatrix
-from featbert.analysis.results import PublishedFigures
 from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known

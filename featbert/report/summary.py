@@ -5,20 +5,19 @@ were chosen on dev; they are compared on the last split that both were scored on
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.compare import CLEAR, Comparison, Difference
 from featbert.analysis.cost import CURRENCIES
 from featbert.analysis.curves import lead_lines
-from featbert.analysis.overview import CLEAR, Contest, contests, test_of
+from featbert.analysis.overview import Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.results import Difference
 from featbert.analysis.rows import BASELINE, Row, best_by_dev
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
-from featbert.runs.grouping import CONDITIONS, EVALUATED
-from featbert.text import counted, in_percent
+from featbert.runs.grouping import EVALUATED
+from featbert.text import counted, enumerated, in_percent
 
 # The split that epochs and rows are chosen on.
 _DEV = EVALUATED[0]
@@ -71,23 +70,16 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
             yield "Where", _where(comparison, breakdown.facet, features, tuned, split)
     for line in lead_lines([row for row in comparison.rows if row.cell == rows[0].cell]):
         yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
-    layers = [] if features is None else _alike(features, rows)
-    if len(layers) > 1:
-        low, *_, high = sorted((row.mean(_DEV), row.label) for row in layers)
+    alike = [row for row in rows if row.frozen and features and row.reading == features.reading]
+    scored = sorted((row.mean(_DEV), row.label) for row in alike if _DEV in row.splits)
+    if len(scored) > 1:
+        low, high = scored[0], scored[-1]
         yield (
             "Layers",
-            f"The {len(layers)} rows on features differ by up to {_points(high[0] - low[0])} on "
+            f"The {len(scored)} rows on features differ by up to {_points(high[0] - low[0])} on "
             f"{_DEV}, from {low[1]} ({units.percent(low[0])}) to {high[1]} "
             f"({units.percent(high[0])}).",
         )
-
-
-def _clear(lead: Difference) -> int:
-    """1 where text and seeds both say that the row is ahead of the leader, -1 behind, else 0."""
-    seeds = lead.over_seeds
-    if lead.adjusted >= CLEAR or seeds is None or seeds.low <= 0 <= seeds.high:
-        return 0
-    return 1 if seeds.low > 0 else -1
 
 
 def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
@@ -117,22 +109,18 @@ def _verdict(contest: Contest, leader: Row) -> str:
     )
     if not leads:
         return f"Undecided: {score}; differences are not tested."
-    near = {label: lead for label, lead in leads.items() if _clear(lead) >= 0}
+    near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
     if not near:
         label, lead = next(iter(leads.items()))
         return (
             f"{leader.label} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
             f"{split}; the next is {_apart(label, lead)}."
         )
-    behind = len(leads) - len(near)
-    parts = [f"Undecided: {score}"]
-    named = [_apart(label, lead) for label, lead in [*near.items()][:_NAMED]]
-    if len(near) > _NAMED:
-        named.append(f"{len(near) - _NAMED} more")
-    *others, last = named
-    shown = f"{', '.join(others)} and {last}" if others else last
-    parts.append(f"it is not shown to be ahead of {shown}")
-    if behind:
+    named = [_apart(label, lead) for label, lead in near.items()]
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"{len(named) - _NAMED} more"]
+    parts = [f"Undecided: {score}", f"it is not shown to be ahead of {enumerated(named)}"]
+    if behind := len(leads) - len(near):
         parts.append(f"{counted(behind, 'row is', 'rows are')} clearly behind")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
         parts.append(f"{counted(most, 'seed says', 'seeds say')} nothing about further seeds")
@@ -167,7 +155,7 @@ def _buys(contest: Contest, leader: Row) -> str:
             found.setdefault(row.label, []).append(f"{currency.least} ({show(cost)})")
     for label, lead in leads.items():
         if label in found:
-            clear = "" if _clear(lead) else ", not distinguished"
+            clear = "" if lead.sign else ", not distinguished"
             found[label].append(f"{units.points(lead.pooled.difference)} points on {split}{clear}")
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
@@ -196,53 +184,29 @@ def _floor(row: Row, split: str) -> str:
     return f" {floor[0].upper()}{floor[1:]} gives {units.percent(value)}."
 
 
-def _alike(best: Row, rows: Sequence[Row]) -> list[Row]:
-    """Rows that differ from the best one in their layers alone."""
-
-    def shared(row: Row) -> tuple[Any, ...]:
-        # Only a learned mix has a rate of its own.
-        settings = {n: value for n, value in row.settings.items() if n != "mix_learning_rate"}
-        return settings, *(row.signature.get(name) for name in (*CONDITIONS, "splits"))
-
-    return [r for r in rows if r.frozen and _DEV in r.splits and shared(r) == shared(best)]
-
-
 def _trust(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
     if test is None:
         return (
             "The difference is not tested: predictions of both rows with a common seed are needed."
         )
-    said = _trusted(test)
+    words, seeds = {True: "clear", False: "not clear"}, test.over_seeds
+    said = (
+        f"The difference is {words[test.adjusted < CLEAR]} over the text ({_p(test.adjusted)} "
+        "after Holm's correction)"
+    )
+    if seeds is None:
+        says = counted(len(test.seeds), "seed says", "seeds say")
+        said += f"; {says} nothing about further seeds, for which at least {FEWEST} are needed."
+    else:
+        said += (
+            f" and {words[seeds.low > 0 or seeds.high < 0]} over seeds ({100 * seeds.level:.0f}% "
+            f"interval {units.points(seeds.low)} to {units.points(seeds.high)} points)."
+        )
     if split == _DEV or dev is None:
         return said
     apart = units.points(dev.pooled.difference)
-    return f"{said} On {_DEV} the difference is {apart}, {_p(dev.adjusted)}."
-
-
-def _trusted(test: Difference) -> str:
-    over_text = f"{_p(test.adjusted)} after Holm's correction"
-    clear_text = test.adjusted < CLEAR
-    if test.over_seeds is None:
-        seeds = counted(len(test.seeds), "seed says", "seeds say")
-        text = "distinguishes them" if clear_text else "does not distinguish them"
-        return (
-            f"The text {text} ({over_text}); {seeds} nothing about further seeds, for which at "
-            f"least {FEWEST} are needed."
-        )
-    low, high = test.over_seeds.low, test.over_seeds.high
-    over_seeds = (
-        f"{100 * test.over_seeds.level:.0f}% interval of the difference "
-        f"{units.points(low)} to {units.points(high)} points"
-    )
-    clear_seeds = low > 0 or high < 0
-    if clear_text and clear_seeds:
-        return f"It holds over seeds ({over_seeds}) and over the text ({over_text})."
-    if clear_text:
-        return f"It is clear over the text ({over_text}), but not over seeds ({over_seeds})."
-    if clear_seeds:
-        return f"It is clear over seeds ({over_seeds}), but not over the text ({over_text})."
-    return f"Neither seeds ({over_seeds}) nor text ({over_text}) distinguish the two."
+    return f"{said} On {_DEV} it is {apart}, {_p(dev.adjusted)}."
 
 
 def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
@@ -270,12 +234,11 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
 
 def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split: str) -> str:
     """The buckets of a facet at which each is ahead most."""
-    names = {features.name, tuned.name}
-    matching = [b for b in comparison.breakdowns if (b.facet, b.split) == (facet, split)]
-    matching = [b for b in matching if names <= b.rows.keys() and len(b.gold) > 1]
-    if not matching:
+    both = [b for b in comparison.breakdowns if {features.name, tuned.name} <= b.rows.keys()]
+    of_split = (b for b in both if (b.facet, b.split) == (facet, split) and len(b.gold) > 1)
+    found = next(of_split, None)
+    if found is None:
         return f"No scores of both rows by {facet}."
-    found = matching[0]
     ours, theirs = found.rows[features.name], found.rows[tuned.name]
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)

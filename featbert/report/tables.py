@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from featbert.analysis import frame as frames
-from featbert.analysis.breakdown import scorer_notes
-from featbert.analysis.compare import Comparison
+from featbert.analysis.compare import CLEAR, Breakdown, Comparison, PublishedFigures
 from featbert.analysis.cost import machines_of
-from featbert.analysis.overview import CLEAR, overview_frame
+from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.results import Breakdown, PublishedFigures
 from featbert.analysis.rows import base_name, best_of, run_title
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
@@ -27,7 +25,7 @@ from featbert.report import units
 from featbert.report.summary import verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
 from featbert.runs.record import SearchRecord
-from featbert.runs.run import FoundRuns, Run
+from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.runs.speed import PER
 from featbert.text import counted, unusual
 
@@ -329,7 +327,6 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
             "in percent; Δ: mean less that of the baseline by the same scorer, in points",
             "winner: whether the scorers agree in who is ahead, by however little",
         ],
-        scorer_notes(comparison),
     )
 
 
@@ -396,7 +393,17 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
 
 
 def _published_table(found: PublishedFigures) -> Table:
-    table, frame = found.table, frames.published_frame(found)
+    """A line for each published row, with the comparison's row next to it."""
+    table, lines = found.table, []
+    for one in found.lines:
+        line: dict[str, Any] = {"published": one.label, "row": one.row and one.row.name}
+        for split, figure in one.figures.items():
+            line[f"{split}_published"] = figure.published
+            line[f"{split}_published_sd"] = figure.published_sd
+            line |= frames.statistic(f"{split}_here", figure.reproduced)
+            line[f"{split}_difference"] = figure.difference
+        lines.append(line)
+    frame = frames.frame_of(lines)
     columns = [_names("published"), _names("row")]
     for split in found.splits:
         name = f"{split}_published"
@@ -455,7 +462,7 @@ def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
     show = functools.partial(percent, digits=max(row.digits for row in one.rows))
     return Table(
         f"published · {one.title}",
-        frames.published_matrix_frame(one),
+        frames.frame_of({"trained_on": row.label, **row.scores} for row in one.rows),
         [
             _names("trained on" if any(row.train for row in one.rows) else "row", "trained_on"),
             *(Column(visible(name), name, show) for name in names),
@@ -467,19 +474,34 @@ def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
 
 
 def runs_table(found: FoundRuns) -> Table:
-    """A row for each run, by name: finished, unfinished or damaged."""
-    frame = frames.runs_frame(found)
-    _, _, _, _, *splits, last = frame
+    """A row for each run, by name: finished, unfinished or damaged; a score for each split."""
+    lines: list[dict[str, Any]] = []
+    for run in found:
+        r = run.record
+        line = {"run": run.name, "state": "finished", "seed": r.seed}
+        line["what"] = run_title(r.tuning, r.layers, r.settings, r.task)
+        line["training_seconds"] = r.cost.training_seconds
+        lines.append(line | {split: r.score(split) for split in r.scores})
+    for folder in found.unfinished:
+        one = unfinished_run(folder)
+        state = f"epoch {one['epochs_done']} of {NONE if one['epochs'] is None else one['epochs']}"
+        line = {"run": folder.name, "state": state, "seed": one["seed"], "dev": one["dev"]}
+        line["what"] = one["tuning"] and run_title(one["tuning"], one["layers"], {})
+        lines.append(line | {"training_seconds": one["seconds"]})
+    lines += [{"run": problem.folder.name, "state": "damaged"} for problem in found.problems]
+    lines.sort(key=lambda line: line["run"])
+    splits = dict.fromkeys(split for run in found for split in run.record.scores) or ("dev",)
+    columns = [
+        *map(_names, ("run", "state", "what")),
+        Column("seed", "seed"),
+        *(Column(split, split, percent) for split in splits),
+        Column("training", "training_seconds", units.duration),
+    ]
     tasks = ", ".join({run.task.measure.name for run in found})
     return Table(
         "",
-        frame,
-        [
-            *map(_names, ("run", "state", "what")),
-            Column("seed", "seed"),
-            *(Column(split, split, percent) for split in splits),
-            Column("training", last, units.duration),
-        ],
+        frames.frame_of(lines, [column.name for column in columns]),
+        columns,
         legend=[f"{tasks or 'scores'} in percent; of an unfinished run the best so far"],
         notes=[f"{problem.folder.name}: {problem.reason}" for problem in found.problems],
     )
@@ -527,8 +549,12 @@ def facts_table(run: Run) -> Table:
 
 
 def run_scores_table(run: Run) -> Table:
-    """Each split's scores: all of them, then by class."""
-    frame = frames.run_scores_frame(run)
+    """A line for each split, called `dev all`, and for each of its classes, with every score."""
+    lines: list[dict[str, Any]] = []
+    for split, found in run.record.scores.items():
+        named = {"all": found.values, **found.by_class}
+        lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
+    frame = frames.frame_of(lines, ["scores", *run.task.columns, "gold", "predicted"])
     columns = [_names("scores")]
     columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
     counts = [name for name in ("gold", "predicted") if frame[name].notna().any()]
@@ -539,15 +565,16 @@ def run_scores_table(run: Run) -> Table:
 
 def epochs_table(run: Run) -> Table:
     """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
-    frame, best = frames.epochs_frame(run), run.record.best_epoch
-    marked = np.flatnonzero(frame["epoch"] == best)
+    history, best = run.record.history, run.record.best_epoch
+    marked = [place for place, one in enumerate(history) if one.epoch == best]
     columns = [
         Column("epoch", "epoch", lambda epoch: f"{epoch} best" if epoch == best else str(epoch)),
         Column("train loss", "train_loss", "{:.4f}".format),
-        Column("dev", "dev", percent, best=marked),
+        Column("dev", "dev_score", percent, best=marked),
         Column("time", "seconds", units.duration),
     ]
-    return Table("", frame, columns)
+    lines = [{column.name: getattr(one, column.name) for column in columns} for one in history]
+    return Table("", frames.frame_of(lines, [column.name for column in columns]), columns)
 
 
 def search_line(search: SearchRecord) -> str:

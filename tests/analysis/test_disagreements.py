@@ -16,10 +16,9 @@ def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None
     assert not notes
     assert [(t.corpus, t.split) for t in texts] == [("wikigold", "dev"), ("wikigold", "test")]
     for text in texts:
-        names = [(a.row, a.seed) for a in text.answers]
+        names = [(name, run.record.seed) for name, run in text.runs]
         assert names == [("last", 1), ("concat_last4", 1), ("fine-tuning", 1)]
-        runs = {run.name: run for row in comparison.rows for run in row.runs}
-        read = [runs[answer.run].predictions(text.split) for answer in text.answers]
+        read = [run.predictions(text.split) for _, run in text.runs]
         expected = {}
         for number, (words, gold) in enumerate(zip(read[0].words, read[0].gold, strict=True), 1):
             found = [spans(one.predicted[number - 1]) for one in read]
@@ -45,7 +44,7 @@ def test_no_more_sentences_than_a_page_holds_and_the_count_says_so(tmp_path) -> 
 def test_runs_of_one_seed_stand_for_the_rows(tmp_path) -> None:
     runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
     texts, _ = judged_texts(compare(runs)[0])
-    assert {answer.seed for answer in texts[0].answers} == {2}
+    assert {run.record.seed for _, run in texts[0].runs} == {2}
 
 
 def test_missing_predictions_are_told_and_the_rest_is_there(tmp_path) -> None:

@@ -11,10 +11,9 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
-from featbert.analysis.compare import compare
+from featbert.analysis.compare import Breakdown, compare
 from featbert.analysis.published import published_figures, published_matrix
 from featbert.analysis.resampling import t_interval
-from featbert.analysis.results import Breakdown
 from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app

@@ -6,10 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from featbert.analysis.compare import Comparison, compare
+from featbert.analysis.compare import Comparison, Difference, compare
 from featbert.analysis.overview import contests, overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
-from featbert.analysis.results import Difference
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
@@ -80,7 +79,8 @@ def test_a_row_is_ahead_where_text_and_seeds_say_so(two, corpus, p, ahead) -> No
     (contest,) = contests(comparison)
     test = PairedTest(-0.1, -0.15, -0.05, 0.95, p, 150, 1000, False)
     names = contest.features.name, contest.tuned.name
-    difference = Difference(*names, "test", (1, 2, 3), "sentences", None, test, p)
+    seeds = contest.over_seeds
+    difference = Difference(*names, "test", (1, 2, 3), "sentences", seeds, test, p)
     (tested,) = contests(dataclasses.replace(comparison, differences=(difference,)))
     assert (tested.ahead and tested.ahead.tuning) == ahead
     assert tested.over_text == difference

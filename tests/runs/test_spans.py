@@ -247,23 +247,19 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
 
 
 def test_the_browser_shows_question_passage_and_spans(made, tmp_path):
-    runs = [trained(made, tmp_path), full(made, tmp_path, epochs=1)]
+    trained(made, tmp_path)
+    full(made, tmp_path, epochs=1)
     (comparison,) = compare(find_runs(tmp_path))
     (judged, *_), notes = judged_texts(comparison)
     assert not notes
     sentences = made["corpus"][judged.split].sentences
-    kept = {
-        answer.run: run.predictions(judged.split)
-        for run in runs
-        for answer in judged.answers
-        if answer.run == run.name
-    }
+    kept = [run.predictions(judged.split) for _, run in judged.runs]
     for shown in judged.sentences:
         sentence = sentences[shown.number - 1]
         cut = sentence.pair
         assert shown.words == (*sentence.words[:cut], "‖", *sentence.words[cut:])
-        for answer, found in zip(judged.answers, shown.found, strict=True):
-            text = kept[answer.run].predicted[shown.number - 1][0].partition(":")[2]
+        for one, found in zip(kept, shown.found, strict=True):
+            text = one.predicted[shown.number - 1][0].partition(":")[2]
             if found is not None and text:
                 ((first, stop, kind),) = found
                 assert kind == "answer"

@@ -5,8 +5,7 @@ import itertools
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.results import PublishedFigures, PublishedLine
+from featbert.analysis.compare import Comparison, PublishedFigures, PublishedLine
 from featbert.encoders.tunings import tuning_title
 from featbert.report.figures.registry import figure
 from featbert.report.figures.rows import row_plot

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, grouped, part_of
+from featbert.analysis.rows import grouped, part_of
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells
 from featbert.report.figures.registry import figure
@@ -65,7 +65,7 @@ def _lines(comparison: Comparison) -> Iterator[_Line]:
     """One for each corpus and head of a comparison's rows on features."""
     rows = [row for row in comparison.rows if row.frozen and row.splits]
     bodies = {row.settings.get("body") for row in rows if len(row.layer_indices or ()) == 1}
-    for members in grouped((_reading(row), row) for row in rows).values():
+    for members in grouped((row.reading, row) for row in rows).values():
         first = members[0]
         parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
         if len(bodies) > 1:
@@ -80,9 +80,3 @@ def _lines(comparison: Comparison) -> Iterator[_Line]:
                 means = np.mean([mix.weights for mix in mixes], axis=0)
                 line.weights = dict(zip(mixes[0].layers, means, strict=True))
         yield line
-
-
-def _reading(row: Row) -> tuple[object, ...]:
-    """What rows share that differ in their layers alone."""
-    settings = {n: v for n, v in row.settings.items() if n != "mix_learning_rate"}
-    return tuple(row.cell.items()), repr(sorted(settings.items()))

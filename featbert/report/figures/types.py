@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.compare import Comparison
-from featbert.analysis.results import Breakdown
+from featbert.analysis.compare import Breakdown, Comparison
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure

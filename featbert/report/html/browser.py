@@ -57,7 +57,7 @@ def _types(texts: Sequence[JudgedText]) -> list[str]:
 
 
 def _sides(text: JudgedText, best: Sequence[str], baselines: Sequence[str]) -> dict[str, int]:
-    names = [answer.row for answer in text.answers]
+    names = [name for name, _ in text.runs]
     a = next((names.index(name) for name in best if name in names), 0)
     others = [*baselines, *reversed(names)]
     b = next((names.index(n) for n in others if n in names and n != names[a]), a)
@@ -70,7 +70,8 @@ def _text(text: JudgedText, types: list[str]) -> dict[str, Any]:
 
     return {
         "rows": [
-            {"name": visible(a.row), "run": visible(a.run), "seed": a.seed} for a in text.answers
+            {"name": visible(name), "run": visible(run.name), "seed": run.record.seed}
+            for name, run in text.runs
         ],
         "sentences": [
             [
@@ -85,7 +86,7 @@ def _text(text: JudgedText, types: list[str]) -> dict[str, Any]:
 
 
 def _about(text: JudgedText, unit: str) -> str:
-    seeds = sorted({answer.seed for answer in text.answers})
+    seeds = sorted({run.record.seed for _, run in text.runs})
     about = (
         f"{text.with_mistakes:,} of {counted(text.size, unit)} have a mistake of some row; "
         f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
