@@ -142,10 +142,10 @@ def _asked(
 
 
 def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:
-    for tagged in pieces:
-        n_words = len(tagged.tags)
-        tally.update(sentences=n_words > 0, words=n_words, entities=len(tagged.entities or ()))
-        yield tagged
+    for piece, row in pieces:
+        n_words, n_entities = len(piece.words), len(row.get("entities", ()))
+        tally.update(sentences=n_words > 0, words=n_words, entities=n_entities)
+        yield piece, row
 
 
 def _check_out(out: Path | None, file: str) -> None:

@@ -12,8 +12,7 @@ from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooli
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.features.store import FeatureStore
 from featbert.runs.experiment import RUNS_DIR
-from featbert.runs.folder import settle
-from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run
 from featbert.runs.train import train_planned
 from featbert.tasks.base import get_task, task_of
@@ -67,7 +66,7 @@ def train(
         tag_scheme=tag_scheme,
     )
     plan = plan_stored_run(m, store.path, corpus, layers, options)
-    return _finished_or_trained(plan, store, corpus, overwrite, log_dir)
+    return train_planned(plan, store, corpus, overwrite=overwrite, log_dir=log_dir)
 
 
 def finetune(
@@ -109,19 +108,4 @@ def finetune(
     )
     encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
     plan = plan_tuned_run(source, corpus, options, encoding)
-    return _finished_or_trained(plan, source, corpus, overwrite, log_dir)
-
-
-def _finished_or_trained(
-    plan: PlannedRun,
-    material: FeatureStore | EncoderSource,
-    corpus: Corpus,
-    overwrite: bool,
-    log_dir: Path | None,
-) -> Run:
-    settle(plan.folder)
-    if not overwrite and (done := plan.finished) is not None:
-        return done
-    if plan.base is not None and plan.base.finished is None:
-        train_planned(plan.base, material, corpus, log_dir=log_dir)
-    return train_planned(plan, material, corpus, overwrite=overwrite, log_dir=log_dir)
+    return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)

@@ -69,9 +69,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Search:
-    """A grid search on dev for one row: its points, each once, and the runs of each, one a seed."""
+    """A grid search on dev for one row, and the runs of each of its points, one a seed."""
 
-    points: tuple[Configuration, ...]
     tried: tuple[tuple[Job, ...], ...]
     record: SearchRecord
 
@@ -80,10 +79,15 @@ class Search:
 class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
-    `adaptations` are encoders to be trained as language models first, by folder.
+    `adaptations` are encoders to be trained as language models first, by folder. Searches end
+    without the runs whose names are in `failed`.
     """
 
     experiment: Experiment
+    cache_dir: Path
+    runs_dir: Path
+    resources: Resources
+    failed: Collection[str] = ()
     adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
@@ -106,53 +110,22 @@ class ExperimentPlan:
             **self.experiment.keys.model_dump(include=kept),
         )
 
-
-def plan_experiment(
-    experiment: Experiment,
-    cache_dir: Path,
-    runs_dir: Path,
-    resources: Resources,
-    failed: Collection[str] = (),
-) -> ExperimentPlan:
-    """Checks everything that can be checked and names every run known now; nothing is written.
-
-    Searches end without the runs whose names are in `failed`.
-    """
-    if labels := experiment.keys.labels:
-        texts = ((get_task(c.task), resources.corpus(c)) for c in experiment.configurations)
-        known = {name for task, corpus in texts for name in task.classes_of(corpus)}
-        check_known("class in labels", labels, sorted(known))
-    plan = ExperimentPlan(experiment)
-    planner = _Planner(plan, cache_dir, runs_dir, resources, frozenset(failed))
-    for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
-        planner.add(configuration, name)
-    return plan
-
-
-@dataclass
-class _Planner:
-    plan: ExperimentPlan
-    cache_dir: Path
-    runs_dir: Path
-    resources: Resources
-    failed: frozenset[str]
-
     def add(self, asked: Configuration, name: str) -> None:
         """Adds the runs of a configuration."""
-        configuration = self.with_encoder(asked)
+        configuration = self._with_encoder(asked)
         if configuration is None:  # it is checked on the encoder that its adaptation begins from
             before = asked.model_copy(update={"adapt": None, "grid": Grid()})
-            apart = ExperimentPlan(self.plan.experiment)
-            dataclasses.replace(self, plan=apart).add(before, name)
+            where = (self.cache_dir, self.runs_dir, self.resources)
+            ExperimentPlan(self.experiment, *where).add(before, name)
             return
         if configuration.features is not None:
-            num_layers = self.extraction(configuration).manifest.num_layers
+            num_layers = self._extraction(configuration).manifest.num_layers
             for layers in configuration.features.specs(num_layers):
-                self.add_row(name, configuration, "features", layers)
+                self._add_row(name, configuration, "features", layers)
         if configuration.finetune is not None:
-            self.add_row(name, configuration, "finetune", None)
+            self._add_row(name, configuration, "finetune", None)
 
-    def with_encoder(self, configuration: Configuration) -> Configuration | None:
+    def _with_encoder(self, configuration: Configuration) -> Configuration | None:
         """The configuration with the encoder that it names; None while it must be adapted."""
         asked = configuration.adapt
         if asked is None:
@@ -167,27 +140,27 @@ class _Planner:
             precision=configuration.precision,
         )
         if plan.finished is None:
-            self.plan.adaptations.setdefault(plan.folder, plan)
+            self.adaptations.setdefault(plan.folder, plan)
             return None
         return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
 
-    def add_row(
+    def _add_row(
         self, name: str, configuration: Configuration, table: str, layers: str | None
     ) -> None:
         """The runs of one row, and before them those that it follows from."""
         chosen, tried = configuration, 1
         if points := configuration.tries(table):
-            search = self.search(name, points, table, layers)
+            search = self._search(name, points, table, layers)
             if search.record.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
-            chosen = search.points[search.record.chosen].model_copy(update=own)
-            tried = len(search.points)
+            best = search.tried[search.record.chosen][0]
+            chosen, tried = best.configuration.model_copy(update=own), len(search.tried)
         for seed in chosen.seeds:
-            job = self.add_job(chosen, table, layers, seed, tried)
-            self.plan.rows.setdefault(job.name, job)
+            job = self._add_job(chosen, table, layers, seed, tried)
+            self.rows.setdefault(job.name, job)
 
-    def search(
+    def _search(
         self, name: str, points: Sequence[Configuration], table: str, layers: str | None
     ) -> Search:
         """The search of one row; one that tries the same runs as another is that other."""
@@ -196,13 +169,13 @@ class _Planner:
         for point in points:
             # Dev decides, so what is tried never learns from it.
             alone = point.model_copy(update={"train_on": "train"})
-            runs = (self.job(alone, table, layers, seed, 1) for seed in seeds)
+            runs = (self._job(alone, table, layers, seed, 1) for seed in seeds)
             distinct.setdefault(tuple(job.name for job in runs), alone)
-        for search in self.plan.searches:
-            if [tuple(j.name for j in jobs) for jobs in search.tried] == list(distinct):
+        for search in self.searches:
+            if [tuple(point.runs) for point in search.record.tried] == list(distinct):
                 return search
         tried = tuple(
-            tuple(self.add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
+            tuple(self._add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
             for p in distinct.values()
         )
         settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
@@ -214,24 +187,24 @@ class _Planner:
         scores = [point.dev for point in found]
         known = [score for score in scores if score is not None]
         # The first of the best, once no more scores can come.
-        waiting = any(p.dev is None and self.failed.isdisjoint(p.runs) for p in found)
+        waiting = any(p.dev is None and not {*p.runs} & {*self.failed} for p in found)
         chosen = None if waiting or not known else scores.index(max(known))
-        first = tried[0][0].run
-        record = SearchRecord(first.tuning, layers, first.signature.corpus, name, found, chosen)
-        self.plan.searches.append(Search(tuple(distinct.values()), tried, record))
-        return self.plan.searches[-1]
+        signature, tuning = tried[0][0].run.signature, tried[0][0].run.options.settings.tuning
+        record = SearchRecord(tuning, layers, signature.corpus, name, found, chosen)
+        self.searches.append(Search(tried, record))
+        return self.searches[-1]
 
-    def add_job(
+    def _add_job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
     ) -> Job:
         """The job, and before it the run that it builds on."""
-        job = self.job(configuration, table, layers, seed, tried)
+        job = self._job(configuration, table, layers, seed, tried)
         if job.run.base is not None:
             base = dataclasses.replace(job, run=job.run.base)
-            self.plan.jobs.setdefault(base.name, base)
-        return self.plan.jobs.setdefault(job.name, job)
+            self.jobs.setdefault(base.name, base)
+        return self.jobs.setdefault(job.name, job)
 
-    def job(
+    def _job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
     ) -> Job:
         source = self.resources.encoder(configuration.model)
@@ -242,8 +215,8 @@ class _Planner:
             self.runs_dir,
             find_device(configuration.device),
             configuration.precision,
-            self.plan.experiment.name,
-            self.plan.experiment.vary,
+            self.experiment.name,
+            self.experiment.vary,
             configuration.reading,
             configuration.task,
             configuration.tag_scheme,
@@ -252,12 +225,12 @@ class _Planner:
         if not get_tuning(options.settings.tuning).frozen:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
             return Job(configuration, run, None)
-        extraction = self.extraction(configuration)
+        extraction = self._extraction(configuration)
         manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
         run = plan_stored_run(manifest, extraction.path, corpus, str(layers), options)
         return Job(configuration, run, extraction)
 
-    def extraction(self, configuration: Configuration) -> ExtractionPlan:
+    def _extraction(self, configuration: Configuration) -> ExtractionPlan:
         where = {"precision": configuration.precision, "device": configuration.device}
         return plan_extraction(
             self.resources.corpus(configuration),
@@ -268,7 +241,25 @@ class _Planner:
         )
 
 
-def _mean_dev(jobs: tuple[Job, ...]) -> float | None:
+def plan_experiment(
+    experiment: Experiment,
+    cache_dir: Path,
+    runs_dir: Path,
+    resources: Resources,
+    failed: Collection[str] = (),
+) -> ExperimentPlan:
+    """Checks everything that can be checked and names every run known now; nothing is written."""
+    if labels := experiment.keys.labels:
+        texts = ((get_task(c.task), resources.corpus(c)) for c in experiment.configurations)
+        known = {name for task, corpus in texts for name in task.classes_of(corpus)}
+        check_known("class in labels", labels, sorted(known))
+    plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources, failed)
+    for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
+        plan.add(configuration, name)
+    return plan
+
+
+def _mean_dev(jobs: Sequence[Job]) -> float | None:
     """None where a run is missing."""
     runs = [job.run.finished for job in jobs]
     scores = [run.record.score("dev") for run in runs if run is not None]

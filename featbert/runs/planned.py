@@ -33,6 +33,11 @@ SURROUNDINGS = {
     *("source", "language", "device", "device_name", "extraction_device", "threads", "versions"),
     "adapted_epochs",
 }
+# Signature fields that a store's manifest has under the same names.
+_OF_THE_STORE = (
+    *("model", "encoder_weights", "encoder_files", "adapted_epochs"),
+    *("context", "casing", "pooling", "packing"),
+)
 
 
 @dataclass(frozen=True)
@@ -76,21 +81,8 @@ class PlannedRun:
         return self.folder.name
 
     @property
-    def seed(self) -> int:
-        return self.options.seed
-
-    @property
-    def tuning(self) -> str:
-        return self.options.settings.tuning
-
-    @property
     def layers(self) -> str | None:
         return None if self.combination is None else self.combination.name
-
-    @property
-    def layer_indices(self) -> list[int] | None:
-        """Hidden states that the run reads from a store."""
-        return None if self.combination is None else list(self.combination.indices)
 
     @property
     def finished(self) -> Run | None:
@@ -102,7 +94,7 @@ class PlannedRun:
         except InputError as error:
             raise InputError(f"{error}; --overwrite trains the run again") from None
         found = (record.layers, record.seed, record.settings, record.signature.splits)
-        if found != (self.layers, self.seed, self.settings, self.signature.splits):
+        if found != (self.layers, self.options.seed, self.settings, self.signature.splits):
             raise InputError(f"{self.folder} holds another run than its name says; move it away")
         return Run(self.folder, record)
 
@@ -119,20 +111,12 @@ def plan_stored_run(
         )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
-    encoding = {
-        "model": manifest.model,
-        "encoder_weights": manifest.encoder_weights,
+    encoding = {name: getattr(manifest, name) for name in _OF_THE_STORE} | {
         "encoder_layers": manifest.num_layers,
         "encoder_hidden_size": manifest.hidden_size,
-        "context": manifest.context,
-        "pooling": manifest.pooling,
         "encoder_precision": manifest.precision,
         "store_dtype": manifest.dtype,
-        "encoder_files": manifest.encoder_files,
         "extraction_device": manifest.device_name,
-        "casing": manifest.casing,
-        "packing": manifest.packing,
-        "adapted_epochs": manifest.adapted_epochs,
     }
     return _named(corpus, encoding, options, combination, manifest.model_source)
 
@@ -170,11 +154,10 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     """Raises InputError where the corpus lacks a split or targets that training needs."""
     where = corpus.source or corpus.name
     has = ", ".join(corpus.splits) or "none"
-    for name, use in (("train", "train on"), ("dev", "choose the best epoch on")):
+    for name, share in (("train", ""), ("dev", ", or make it a part of train: --dev-share 0.1")):
         if name not in corpus or not len(corpus[name]):
-            share = ", or make it a part of train: --dev-share 0.1" if name == "dev" else ""
             raise InputError(
-                f"{where} has no {name} split to {use} (found: {has}); add a {name} file{share}"
+                f"{where} has no {name} split (found: {has}); add a {name} file{share}"
             )
         if not corpus[name].is_tagged:
             raise InputError(f"{corpus[name].path or name} has texts but no answers")
@@ -184,23 +167,19 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
             f"(found: {has}); train on train"
         )
     if settings.train_share != 1 and unit_numbers(corpus["train"])[-1] == 0:
-        train = corpus["train"]
-        unit = "document" if train.has_documents else "sentence"
         raise InputError(
-            f"{train.path or 'train'} is one {unit}; a share of {settings.train_share:g} needs "
-            "several"
+            f"{corpus['train'].path or 'train'} is one document or sentence; a share of "
+            f"{settings.train_share:g} needs several"
         )
 
 
 def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
     """Raises InputError where the store was extracted from another text than the corpus."""
     for name, split in corpus.splits.items():
-        stored = manifest.splits.get(name)
-        if stored is None or stored.text != split.text_fingerprint:
-            what = f"other text than {name} of" if stored else f"a text without the {name} split of"
+        if name not in manifest.splits or manifest.splits[name].text != split.text_fingerprint:
             raise InputError(
-                f"{store} was extracted from {what} {corpus.source or corpus.name}; "
-                "run featbert extract again"
+                f"{store} was not extracted from the {name} text of {corpus.source or corpus.name};"
+                " run featbert extract again"
             )
 
 

@@ -37,25 +37,14 @@ from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.load import LoadedRun, load_run
 from featbert.runs.run import Run, find_run
+from featbert.tasks.base import Task
 
 Format = Literal["conll", "jsonl"]
 Words = TypeVar("Words", Piece, Sentence)
+# A piece of the input, and as a JSON object with its tags as the run would have recorded them.
+TaggedPiece = tuple[Piece, dict[str, Any]]
 # An example's texts, its answer as text, and both as a JSON object (`Task.answered`).
 AnsweredText = tuple[tuple[str, ...], str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class TaggedPiece:
-    """A piece of the input with its tags (T,), as the run would have recorded them.
-
-    `entities` are type, first word and the word after the last one of each, in order, as they are
-    scored; None for a task that has none.
-    """
-
-    piece: Piece
-    tags: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    entities: list[tuple[str, int, int]] | None
 
 
 def predict_stream(
@@ -64,7 +53,17 @@ def predict_stream(
     """Tags pieces as they come; a block is read, tagged and yielded before the next is read."""
     by_document = run.usable.record.signature.context == "document"
     for block in cut_blocks(pieces, block_words, by_document=by_document):
-        yield from _tag(run, block)
+        # Text before the first mark of a document is a document too, number 0.
+        sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
+        answered: Iterator[tuple[list[str], list[float]]] = iter(())
+        if sentences:
+            found, shares = run.shares(run.inputs(sentences), sentences)
+            ends = run.usable.task.items(sentences)[1:-1]
+            highest = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
+            answered = zip(found, highest, strict=True)
+        for piece in block:
+            tags, chosen = next(answered) if piece.words else ([], [])
+            yield piece, _row(piece, tags, chosen, run.usable.task)
 
 
 def cut_blocks(
@@ -90,24 +89,9 @@ def cut_blocks(
         yield block
 
 
-def _tag(run: LoadedRun, block: list[Piece]) -> Iterator[TaggedPiece]:
-    # Text before the first mark of a document is a document too, number 0.
-    sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
-    rows: Iterator[tuple[list[str], list[float]]] = iter(())
-    if sentences:
-        found, shares = run.shares(run.inputs(sentences), sentences)
-        ends = run.usable.task.items(sentences)[1:-1]
-        chosen = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
-        rows = zip(found, chosen, strict=True)
-    for piece in block:
-        tags, probabilities = next(rows) if piece.words else ([], [])
-        entities = run.usable.task.phrases(tags)
-        yield TaggedPiece(piece, tuple(tags), tuple(probabilities), entities)
-
-
 def rows_of(pieces: Iterable[TaggedPiece], form: Format) -> Iterator[str]:
     """The text of each piece, line ends included, as it comes."""
-    return _conll(pieces) if form == "conll" else (_line(row_of(tagged)) for tagged in pieces)
+    return _conll(pieces) if form == "conll" else (_line(row) for _, row in pieces)
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -116,9 +100,8 @@ def _line(row: dict[str, Any]) -> str:
 
 def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
     document = None
-    for number, tagged in enumerate(pieces):
-        piece = tagged.piece
-        rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, tagged.tags, strict=True)]
+    for number, (piece, row) in enumerate(pieces):
+        rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, row["tags"], strict=True)]
         if piece.text is None and piece.document != document:
             document = piece.document
             rows.insert(0, f"{DOCSTART}\tO\n\n")
@@ -127,33 +110,26 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
         yield "".join(rows) + "\n"
 
 
-def row_of(tagged: TaggedPiece) -> dict[str, Any]:
-    """A piece as a JSON object."""
-    piece = tagged.piece
-    row: dict[str, Any] = {}
-    if piece.text is not None:
-        row["text"] = piece.text
-    row["tokens"] = piece.words
-    if piece.offsets is not None:
-        row["offsets"] = piece.offsets
-    row["tags"] = tagged.tags
-    if tagged.entities is not None:
-        row["entities"] = [_entity(tagged, *one) for one in tagged.entities]
-    row["probabilities"] = [round(p, 6) for p in tagged.probabilities]
-    if piece.text is None and piece.document is not None:
+def _row(piece: Piece, tags: list[str], shares: list[float], task: Task) -> dict[str, Any]:
+    """A piece as a JSON object; `shares` are the probabilities of its tags."""
+    row: dict[str, Any] = {"text": piece.text, "tokens": piece.words}
+    row |= {"offsets": piece.offsets, "tags": tags}
+    if (entities := task.phrases(tags)) is not None:
+        row["entities"] = [_entity(piece, shares, *one) for one in entities]
+    row["probabilities"] = [round(share, 6) for share in shares]
+    if piece.text is None:
         row["document"] = piece.document
-    return row
+    return {name: value for name, value in row.items() if value is not None}
 
 
-def _entity(tagged: TaggedPiece, kind: str, start: int, end: int) -> dict[str, Any]:
-    piece = tagged.piece
+def _entity(piece: Piece, shares: list[float], kind: str, start: int, end: int) -> dict[str, Any]:
     row: dict[str, Any] = {"type": kind, "start": start, "end": end}
     if piece.text is not None and piece.offsets is not None:
         first, after = piece.offsets[start][0], piece.offsets[end - 1][1]
         row |= {"start_char": first, "end_char": after, "text": piece.text[first:after]}
     else:
         row["text"] = " ".join(piece.words[start:end])
-    return row | {"probability": round(math.prod(tagged.probabilities[start:end]), 6)}
+    return row | {"probability": round(math.prod(shares[start:end]), 6)}
 
 
 # Texts and pairs ----------------------------------------------------------------------------------
@@ -216,7 +192,7 @@ class Predictor:
             found = [row for _, _, row in predict_texts(self.run, read)]
         else:
             pieces = (piece_of(one, number) for number, one in enumerate(given))
-            found = [row_of(tagged) for tagged in predict_stream(self.run, pieces)]
+            found = [row for _, row in predict_stream(self.run, pieces)]
         return found if isinstance(texts, list) else found[0]
 
 

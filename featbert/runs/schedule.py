@@ -21,14 +21,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device
 from featbert.errors import BusyError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
 from featbert.progress import Message, Relay, forwarded, notice, report, stage, track
-from featbert.runs.evaluate import PlannedEvaluation, choose_splits, plan_evaluation
 from featbert.runs.evaluate import carry_out as carry_out_evaluation
+from featbert.runs.evaluate import choose_splits, plan_evaluation
 from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment
 from featbert.runs.folder import settle
@@ -36,7 +35,7 @@ from featbert.runs.load import load_run
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
-from featbert.training.adapt import AdaptationPlan, run_adaptation
+from featbert.training.adapt import run_adaptation
 
 # What to do about a run that needs too much memory.
 SMALLER = "lower --token-budget or --jobs"
@@ -86,7 +85,10 @@ def carry_out(
         write_json(kept, plan.record(failures))
         adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
         for adaptation in adapt:
-            work.adapt(adaptation)
+            name = adaptation.folder.name
+            if name not in work.locks:
+                with work.making([name], adaptation.folder):
+                    run_adaptation(adaptation)
         ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
         if not ready and not adapt:
             break
@@ -271,54 +273,40 @@ class _Work:
         except Exception as error:
             self.failures |= dict.fromkeys(names, reason(error, SMALLER))
 
-    def adapt(self, plan: AdaptationPlan) -> None:
-        """Trains one encoder as a language model, unless another process does."""
-        if plan.folder.name not in self.locks:
-            with self.making([plan.folder.name], plan.folder):
-                run_adaptation(plan)
-
     def extract(self, ready: Sequence[Job]) -> None:
         """Makes each store that is read by one of the jobs, once."""
-        extractions = {j.extraction.path: j for j in reversed(ready) if j.extraction is not None}
-        for path, job in reversed(extractions.items()):
-            extraction, configuration = job.extraction, job.configuration
-            if extraction is None or extraction.hit is not None:
-                continue
-            readers = [j.name for j in ready if j.extraction and j.extraction.path == path]
-            with self.making(readers, path):
-                corpus = self.resources.corpus(configuration)
-                run_extraction(extraction, corpus, self.resources.encoder(configuration.model))
+        readers: dict[Path, dict[str, Job]] = {}
+        for job in ready:
+            if job.extraction is not None and job.extraction.hit is None:
+                readers.setdefault(job.extraction.path, {})[job.name] = job
+        for path, jobs in readers.items():
+            first = next(iter(jobs.values()))
+            with self.making(jobs, path):
+                assert first.extraction is not None
+                corpus = self.resources.corpus(first.configuration)
+                encoder = self.resources.encoder(first.configuration.model)
+                run_extraction(first.extraction, corpus, encoder)
 
 
 def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
     corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
+    labels, failures = plan.experiment.keys.labels, dict[str, str]()
     runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
-    failures: dict[str, str] = {}
     for job, run in track(runs, "scoring on the other corpora", "runs"):
+        texts = {identity.text for identity in run.record.signature.splits.values()}
         try:
-            missing = list(_missing(plan, run, corpora.values()))
-            if missing:
-                loaded = load_run(missing[0].usable, device=job.configuration.device)
-                for planned in missing:
+            usable, loaded = check_usable(run), None
+            for corpus in corpora.values():
+                (split,) = choose_splits(corpus)
+                if corpus[split].text_fingerprint in texts:
+                    continue
+                known = {*usable.task.classes_of(corpus), *usable.classes}
+                mapping = {old: new for old, new in labels.items() if old in known}
+                planned = plan_evaluation(usable, corpus, split, mapping)
+                if planned.finished is None:
+                    loaded = loaded or load_run(usable, device=job.configuration.device)
                     carry_out_evaluation(planned, loaded, cache_dir)
         except Exception as error:
             failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
     return failures
-
-
-def _missing(
-    plan: ExperimentPlan, run: Run, corpora: Iterable[Corpus]
-) -> Iterator[PlannedEvaluation]:
-    usable = check_usable(run)
-    texts = {identity.text for identity in run.record.signature.splits.values()}
-    for corpus in corpora:
-        (split,) = choose_splits(corpus)
-        if corpus[split].text_fingerprint in texts:
-            continue
-        known = {*usable.task.classes_of(corpus), *usable.classes}
-        labels = plan.experiment.keys.labels
-        mapping = {old: new for old, new in labels.items() if old in known}
-        planned = plan_evaluation(usable, corpus, split, mapping)
-        if planned.finished is None:
-            yield planned

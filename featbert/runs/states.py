@@ -5,6 +5,7 @@ This is all that the rows of a comparison do not share.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 
@@ -21,6 +22,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
 from featbert.models.model import Model, stored_model, tuned_model
+from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Signature
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
@@ -32,19 +34,19 @@ class StoredStates:
         self, store: FeatureStore, combination: LayerCombination, settings: Settings, device: Device
     ) -> None:
         store.require(combination.indices)
-        self.store, self.combination, self.device = store, combination, device
-        self.reads, self.texts = settings.reads, store.manifest.texts
+        self.store, self.combination = store, combination
+        self.settings, self.device = settings, device
         self.counts = Counter[str]()
         for split in store.manifest.splits.values():
             self.counts.update(split.counts)
 
-    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
+    def model(self, classes: tuple[str, ...]) -> Model:
         """A model with a new head, on the device; weights follow torch's random state."""
-        hidden_size = self.store.manifest.hidden_size
+        m, like = self.store.manifest, self.combination
+        make = partial(stored_model, like, m.hidden_size, classes, self.settings, m.texts)
         try:
             with torch.device("meta"):  # shapes alone
-                model = stored_model(self.combination, hidden_size, classes, settings, self.texts)
-            parameters = sum(p.numel() for p in model.parameters())
+                parameters = sum(p.numel() for p in make().parameters())
         except (RuntimeError, OverflowError):  # more than can be counted
             parameters = 1 << 60
         check_memory(
@@ -53,8 +55,7 @@ class StoredStates:
             what="training the head (weights, gradients, moments)",
             less="use a smaller --lstm-size, or a combination of fewer layers",
         )
-        made = stored_model(self.combination, hidden_size, classes, settings, self.texts)
-        return made.to(self.device.torch)
+        return make().to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
@@ -63,14 +64,15 @@ class StoredStates:
 
         `numbers` are those of the sentences in these splits; None for all.
         """
-        where, layers = self.device.torch, self.combination
-        return stored_inputs(self.store, names, layers, self.reads, where, numbers, sentences)
+        reads, where = self.settings.reads, self.device.torch
+        return stored_inputs(self.store, names, self.combination, reads, where, numbers, sentences)
 
 
 class TunedStates:
-    """States of an encoder that is tuned; see `StoredStates`."""
+    """States of an encoder that is tuned, which `model` loads; see `StoredStates`."""
 
     store = None
+    encoder: Encoder
 
     def __init__(
         self,
@@ -80,18 +82,16 @@ class TunedStates:
         reading: Reading,
         device: Device,
     ) -> None:
-        self.source, self.signature, self.reads = source, signature, settings.reads
+        self.source, self.signature, self.settings = source, signature, settings
         self.reading, self.device = reading, device
         self.counts = Counter[str]()
-        self.encoder: Encoder | None = None
 
-    def model(self, classes: tuple[str, ...], settings: Settings) -> Model:
+    def model(self, classes: tuple[str, ...]) -> Model:
         # What is trained in part takes little more than what is frozen.
-        trains, layers = get_tuning(settings.tuning).trains, self.signature.encoder_layers
-        whole = trains("", 0, settings, layers, settings.epochs)
-        each = TRAINED_BYTES if whole else FROZEN_BYTES
+        settings, layers = self.settings, self.signature.encoder_layers
+        whole = get_tuning(settings.tuning).trains("", 0, settings, layers, settings.epochs)
         check_memory(
-            (self.source.parameters or 0) * each,
+            (self.source.parameters or 0) * (TRAINED_BYTES if whole else FROZEN_BYTES),
             self.device,
             what=f"tuning {self.source.name} (weights, gradients, moments)",
             less="train on its frozen features (featbert train), or use a smaller encoder",
@@ -104,11 +104,10 @@ class TunedStates:
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
     ) -> Inputs:
-        if self.encoder is None:
-            raise RuntimeError("the model comes before its inputs")
         alignment = aligned(self.reading(sentences), self.encoder, self.signature)
         self.counts.update(alignment.counts)
-        return PieceInputs(alignment, self.encoder, self.device.torch, reads=self.reads)
+        reads, where = self.settings.reads, self.device.torch
+        return PieceInputs(alignment, self.encoder, where, reads=reads)
 
 
 def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signature) -> Alignment:
@@ -123,15 +122,11 @@ def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signatur
 
 
 def training_states(
-    material: FeatureStore | EncoderSource,
-    combination: LayerCombination | None,
-    signature: Signature,
-    settings: Settings,
-    corpus: Corpus,
-    device: Device,
+    plan: PlannedRun, material: FeatureStore | EncoderSource, settings: Settings, corpus: Corpus
 ) -> StoredStates | TunedStates:
     """The states of a run on a store, or on an encoder; `corpus` says the casing of words."""
+    signature, device = plan.signature, plan.options.device
     if isinstance(material, FeatureStore):
-        assert combination is not None
-        return StoredStates(material, combination, settings, device)
+        assert plan.combination is not None
+        return StoredStates(material, plan.combination, settings, device)
     return TunedStates(material, signature, settings, Reading(corpus, signature.casing), device)

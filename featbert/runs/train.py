@@ -18,7 +18,6 @@ from featbert.encoders.device import computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import MissingError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning, write_json
 from featbert.models.combination import ScalarMix
@@ -32,6 +31,7 @@ from featbert.runs.folder import (
     clean_run_folder,
     move_into_place,
     save_weights,
+    settle,
     settle_owned,
     working_folder,
 )
@@ -57,49 +57,52 @@ def train_planned(
     overwrite: bool = False,
     log_dir: Path | None = None,
 ) -> Run:
-    """Trains a planned run; a run that it builds on must be finished.
+    """Trains a planned run, and before it the run that it builds on, if that is not finished.
 
-    A run that another process finished in the meantime is returned as it is, unless `overwrite`.
-    `material` is the store that it reads, or the encoder that it tunes; epochs are logged to
-    `log_dir` (`log_folder`). BusyError where another process trains it.
+    A finished run, also of another process in the meantime, is returned as it is, unless
+    `overwrite`. `material` is the store that it reads, or the encoder that it tunes; epochs are
+    logged to `log_dir` (`log_folder`). BusyError where another process trains it.
     """
+    settle(plan.folder)
+    if not overwrite and (done := plan.finished) is not None:
+        return done
+    base = None
+    if plan.base is not None:
+        base = train_planned(plan.base, material, corpus, log_dir=log_dir)
     with owning(plan.folder):
         with explaining(plan.folder):
             settle_owned(plan.folder)
-        done = None if overwrite else plan.finished
-        if done is not None:
+        if not overwrite and (done := plan.finished) is not None:
             return done
         # A step on pooled vectors is so short that several threads would wait for each other.
-        is_frozen = get_tuning(plan.tuning).frozen
-        is_short = is_frozen and plan.options.settings.reads in KEPT_POOLINGS
+        settings = plan.options.settings
+        is_short = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS
         with (
-            stage(f"training {plan.layers or plan.tuning}, seed {plan.seed}", ""),
+            stage(f"training {plan.layers or settings.tuning}, seed {plan.options.seed}", ""),
             computing_threads(1 if is_short else plan.signature.threads),
         ):
-            return _Training(plan, material, corpus, log_dir).run()
+            return _Training(plan, base, material, corpus, log_dir).run()
 
 
 class _Training:
     def __init__(
         self,
         plan: PlannedRun,
+        base: Run | None,
         material: FeatureStore | EncoderSource,
         corpus: Corpus,
         log_dir: Path | None,
     ) -> None:
-        self.plan, self.corpus, self.log_dir = plan, corpus, log_dir
+        self.plan, self.base, self.corpus, self.log_dir = plan, base, corpus, log_dir
         self.task, self.scheme = get_task(plan.options.task), plan.signature.tag_scheme
         self.device = plan.options.device
-        self.base = None if plan.base is None else plan.base.finished
-        if plan.base is not None and self.base is None:
-            raise MissingError(f"the run on train alone is not finished: {plan.base.folder}")
-        best_epoch = None if self.base is None else self.base.record.best_epoch
+        best_epoch = None if base is None else base.record.best_epoch
         self.settings = plan.options.settings.but(epochs=best_epoch)
         self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # what is prepared counts
         learned = self.settings.trained_splits
         whole = joined([corpus[name] for name in learned])
-        self.train = drawn_part(whole, self.settings.train_share, seed=plan.seed)
+        self.train = drawn_part(whole, self.settings.train_share, seed=plan.options.seed)
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
         for split in filter(lambda s: s.is_tagged, self.scored):
@@ -107,34 +110,28 @@ class _Training:
             if new := {*found} - {*self.task.taught(self.classes)}:
                 names = ", ".join(sorted(new)[:12])
                 notice(f"{split.name} has {names}, which train lacks: all of them count as missed")
-        self.states = training_states(
-            material, plan.combination, plan.signature, self.settings, corpus, self.device
-        )
+        self.states = training_states(plan, material, self.settings, corpus)
 
     def run(self) -> Run:
         """Trains, predicts, scores and records; the record is written last."""
         plan, folder = self.plan, working_folder(self.plan.folder)
-        torch.manual_seed(plan.seed)
-        model = self.states.model(self.classes, self.settings)
+        torch.manual_seed(plan.options.seed)
+        model = self.states.model(self.classes)
         inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
         asked: dict[str, Any] = {
             "task": self.task.name,
-            "tuning": plan.tuning,
+            "tuning": self.settings.tuning,
             "layers": plan.layers,
-            "layer_indices": plan.layer_indices,
-            "seed": plan.seed,
+            "layer_indices": plan.combination and list(plan.combination.indices),
+            "seed": plan.options.seed,
             "settings": plan.settings,
             "labels": list(self.classes),
         }
-        declared: dict[str, Any] = {
-            "experiment": plan.options.experiment,
-            "vary": list(plan.options.vary),
-        }
         # All that a training must share to resume to the same numbers
         same = asked | {"signature": dataclasses.asdict(plan.signature)}
-        write_json(folder / "config.json", same | declared)
+        write_json(folder / "config.json", same)
         identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(model, inputs, folder, checkpoint)
@@ -149,8 +146,9 @@ class _Training:
         save_weights(folder / WEIGHTS, model, fitted.trained)
         record = RunRecord(
             **asked,
-            **declared,
             name=plan.name,
+            experiment=plan.options.experiment,
+            vary=list(plan.options.vary),
             signature=plan.signature,
             scores={
                 s.name: dataclasses.replace(
@@ -161,7 +159,7 @@ class _Training:
             },
             history=fitted.history,
             best_epoch=fitted.best_epoch,
-            mix=_learned_mix(model, plan.layer_indices),
+            mix=_learned_mix(model, asked["layer_indices"]),
             cost=self._cost(model, inputs, fitted, folder, prediction_seconds),
             counts={
                 **self.states.counts,
@@ -192,8 +190,10 @@ class _Training:
     def _inputs(self) -> dict[str, Inputs]:
         """Inputs of the training text, as "train", and of the splits to score, by name."""
         settings, drawn = self.settings, None
-        if settings.train_share != 1 and self.states.store is not None:
-            drawn = drawn_sentences(self.corpus["train"], settings.train_share, seed=self.plan.seed)
+        if settings.train_share != 1:
+            drawn = drawn_sentences(
+                self.corpus["train"], settings.train_share, seed=self.plan.options.seed
+            )
 
         def read(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
             found = self.states.inputs(names, split.sentences, numbers)
@@ -239,7 +239,7 @@ class _Training:
                 targets,
                 self.settings,
                 self.compute,
-                seed=self.plan.seed,
+                seed=self.plan.options.seed,
                 score_dev=score_dev if chooses else None,
                 documents=documents,
                 on_epoch=on_epoch,

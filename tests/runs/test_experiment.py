@@ -80,7 +80,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     assert (len(before.jobs), before.rows) == (4, {})  # what is tried; rows are not known yet
     outcome = lab.carry_out(**keys)
     (search,) = outcome.plan.searches
-    settings = [point.settings("finetune") for point in search.points]
+    settings = [jobs[0].configuration.settings("finetune") for jobs in search.tried]
     assert [(s.epochs, s.learning_rate) for s in settings] == [
         (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
     ]
@@ -126,7 +126,7 @@ def test_what_a_grid_tries_is_tried_once(lab):
     # A single layer has no mix, so its rate changes nothing.
     rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
     plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
-    assert [(s.record.layers, len(s.points)) for s in plan.searches] == [
+    assert [(s.record.layers, len(s.tried)) for s in plan.searches] == [
         ("last", 1),
         ("weighted_all", 2),
     ]

@@ -81,7 +81,7 @@ def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
     )
     stream = predict_stream(loaded, endless(), block_words=40)
     for given_back in range(1, 36):
-        assert next(stream).piece.words[0] == "Jordan"
+        assert next(stream)[0].words[0] == "Jordan"
         assert taken == 10 * math.ceil(given_back / 10)
     assert sizes == [10, 10, 10, 10]
 
@@ -99,14 +99,14 @@ def test_whole_documents(tmp_path, small_bert, tuning):
         text += "\n" * (sentence.document != document) + " ".join(sentence.words) + "\n"
         document = sentence.document
     for block_words in (1, 4096):
-        found = [
-            t for t in predict_stream(loaded, read(text, "text"), block_words=block_words) if t.tags
-        ]
-        assert [list(t.piece.words) for t in found] == kept.words
-        assert [list(t.tags) for t in found] == kept.predicted
+        stream = predict_stream(loaded, read(text, "text"), block_words=block_words)
+        found = [row for _, row in stream if row["tags"]]
+        assert [list(row["tokens"]) for row in found] == kept.words
+        assert [row["tags"] for row in found] == kept.predicted
     # Parted otherwise, words see another context: the probabilities tell.
-    alone = list(predict_stream(loaded, read(text.replace("\n", "\n\n"), "text")))
-    assert [t.probabilities for t in alone if t.tags] != [t.probabilities for t in found]
-    unmarked = list(predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll")))
-    assert [t.piece.words for t in unmarked] == [("Rome",), ("Oslo",)]
-    assert [t.piece.document for t in unmarked] == [None, None]
+    alone = [row for _, row in predict_stream(loaded, read(text.replace("\n", "\n\n"), "text"))]
+    shares = [row["probabilities"] for row in alone if row["tags"]]
+    assert shares != [row["probabilities"] for row in found]
+    unmarked = [row for _, row in predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll"))]
+    assert [row["tokens"] for row in unmarked] == [("Rome",), ("Oslo",)]
+    assert not any("document" in row for row in unmarked)

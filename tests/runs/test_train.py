@@ -175,8 +175,8 @@ def prepared(
     )
     found = []
     for plan, material in zip(plans, (store, source), strict=True):
-        run = training._Training(plan, material, corpus, None)
-        run.states.model(run.classes, run.settings)
+        run = training._Training(plan, None, material, corpus, None)
+        run.states.model(run.classes)
         found.append(SimpleNamespace(states=run.states, train=run.train, inputs=run._inputs()))
     return found
 
