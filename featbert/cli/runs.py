@@ -123,8 +123,8 @@ def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
         known = unfinished_run(folder)
         del known["seconds"]
         yield {"run": folder.name, "state": "unfinished", **known}
-    for problem in found.problems:
-        yield {"run": problem.folder.name, "state": "damaged", "reason": problem.reason}
+    for folder, reason in found.problems.items():
+        yield {"run": folder.name, "state": "damaged", "reason": reason}
 
 
 def _facts(run: Run) -> str:

@@ -488,7 +488,7 @@ def runs_table(found: FoundRuns) -> Table:
         line = {"run": folder.name, "state": state, "seed": one["seed"], "dev": one["dev"]}
         line["what"] = one["tuning"] and run_title(one["tuning"], one["layers"], {})
         lines.append(line | {"training_seconds": one["seconds"]})
-    lines += [{"run": problem.folder.name, "state": "damaged"} for problem in found.problems]
+    lines += [{"run": folder.name, "state": "damaged"} for folder in found.problems]
     lines.sort(key=lambda line: line["run"])
     splits = dict.fromkeys(split for run in found for split in run.record.scores) or ("dev",)
     columns = [
@@ -503,7 +503,7 @@ def runs_table(found: FoundRuns) -> Table:
         frames.frame_of(lines, [column.name for column in columns]),
         columns,
         legend=[f"{tasks or 'scores'} in percent; of an unfinished run the best so far"],
-        notes=[f"{problem.folder.name}: {problem.reason}" for problem in found.problems],
+        notes=[f"{folder.name}: {reason}" for folder, reason in found.problems.items()],
     )
 
 

@@ -198,16 +198,12 @@ def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment
     """
     path = Path(path)
     try:
-        text = path.read_text("utf-8")
+        data = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         near = nearest(path.name, [p.name for p in path.parent.glob("*.toml")])
         raise MissingError(f"no experiment file {path}{near}; see experiments/") from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also of numbers that Python does not read
-        raise InputError(f"{path} is not TOML: {error}") from None
     for change in changes:
         _change(data, change)
     return check_experiment({"name": path.stem} | data, where=str(path))

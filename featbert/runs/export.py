@@ -12,7 +12,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -103,12 +103,10 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
 
     The record is of the encoder as the run left it, which is the model in the folder.
     """
-    found = _transformed(usable, folder)
-    found.model.save_pretrained(folder)
-    ours = found.run.model
-    there = {f"states.model.{name}" for name in found.run.encoder.model.state_dict()}
-    head = [name for name in ours.state_dict() if name not in there]
-    save_weights(folder / WEIGHTS, ours, head)
+    loaded, model, _ = _transformed(usable, folder)
+    model.save_pretrained(folder)
+    head = [name for name in loaded.model.state_dict() if not name.startswith("states.model.")]
+    save_weights(folder / WEIGHTS, loaded.model, head)
     source = find_encoder(str(folder))
     signature = dataclasses.replace(
         usable.record.signature,
@@ -123,29 +121,21 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
 
 def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
     """The adapters and the head of transformers' model, for peft; all else as for featbert."""
-    found = _transformed(usable, folder)
+    loaded, model, batch = _transformed(usable, folder)
     kept = usable.record.model_source
     base = PACKAGED[kept][2] if kept in PACKAGED else kept
-    model, kind = found.model, usable.task.auto_model
     try:
-        write_adapters(model, kind, found.run.encoder, folder, base, found.batch)
+        write_adapters(model, usable.task.auto_model, loaded.encoder, folder, base, batch)
     except InputError as error:
         raise InputError(f"{usable.run.name} cannot be exported for peft: {error}") from None
     return _for_featbert(usable, folder)
 
 
-class _Transformed(NamedTuple):
-    """A run and the same model of transformers; `batch` is what both were asked."""
+def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, PieceBatch]:
+    """The run, the same as a model of transformers, and what both were asked.
 
-    run: LoadedRun
-    model: Any
-    batch: PieceBatch
-
-
-def _transformed(usable: UsableRun, folder: Path) -> _Transformed:
-    """The run as a model of transformers, whose config and tokenizer are written.
-
-    InputError where there is no such model, or the tokenizer gives other pieces.
+    The model's config and tokenizer are written. InputError where there is no such model, or the
+    tokenizer gives other pieces.
     """
     from transformers import AutoTokenizer
 
@@ -185,7 +175,7 @@ def _transformed(usable: UsableRun, folder: Path) -> _Transformed:
     again = AutoTokenizer.from_pretrained(folder)
     if _pieces(again, sentences, raw=task.of_texts) != read:
         raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
-    return _Transformed(loaded, model, batch)
+    return loaded, model, batch
 
 
 def _sentences(loaded: LoadedRun) -> list[Sentence]:

@@ -6,7 +6,7 @@ On the text and the machine that it was trained with, it gives the answers that 
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from featbert.data.corpus import Corpus, Sentence, Split
@@ -95,16 +94,11 @@ class LoadedRun:
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers: what the run would have recorded for these inputs of sentences."""
-        offsets = self.usable.task.items(sentences)
-        numbers = predict(self.model, inputs, offsets, self.compute, self._budget(inputs))
-        return self._answers(numbers, sentences)
+        return self._answers(self._predicted(predict, inputs, sentences), sentences)
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
         """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
-        offsets = self.usable.task.items(sentences)
-        numbers, shares = predict_probabilities(
-            self.model, inputs, offsets, self.compute, self._budget(inputs)
-        )
+        numbers, shares = self._predicted(predict_probabilities, inputs, sentences)
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
@@ -112,8 +106,9 @@ class LoadedRun:
             )
         return self._answers(numbers, sentences), shares.astype(float)
 
-    def _budget(self, inputs: Inputs) -> TokenBudget:
-        return TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
+    def _predicted(self, how: Callable[..., Any], inputs: Inputs, sentences: Sentences) -> Any:
+        budget = TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
+        return how(self.model, inputs, self.usable.task.items(sentences), self.compute, budget)
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
         task, record = self.usable.task, self.usable.record
@@ -271,17 +266,10 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
 
 def _load_weights(model: Model, usable: UsableRun) -> None:
     """Puts the run's weights, those of the trained parameters, into its model."""
-    path, again = usable.run.folder / WEIGHTS, "train the run again"
-    try:
-        tensors, same = load_file(path), file_hash(path) == usable.record.weights
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is damaged: {error}; {again}") from None
-    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    frozen = {f"states.{name}" for name in (model.encoder.state_dict() if model.encoder else ())}
-    wrong = [name for name, tensor in tensors.items() if tensor.shape != expected.get(name)]
-    wrong += [name for name in expected if name not in tensors and name not in frozen]
-    if wrong:
-        raise InputError(f"{path} are the weights of another run, by {wrong[0]}; {again}")
-    if not same:
-        raise InputError(f"{path} was modified after the run was scored; {again}")
-    model.load_state_dict(tensors, strict=False)
+    path = usable.run.folder / WEIGHTS
+    if file_hash(path) != usable.record.weights:
+        raise InputError(f"{path} was modified after the run was scored; train the run again")
+    found = model.load_state_dict(load_file(path), strict=False)
+    missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
+    if missing or found.unexpected_keys:
+        raise InputError(f"{path} has not the weights of its record; train the run again")

@@ -5,7 +5,7 @@ Finding runs reads their records and nothing else; predictions are read when the
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,41 +64,30 @@ class Run:
         scores were counted on.
         """
         path = self.predictions_path(split)
-        try:
-            found = self.task.read_predictions(path)
-            known = self.record.predictions.get(split)
-            if known is not None and file_hash(path) != known:
-                raise InputError(
-                    f"{path} is not what {self.name} was scored on; it is damaged, or another "
-                    "run's: train the run again"
-                )
-        except FileNotFoundError:
+        if not path.is_file():
             raise MissingError(
                 f"no predictions of {split} at {path}; the run is scored on "
                 f"{', '.join(self.record.scores) or 'no split'}"
-            ) from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error}") from None
+            )
+        found, known = self.task.read_predictions(path), self.record.predictions.get(split)
+        if known is not None and file_hash(path) != known:
+            raise InputError(
+                f"{path} is not what {self.name} was scored on; it is damaged, or another "
+                "run's: train the run again"
+            )
         return found
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A folder whose record cannot be read, and why."""
-
-    folder: Path
-    reason: str
 
 
 @dataclass(frozen=True)
 class FoundRuns:
     """What a runs directory holds; iterating gives the finished runs.
 
-    `unfinished` are folders without a record: interrupted, or still running.
+    `problems` say why the record of a folder cannot be read; `unfinished` are folders without one:
+    interrupted, or still running.
     """
 
     runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
+    problems: Mapping[Path, str]
     unfinished: tuple[Path, ...]
 
     def __iter__(self) -> Iterator[Run]:
@@ -116,7 +105,7 @@ class FoundRuns:
     @property
     def notes(self) -> tuple[str, ...]:
         """One line each for what a reader of a comparison should know was left out."""
-        notes = [f"left out, its record cannot be read: {p.reason}" for p in self.problems]
+        notes = [f"left out, its record cannot be read: {r}" for r in self.problems.values()]
         if self.unfinished:
             names = ", ".join(folder.name for folder in self.unfinished)
             notes.append(f"left out, not finished: {names}")
@@ -136,16 +125,16 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
     except OSError as error:
         raise InputError(f"runs directory {runs_dir} cannot be listed: {error}") from None
     runs: list[Run] = []
-    problems: list[Problem] = []
+    problems: dict[Path, str] = {}
     unfinished: list[Path] = []
     for folder in track(folders, f"reading records of {runs_dir}", "runs"):
         try:
             runs.append(Run(folder, read_record(folder)))
         except InputError as error:
-            problems.append(Problem(folder, str(error)))
+            problems[folder] = str(error)
         except MissingError:
             unfinished.append(folder)
-    return FoundRuns(tuple(runs), tuple(problems), tuple(unfinished))
+    return FoundRuns(tuple(runs), problems, tuple(unfinished))
 
 
 def find_run(name: str, runs_dir: Path | str) -> Run:

@@ -115,9 +115,7 @@ def test_weights_that_are_not_those_that_were_scored(run, damage):
     else:
         del weights[name]
         save_file(weights, path)
-    message = refusal(run)
-    assert str(path) in message
-    assert (name in message) == (damage in ("shape", "none"))
+    assert str(path) in refusal(run)
 
 
 def test_a_changed_encoder(run, tmp_path):

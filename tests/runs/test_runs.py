@@ -30,7 +30,7 @@ def test_finished_unfinished_and_unreadable_are_distinguished(tmp_path):
     assert [run.name for run in found] == ["a", "b"]
     assert [run.record.name for run in found.runs] == ["a", "b"]
     assert found.unfinished == (tmp_path / "going",)
-    assert [problem.folder for problem in found.problems] == [broken, other]
+    assert list(found.problems) == [broken, other]
     assert len(found.notes) == 3
     assert "going" in found.notes[-1]
 
