@@ -13,7 +13,13 @@ import shutil
 from pathlib import Path
 
 from featbert.runs.evaluate import FOLDER as EVALUATIONS
-from featbert.runs.record import experiment_path, read_experiment_record, read_record, write_record
+from featbert.runs.record import (
+    RECORD_NAME,
+    experiment_path,
+    read_experiment_record,
+    read_record,
+    write_json,
+)
 from featbert.runs.speed import FILE as SPEED
 
 
@@ -34,7 +40,9 @@ def keep_run(folder: Path, kept: Path) -> None:
     record = read_record(folder)
     signature = dataclasses.replace(record.signature, source=record.signature.corpus)
     model = signature.model if Path(record.model_source).is_absolute() else record.model_source
-    write_record(kept, dataclasses.replace(record, signature=signature, model_source=model))
+    write_json(
+        kept / RECORD_NAME, dataclasses.replace(record, signature=signature, model_source=model)
+    )
     if (folder / SPEED).is_file():
         shutil.copyfile(folder / SPEED, kept / SPEED)
     for path in sorted((folder / EVALUATIONS).glob("*.json")):

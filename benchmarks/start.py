@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.harness import Options, Record, count, in_turn, parser_of, run, work_folder
 from benchmarks.machine import facts
 from featbert import FeatbertError, find_runs
-from featbert.runs.record import write_record
+from featbert.runs.record import RECORD_NAME, write_json
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "defaults"
@@ -59,7 +59,7 @@ def write_runs(folder: Path, number: int) -> None:
         seed = record.seed + 100 * (at // len(records))
         name = f"{record.name}-{at}"
         (folder / name).mkdir()
-        write_record(folder / name, dataclasses.replace(record, name=name, seed=seed))
+        write_json(folder / name / RECORD_NAME, dataclasses.replace(record, name=name, seed=seed))
 
 
 def call(words: Sequence[str], _: int) -> float:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known, nearest
 from featbert.io import json_hash, slug
 from featbert.progress import notice
 from featbert.runs.planned import split_identity
@@ -135,14 +135,11 @@ class PlannedEvaluation:
 
 def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
     """The named splits, each once; test by default, or dev where there is no test."""
-    where, has = corpus.source or corpus.name, ", ".join(corpus.splits)
-    for name in names:
-        if name not in corpus:
-            near = nearest(name, corpus.splits)
-            raise InputError(f"{where} has no split {name!r}{near}; it has {has}")
+    where = corpus.source or corpus.name
+    check_known(f"split of {where}", names, corpus.splits)
     chosen = list(dict.fromkeys(names)) or [n for n in ("test", "dev") if n in corpus][:1]
     if not chosen:
-        raise InputError(f"{where} has neither test nor dev; it has {has}: use --split")
+        raise InputError(f"{where} has neither test nor dev; name another one with --split")
     return chosen
 
 

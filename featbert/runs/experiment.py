@@ -60,12 +60,6 @@ class Job:
         """Whether the run that it builds on is finished."""
         return self.run.base is None or self.run.base.finished is not None
 
-    def material(self, resources: Resources) -> FeatureStore | EncoderSource:
-        """The store that the run reads, or the encoder that it tunes."""
-        if self.extraction is None:
-            return resources.encoder(self.configuration.model)
-        return resources.store(self.extraction.path)
-
 
 @dataclass(frozen=True)
 class Search:
@@ -214,13 +208,11 @@ class ExperimentPlan:
             configuration.settings(table, source.num_layers or 0),
             self.runs_dir,
             find_device(configuration.device),
-            configuration.precision,
-            self.experiment.name,
-            self.experiment.vary,
-            configuration.reading,
-            configuration.task,
-            configuration.tag_scheme,
-            tried,
+            experiment=self.experiment.name,
+            vary=self.experiment.vary,
+            reading=configuration.reading,
+            configurations_tried=tried,
+            **configuration.model_dump(include={"precision", "task", "tag_scheme"}),
         )
         if not get_tuning(options.settings.tuning).frozen:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())

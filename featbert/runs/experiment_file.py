@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from featbert.config import (
     LARGEST_SEED,
@@ -51,20 +51,19 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+def _canonical(layers: str) -> str:
+    return EACH if layers == EACH else parse_layers(layers).name
+
+
 Distinct = AfterValidator(_distinct)
 
 
 class FeaturesTable(RowsTable):
     """`[features]`: rows on stored states, one for each layer combination."""
 
-    layers: list[str] = Field(
+    layers: Annotated[list[Annotated[str, AfterValidator(_canonical)]], Distinct] = Field(
         list(NAMES), min_length=1, description="Layer combinations; each: every layer by itself."
     )
-
-    @field_validator("layers")
-    @classmethod
-    def _known(cls, layers: list[str]) -> list[str]:
-        return _distinct([EACH if spec == EACH else parse_layers(spec).name for spec in layers])
 
     def specs(self, num_layers: int) -> list[str]:
         """The combinations for an encoder with `num_layers` layers, each once."""
@@ -156,20 +155,13 @@ class FileKeys(Section):
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
     transfer: bool = Field(False, description="Score each run on the other corpora too.")
     labels: dict[str, str] = Field({}, description="Other names of types when scoring elsewhere.")
-    published: list[str] = Field([], description="Published tables to show next to the results.")
+    published: list[Annotated[str, AfterValidator(lambda name: published_table(name).id)]] = Field(
+        [], description="Published tables to show next to the results."
+    )
     show: list[str] = Field([], description="Further columns of the comparison.")
-    vary: list[str] = Field([], description="What the runs may differ in and still be compared.")
-
-    @field_validator("vary")
-    @classmethod
-    def _vary(cls, vary: list[str]) -> list[str]:
-        check_vary(vary)
-        return vary
-
-    @field_validator("published")
-    @classmethod
-    def _published(cls, published: list[str]) -> list[str]:
-        return [published_table(name).id for name in published]
+    vary: Annotated[list[str], AfterValidator(check_vary)] = Field(
+        [], description="What the runs may differ in and still be compared."
+    )
 
 
 @dataclass(frozen=True)

@@ -86,14 +86,11 @@ def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
 def _with_encoder(usable: UsableRun, record: RunRecord, folder: Path) -> RunRecord:
     """Copies the encoder's files; the record says that they are there."""
     source = usable.source
+    names = {"config.json", *TOKENIZER_FILES, *(path.name for path in source.weight_files)}
     folder.mkdir()
-    others = (
-        p.name for pattern in ("*.model", "*.index.json") for p in source.folder.glob(pattern)
-    )
-    names = {"config.json", *TOKENIZER_FILES, *others, *(p.name for p in source.weight_files)}
-    for name in names:
-        if (source.folder / name).is_file():
-            shutil.copyfile(source.folder / name, folder / name)
+    for path in source.folder.iterdir():
+        if path.is_file() and (path.name in names or path.name.endswith((".model", ".index.json"))):
+            shutil.copyfile(path, folder / path.name)
     depth = "" if source.depth is None else f":{source.depth}"
     return dataclasses.replace(record, model_source=f"./{ENCODER}{depth}")
 

@@ -68,14 +68,15 @@ def freed_keys(vary: Iterable[str]) -> frozenset[str]:
     return frozenset(part for name in vary for part in VARYABLE.get(name, ()))
 
 
-def check_vary(vary: Iterable[str]) -> None:
-    """Raises InputError for names in `vary` that are neither varyable nor a setting."""
+def check_vary(vary: list[str]) -> list[str]:
+    """The names in `vary`; InputError for those that are neither varyable nor a setting."""
     known = [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields]
     if unknown := [name for name in vary if name not in known]:
         wrong = ", ".join(f"{name!r}{nearest(name, known)}" for name in unknown)
         raise InputError(
             f"unknown in vary: {wrong}; use {', '.join(VARYABLE)} or names of settings"
         )
+    return vary
 
 
 def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:

@@ -287,11 +287,6 @@ def read_record(folder: Path) -> RunRecord:
     return record
 
 
-def write_record(folder: Path, record: RunRecord) -> None:
-    """Finishes a run: its record appears in `folder`, whole or not at all."""
-    write_json(folder / RECORD_NAME, record)
-
-
 # Experiments --------------------------------------------------------------------------------------
 
 

@@ -4,17 +4,23 @@ Finding runs reads their records and nothing else; predictions are read when the
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from featbert.config import Settings, defaults
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.source import EncoderSource, find_encoder
-from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
+from featbert.errors import (
+    FeatbertError,
+    InputError,
+    MissingError,
+    check_known,
+    nearest,
+    nearest_path,
+)
 from featbert.io import file_hash
 from featbert.progress import track
 from featbert.runs.folder import WEIGHTS
@@ -52,9 +58,7 @@ class Run:
 
     def predictions_path(self, split: str) -> Path:
         """Where the predictions of `split` are."""
-        # A record of others may name a split like ../../x.
-        if not re.fullmatch(r"\w+", split):
-            raise InputError(f"{split[:60]!r} is no name of a split")
+        check_known("split", [split], SPLITS)  # a record of others may name one like ../../x
         return self.folder / self.task.predictions_name(split)
 
     def predictions(self, split: str) -> Predictions:
@@ -243,8 +247,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     counted = None
     if record.signature.casing != "original":
         options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
-        use = ", which gives the casing of words,"
-        counted = learned_corpus(record, ["train"], use=use, targets=None, **options)
+        counted = learned_corpus(record, ["train"], targets=None, **options)
     settings = defaults(record.tuning, record.task).but(**record.settings)
     return UsableRun(run, _encoder(run, model), settings, counted)
 
@@ -270,16 +273,14 @@ def _encoder(run: Run, model: str | None) -> EncoderSource:
     return source
 
 
-def learned_corpus(
-    record: RunRecord, splits: Sequence[str], *, use: str = "", **how: Any
-) -> Corpus:
+def learned_corpus(record: RunRecord, splits: Sequence[str], **how: Any) -> Corpus:
     """The corpus that a run learned from, read again; the words of `splits` are what they were.
 
-    `how` are options of `load_corpus`; `use` says in messages what the text is needed for.
-    MissingError where it is gone, InputError where its words have changed.
+    `how` are options of `load_corpus`. MissingError where the text is gone, InputError where its
+    words have changed.
     """
     where, known = record.signature.source, record.signature.splits
-    what = f"the training text of {record.name}{use}"
+    what = f"the text of {record.name}"
     if not where or not {*splits} <= known.keys():
         raise InputError(f"{what} was not read from files; train the run again")
     try:

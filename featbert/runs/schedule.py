@@ -129,7 +129,9 @@ def run_jobs(
 def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
     try:
         corpus = resources.corpus(job.configuration)
-        train_planned(job.run, job.material(resources), corpus, log_dir=log_dir)
+        store, model = job.extraction, job.configuration.model
+        material = resources.encoder(model) if store is None else resources.store(store.path)
+        train_planned(job.run, material, corpus, log_dir=log_dir)
     except Exception as error:
         return Ended(job, reason(error, SMALLER), isinstance(error, BusyError))
     return Ended(job)

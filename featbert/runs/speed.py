@@ -92,8 +92,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     usable, task, record = loaded.usable, loaded.usable.task, loaded.usable.record
     started = datetime.now(UTC).isoformat(timespec="seconds")
     name = [*(record.scores or record.signature.splits)][-1]
-    use = f", of which {name} is timed,"
-    corpus = learned_corpus(record, [name], use=use, targets=task.targets, **record.reading)
+    corpus = learned_corpus(record, [name], targets=task.targets, **record.reading)
     grouped = task.groups(()) is not None
     whole = grouped or record.signature.context == "document"
     units = [*cut_blocks(corpus[name].sentences, 1, by_document=whole)]

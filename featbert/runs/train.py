@@ -19,7 +19,8 @@ from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
-from featbert.io import explaining, file_hash, json_hash, owning, write_json
+from featbert.io import explaining, file_hash, json_hash, owning
+from featbert.io import write_json as write_plain_json
 from featbert.models.combination import ScalarMix
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS
@@ -36,7 +37,7 @@ from featbert.runs.folder import (
     working_folder,
 )
 from featbert.runs.planned import PlannedRun
-from featbert.runs.record import Cost, Mix, RunRecord, write_record
+from featbert.runs.record import RECORD_NAME, Cost, Mix, RunRecord, write_json
 from featbert.runs.run import Run
 from featbert.runs.states import training_states
 from featbert.tasks.base import get_task
@@ -131,7 +132,7 @@ class _Training:
         }
         # All that a training must share to resume to the same numbers
         same = asked | {"signature": dataclasses.asdict(plan.signature)}
-        write_json(folder / "config.json", same)
+        write_plain_json(folder / "config.json", same)
         identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(model, inputs, folder, checkpoint)
@@ -177,7 +178,7 @@ class _Training:
             threshold=threshold,
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
-        write_record(folder, record)
+        write_json(folder / RECORD_NAME, record)
         # After the record: a kill in between leaves a finished run and a file too many (`settle`).
         checkpoint.path.unlink(missing_ok=True)
         done = Run(plan.folder, record)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.runs.record import write_record
+from featbert.runs.record import RECORD_NAME, write_json
 from tests.analysis.test_significance import both
 from tests.workspace import ok
 
@@ -21,7 +21,7 @@ from tests.workspace import ok
 )
 def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
     for run in both(tmp_path):
-        write_record(run.folder, run.record)
+        write_json(run.folder / RECORD_NAME, run.record)
 
     def compared(*words: str) -> str:
         done = ok(CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words]))

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.runs.record import write_record
+from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
 from tests.workspace import ok
@@ -18,7 +18,7 @@ def runs_dir(tmp_path: Path) -> Path:
     """Two finished runs, one in its second epoch, one whose record is damaged."""
     for name, changes in {"tuned-1": {"layers": None}, "concat-1": {}}.items():
         (tmp_path / name).mkdir()
-        write_record(tmp_path / name, make_record(name, **changes))
+        write_json(tmp_path / name / RECORD_NAME, make_record(name, **changes))
         (tmp_path / name / "weights.safetensors").write_bytes(b"0" * 2000)
     going = tmp_path / "last-1"
     going.mkdir()

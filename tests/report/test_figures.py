@@ -28,7 +28,7 @@ from featbert.report.figures.registry import (
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.published import PublishedRow, PublishedTable, published_table
-from featbert.runs.record import Mix, write_record
+from featbert.runs.record import RECORD_NAME, Mix, write_json
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
@@ -446,7 +446,7 @@ def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_pa
 
 def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):
     for run in (make_run("a"), make_run("b", layers=None)):
-        write_record(tmp_path / "runs" / run.name, run.record)
+        write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
     runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
     done = CliRunner().invoke(app, [*runs, str(tmp_path / "all")])
     assert done.exit_code == 0, done.output

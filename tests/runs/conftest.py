@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.runs.record import write_record
+from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
 from tests.runs.experiments import Lab
 from tests.runs.finished_runs import learned_run, write_corpus
@@ -42,7 +42,7 @@ def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) ->
     folder = shutil.copytree(whole.folder, tmp_path / "runs" / whole.name)
     signature = dataclasses.replace(record.signature, source=str(corpus))
     record = dataclasses.replace(record, signature=signature, model_source=str(model))
-    write_record(folder, record)
+    write_json(folder / RECORD_NAME, record)
     return Run(folder, record)
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from featbert.errors import InputError, MissingError
-from featbert.runs.record import RunRecord, from_json, read_record, to_json, write_record
+from featbert.runs.record import RECORD_NAME, RunRecord, from_json, read_record, to_json, write_json
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch
 from tests.analysis.records import make_record
@@ -107,7 +107,7 @@ def test_the_record_is_on_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     real_fsync, real_replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda f: (done.append("flush"), real_fsync(f)))
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("name"), real_replace(a, b)))
-    write_record(tmp_path / "run", make_record("run"))
+    write_json(tmp_path / "run" / RECORD_NAME, make_record("run"))
     assert done[:2] == ["flush", "name"]
     assert read_record(tmp_path / "run") == make_record("run")
     assert os.listdir(tmp_path / "run") == ["record.json"]

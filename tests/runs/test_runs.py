@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from featbert.errors import InputError, MissingError
-from featbert.runs.record import write_record
+from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run, find_runs
 from tests.analysis.records import make_record
 
 
 def finish(runs_dir: Path, name: str) -> Path:
     folder = runs_dir / name
-    write_record(folder, make_record(name))
+    write_json(folder / RECORD_NAME, make_record(name))
     return folder
 
 

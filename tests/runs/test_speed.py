@@ -9,7 +9,7 @@ from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.runs.load import LoadedRun, load_run
-from featbert.runs.record import write_json, write_record
+from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
 from featbert.runs.speed import FILE, measure_speed, read_speed
 from tests.analysis.records import make_run
@@ -50,7 +50,7 @@ def test_every_sentence_by_itself_and_then_all_in_blocks(run: Run, answered) -> 
 def test_documents_stay_whole(run: Run, answered) -> None:
     signature = dataclasses.replace(run.record.signature, context="document")
     record = dataclasses.replace(run.record, signature=signature)
-    write_record(run.folder, record)
+    write_json(run.folder / RECORD_NAME, record)
     speed = measure_speed(load_run(Run(run.folder, record), device="cpu"), sentences=4, repeats=1)
     assert [len(block) for block in answered] == [4, 4, 4]  # the first does not count
     assert speed.sentences == 4
