@@ -83,7 +83,7 @@ def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device
 
 def batches_of(encoder: Encoder, alignment: Alignment, manifest: Manifest) -> Iterator[PieceBatch]:
     """Batches of like length within blocks, as an extraction makes them."""
-    edges = alignment.units[block_edges(alignment, manifest.block_words)]
+    edges = alignment.units[block_edges(alignment.unit_words, manifest.block_words)]
     for first, stop in pairwise(edges):
         windows = np.arange(first, stop)
         for rows in length_batches(alignment.window_lengths[windows], manifest.token_budget):

@@ -183,7 +183,7 @@ def in_json(annotation: str) -> str:
         annotation = re.sub(rf"\b{name}\b", word, annotation)
     for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):
         annotation = re.sub(
-            rf"\b{name}\[(?:string, )?(.+?)(?:, \.\.\.)?\]", rf"{word} \1", annotation
+            rf"\b{name}\[(?:string, (?!\.))?(.+?)(?:, \.\.\.)?\]", rf"{word} \1", annotation
         )
     return annotation.replace(" | ", " or ")
 

@@ -32,13 +32,16 @@ def extract(
     token_budget: int | None = o.option(
         "INT", "Padded subwords computed at once.  [default: 512, on a GPU 32768]", min=1
     ),
+    shards: int = o.option(
+        "N", "Parts of the text, a file each, that read as one store.", default=1, min=1
+    ),
     cache_dir: Path = o.CACHE_DIR,
     dry_run: bool = o.flag("--dry-run", "Say what would be stored; do nothing."),
 ) -> None:
     """Store the hidden states of every word, once.
 
     A store has words x (layers + 1) x hidden size x 2 bytes. An existing store is not computed
-    again; an interrupted extraction resumes.
+    again; an interrupted extraction resumes. With --shards a lost shard alone is made again.
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
@@ -58,10 +61,11 @@ def extract(
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
     load_torch()
 
-    from featbert.features.extraction import run_extraction
     from featbert.features.plan import plan_extraction
+    from featbert.features.shards import extract_shards
 
-    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, reading=text.reading)
+    where: dict[str, Any] = {"cache_dir": cache_dir, "reading": text.reading}
+    plan = plan_extraction(corpus, source, asked, shards=shards, **where)
     m = plan.manifest
     shape = f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}"
     shape, lines = f"{shape}: {size(m.data_bytes)}", []
@@ -77,7 +81,7 @@ def extract(
         lines.append(f"{plan.path}: would hold {shape}")
     else:
         report(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
-        store = run_extraction(plan, corpus, source)
+        store = extract_shards(plan, corpus, source, asked, shards)
         m = store.manifest
         lines.append(f"{store.path}: {shape}, {round(m.words / max(m.seconds, 1e-9)):,} words/s")
         names = next(iter(m.splits.values())).counts

@@ -42,6 +42,8 @@ def inspect(
         "took": f"{duration(m.seconds)}, {speed:,} words/s",
         "size": size(opened.file_bytes),
     }
+    if m.shards:
+        rows["shards"] = f"{len(m.shards):,}, in {opened.shards[0].path.parent}"
     for name, split in m.splits.items():
         sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
         rows[name] = ", ".join([*sizes, *filter(None, [unusual(split.counts)])])

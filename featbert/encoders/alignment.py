@@ -118,7 +118,7 @@ def align(
         words, numbers = distinct_texts(sentences)
     pieces, word_pieces, unknown = wordpieces.pieces(words)
     edges = np.concatenate([[0], np.cumsum([*map(len, words)], dtype=np.int64)])
-    unit_words = edges[_unit_starts(sentences, context)] if packing is None else edges
+    unit_words = edges[unit_starts(sentences, context)] if packing is None else edges
     counts = np.diff(word_pieces)
     windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
@@ -163,7 +163,7 @@ def _pairs(sentences: Sequence[Sentence]) -> Ints:
     return np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
 
-def _unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:
+def unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:
     """(U + 1,) the first sentence of each context unit, and the number of sentences."""
     n = len(sentences)
     if context == "sentence":

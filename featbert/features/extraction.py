@@ -19,20 +19,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
-from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.alignment import Alignment, align, unit_starts
 from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches
 from featbert.encoders.device import (
     DTYPE_BYTES,
     PRECISION_BYTES,
     HostCopy,
+    find_device,
     put_rows,
     to_device,
     torch_dtype,
 )
 from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
-from featbert.encoders.encoding import Encoding, Reading
+from featbert.encoders.encoding import Encoding, Reading, distinct_texts
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
@@ -79,44 +80,50 @@ def extract(
 
 
 @freed_memory_kept()
-def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) -> FeatureStore:
-    """Carries out a plan that is no hit; see `extract`."""
-    manifest, device = plan.manifest, plan.device
-    check_disk(plan)
+def run_extraction(
+    plan: ExtractionPlan,
+    corpus: Corpus,
+    source: EncoderSource,
+    loaded: dict[Any, Encoder] | None = None,
+) -> FeatureStore:
+    """Carries out a plan that is no hit, on this machine's device of the planned kind.
+
+    The encoder is taken from `loaded`, or left there, if that is given.
+    """
+    device = find_device(plan.manifest.device)
+    manifest = dataclasses.replace(plan.manifest, device_name=device.name, threads=device.threads)
+    check_disk(plan.path.parent, plan)
     words = min(manifest.block_words, max((s.words for s in manifest.splits.values()), default=0))
     block = len(manifest.layers) * words * manifest.hidden_size * DTYPE_BYTES[manifest.dtype]
+    key, loaded = (source, manifest.precision, manifest.pooling), {} if loaded is None else loaded
+    weights = (source.parameters or 0) * PRECISION_BYTES[manifest.precision]
     check_memory(  # weights, and a block computed while one is written
-        (source.parameters or 0) * PRECISION_BYTES[manifest.precision] + 2 * block,
+        (0 if key in loaded else weights) + 2 * block,
         device,
         what=f"extracting with {source.name}",
         less="use --precision bf16, or a smaller encoder",
     )
     reset_peak_memory(device)
-    encoder = load_encoder(
-        source, dtype=torch_dtype(manifest.precision), pooling=manifest.pooling
-    ).to(device.torch)
+    if key not in loaded:
+        loaded[key] = load_encoder(
+            source, dtype=torch_dtype(manifest.precision), pooling=manifest.pooling
+        ).to(device.torch)
+    encoder = loaded[key]
     if (encoder.num_layers, encoder.hidden_size) != (manifest.num_layers, manifest.hidden_size):
         raise InputError(f"the encoder {source.name} does not have the shape of its config")
     read = Reading(corpus, manifest.casing)
+    texts = {name: read(split.sentences) for name, split in corpus.splits.items()}
     alignments = {
         name: align(
-            read(split.sentences),
+            sentences,
             encoder.wordpieces,
             positions=encoder.positions,
             context=manifest.context,
             packing=manifest.packing,
         )
-        for name, split in corpus.splits.items()
+        for name, sentences in texts.items()
     }
-    layouts = {
-        name: Layout(
-            a.sentences,
-            a.unit_words,
-            block_edges(a, manifest.block_words),
-            a.text_units if manifest.packing == "apart" else None,
-        )
-        for name, a in alignments.items()
-    }
+    layouts = {name: layout_of(sentences, manifest) for name, sentences in texts.items()}
     with closing(StoreWriter(plan.path, manifest, layouts)) as writer:
         done = sum(int(np.diff(layouts[split].edges("words"))[k]) for split, k in writer.finished)
         if writer.finished:
@@ -173,9 +180,22 @@ def run_extraction(plan: ExtractionPlan, corpus: Corpus, source: EncoderSource) 
         )
 
 
-def block_edges(alignment: Alignment, block_words: int) -> Ints:
-    """(K + 1,) context units before each block of at least `block_words` words, but the last."""
-    unit_words = alignment.unit_words
+def layout_of(sentences: Sequence[Sentence], manifest: Manifest) -> Layout:
+    """Where the parts of a split begin, which words and documents alone decide."""
+    offsets, texts = np.cumsum([0, *map(len, sentences)], dtype=np.int64), None
+    if manifest.packing == "apart":
+        distinct, texts = distinct_texts(sentences)
+        units = np.cumsum([0, *map(len, distinct)], dtype=np.int64)
+    else:
+        units = offsets[unit_starts(sentences, manifest.context)]
+    return Layout(offsets, units, block_edges(units, manifest.block_words), texts)
+
+
+def block_edges(unit_words: Ints, block_words: int) -> Ints:
+    """(K + 1,) units before each block of at least `block_words` words, but the last.
+
+    `unit_words` are (U + 1,) words before each unit. Batches begin anew with each block.
+    """
     edges = [0]
     for unit in range(1, len(unit_words)):
         if unit_words[unit] - unit_words[edges[-1]] >= block_words or unit == len(unit_words) - 1:

@@ -16,7 +16,7 @@ from featbert.encoders.device import (
 )
 from featbert.encoders.encoding import Encoding, Reading
 from featbert.encoders.source import EncoderSource
-from featbert.errors import InputError
+from featbert.errors import InputError, MissingError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
 from featbert.features.writer import partial_path
 from featbert.io import explaining
@@ -61,10 +61,12 @@ def plan_extraction(
     *,
     cache_dir: str | Path = "cache",
     reading: Mapping[str, Any] | None = None,
+    shards: int = 1,
 ) -> ExtractionPlan:
     """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
 
-    Only a device or precision that this machine lacks is refused after torch is loaded.
+    A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
+    precision that this machine lacks is refused after torch is loaded.
     """
     encoding = encoding or Encoding()
     encoding.check(source, corpus)
@@ -110,9 +112,14 @@ def plan_extraction(
         keep=encoding.keep,
     )
     path = Path(cache_dir) / manifest.file_name
-    hit = None
+    hit = store = None
     if path.is_file():
-        store = FeatureStore(path)
+        try:
+            store = FeatureStore(path)
+        except MissingError:
+            if shards == 1:
+                raise
+    if store is not None:
         theirs = store.manifest.identity
         differ = [key for key, value in manifest.identity.items() if theirs.get(key) != value]
         if differ:
@@ -133,17 +140,17 @@ def plan_extraction(
     return ExtractionPlan(path, manifest, device, hit)
 
 
-def check_disk(plan: ExtractionPlan) -> None:
-    """Raises FeatbertError where the disk cannot hold the store."""
-    folder = plan.path.parent
-    partial = partial_path(plan.path)
+def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
+    """Makes the folder; raises FeatbertError where its disk cannot hold the stores."""
+    partials = [partial_path(plan.path) for plan in plans]
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        kept = partial.stat().st_blocks * 512 if partial.exists() else 0
+        kept = sum(p.stat().st_blocks * 512 for p in partials if p.exists())
         have = shutil.disk_usage(folder).free + kept
-    need = plan.manifest.data_bytes + FRAME_BYTES
+    need = sum(plan.manifest.data_bytes + FRAME_BYTES for plan in plans)
     if have < need:
         raise InputError(
-            f"{folder} has {have / 1e9:.2f} GB of disk left, the store takes {need / 1e9:.2f} GB; "
+            f"{folder} has {have / 1e9:.2f} GB of disk left, what is to be extracted takes "
+            f"{need / 1e9:.2f} GB; "
             "keep fewer layers (--layers), store float16, or use another --cache-dir"
         )

@@ -73,6 +73,7 @@ class Manifest:
         flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text.
+        shards: of a set, the names of its stores in `<name>.shards`, in the order of the text.
     """
 
     corpus: str
@@ -107,6 +108,7 @@ class Manifest:
     adapted_epochs: int = 0
     packing: Packing | None = None
     keep: str = "words"
+    shards: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -204,7 +206,10 @@ class Layout:
 
 
 class FeatureStore:
-    """A finished store on disk. It keeps a path, not an open file, so it may cross processes."""
+    """A finished store on disk. It keeps a path, not an open file, so it may cross processes.
+
+    A set of shards is one, too: `shards` are the stores whose vectors its virtual datasets show.
+    """
 
     def __init__(self, path: str | Path) -> None:
         """Opens the store, checks manifest, offsets and sizes, and closes it again."""
@@ -232,6 +237,7 @@ class FeatureStore:
             self._layouts = {name: self._layout(file, name) for name in self.manifest.splits}
             if int(attributes.get("checksum", -1)) != frame_checksum(text, self._layouts):
                 raise self._damaged("manifest or offsets do not match their checksum")
+            self.shards = tuple(map(self._shard, self.manifest.shards))
             self._check_shapes(file)
 
     @property
@@ -246,7 +252,8 @@ class FeatureStore:
     @property
     def file_bytes(self) -> int:
         """Size on disk."""
-        return self.path.stat().st_size
+        shards = {shard.path: shard.file_bytes for shard in self.shards}
+        return self.path.stat().st_size + sum(shards.values())
 
     def offsets(self, split: str) -> NDArray[np.int64]:
         """(S + 1,) words before each sentence of a split."""
@@ -300,23 +307,29 @@ class FeatureStore:
                         raise self._damaged(f"{place} has another checksum")
         return out
 
-    def mapped(self, split: str, layers: Sequence[int], kind: str = "words") -> list[NDArray[Any]]:
+    def mapped(
+        self, split: str, layers: Sequence[int], kind: str = "words"
+    ) -> list[list[NDArray[Any]]]:
         """The same states as k arrays (N, H) on disk, read where they are touched.
 
         For what is larger than memory. Damage is found in the blocks that `read` compares, too.
+        The arrays are those of one part of the text, or of each shard in turn.
         """
         self.require(layers, kind)
         self._check_split(split)
         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
         if not shape[0]:
-            return [np.empty(shape, self.manifest.dtype) for _ in layers]
+            return [[np.empty(shape, self.manifest.dtype) for _ in layers]]
+        blocks = self._layouts[split].edges(kind)
+        for k in _sampled(len(blocks) - 1):
+            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])), kind=kind)
+        if self.shards:
+            parts = (shard for shard in self.shards if split in shard.splits)
+            return [arrays for part in parts for arrays in part.mapped(split, layers, kind)]
         with self._open() as file:
             places = [
                 self._dataset(file, layer_path(split, k, kind)).id.get_offset() for k in layers
             ]
-        blocks = self._layouts[split].edges(kind)
-        for k in _sampled(len(blocks) - 1):
-            self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])), kind=kind)
         with self.path.open("rb") as file:
             # torch wants writable arrays; writes would stay in memory, and there are none.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -325,8 +338,10 @@ class FeatureStore:
             mapped.madvise(mmap.MADV_RANDOM)
         numbers = int(np.prod(shape))
         return [
-            np.frombuffer(mapped, self.manifest.dtype, numbers, place).reshape(shape)
-            for place in places
+            [
+                np.frombuffer(mapped, self.manifest.dtype, numbers, place).reshape(shape)
+                for place in places
+            ]
         ]
 
     def require(self, layers: Sequence[int], kind: str | None = None) -> None:
@@ -360,8 +375,33 @@ class FeatureStore:
                         rows = dataset[start:stop]
                         advance(rows.nbytes)
                         if checksum(rows) != sums[at, k]:
-                            damage.append(f"{split}, layer {layer}, {kind} {start} to {stop - 1}")
+                            where = self._holder(split, kind, start)
+                            what = f"{split}, layer {layer}, {kind} {start} to {stop - 1}"
+                            damage.append(f"{what}{where}")
         return damage
+
+    def checksums(self, split: str) -> NDArray[np.uint32]:
+        """(datasets, K) CRC-32 of each block of each of `Manifest.datasets`."""
+        with self._open() as file:
+            return self._sums(file, split)
+
+    def _shard(self, name: str) -> FeatureStore:
+        try:
+            return FeatureStore(shards_folder(self.path) / Path(name).name)
+        except MissingError as error:
+            n = len(self.manifest.shards)
+            raise MissingError(
+                f"{self.path} lacks one of its {n} shards: {str(error).split(';')[0]}; featbert "
+                f"extract --shards {n} with the same options makes it again"
+            ) from None
+
+    def _holder(self, split: str, kind: str, row: int) -> str:
+        """` in FILE`, the shard that has this vector; empty where there are no shards."""
+        for shard in self.shards:
+            row -= shard.manifest.rows(split, kind) if split in shard.splits else 0
+            if row < 0:
+                return f" in {shard.path}"
+        return ""
 
     @contextmanager
     def _open(self) -> Iterator[h5py.File]:
@@ -420,6 +460,11 @@ class FeatureStore:
                 dataset = self._dataset(file, layer_path(name, layer, kind))
                 if dataset.shape != shape or dataset.dtype != np.dtype(self.manifest.dtype):
                     raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
+                if self.shards:
+                    parts = [s for s in self.shards if name in s.splits and layer in s.layers]
+                    if shape[0] != sum(part.manifest.rows(name, kind) for part in parts):
+                        raise self._damaged(f"its shards are not those of {dataset.name}")
+                    continue
                 place = dataset.id.get_offset()
                 if shape[0] and (place is None or place + dataset.nbytes > size):
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
@@ -435,6 +480,11 @@ class FeatureStore:
 def layer_path(split: str, layer: int, kind: str = "words") -> str:
     """The dataset of one layer of a split."""
     return f"{split}/{'layers' if kind == 'words' else kind}/{layer:02d}"
+
+
+def shards_folder(path: Path) -> Path:
+    """Where the shards of the set `path` are."""
+    return path.with_suffix(".shards")
 
 
 def checksum(rows: NDArray[Any], start: int = 0) -> int:

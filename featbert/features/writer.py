@@ -97,13 +97,7 @@ class StoreWriter:
                 sums = [self.finished[split, k] for k in range(len(layout.blocks) - 1)]
                 table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.datasets))
                 self._file[f"{split}/checksums"][:] = table.T
-            text = manifest.to_json()
-            self._file.attrs["format_version"] = FORMAT_VERSION
-            # As bytes of fixed length: text of variable length is in a separate heap, which HDF5
-            # walks without end where it is damaged.
-            self._file.attrs["manifest"] = np.bytes_(text.encode())
-            self._file.attrs["checksum"] = frame_checksum(text, self.layouts)
-            self._file.attrs["complete"] = True
+            write_attributes(self._file, manifest, self.layouts)
             self._file.close()
             flush(self.partial)
             os.replace(self.partial, self.path)
@@ -134,9 +128,7 @@ class StoreWriter:
                         name = layer_path(split, layer, kind)
                         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
                         file.create_dataset(name, shape, self.manifest.dtype, dcpl=early)
-                    for name, numbers in vars(layout).items():
-                        if numbers is not None:
-                            file[f"{split}/{name}"] = numbers
+                    write_layout(file, split, layout)
                     sums = (len(self.manifest.datasets), len(layout.blocks) - 1)
                     file[f"{split}/checksums"] = np.zeros(sums, dtype=np.uint32)
             _reserve(self.partial)
@@ -192,6 +184,24 @@ class StoreWriter:
             kept = f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""
             message = cannot_write(self.path, _system_error(error))
             raise FeatbertError(f"{message}{kept}") from error
+
+
+def write_layout(file: h5py.File, split: str, layout: Layout) -> None:
+    """Where the parts of a split begin."""
+    for name, numbers in vars(layout).items():
+        if numbers is not None:
+            file[f"{split}/{name}"] = numbers
+
+
+def write_attributes(file: h5py.File, manifest: Manifest, layouts: dict[str, Layout]) -> None:
+    """What makes a file with all its datasets a finished store."""
+    text = manifest.to_json()
+    file.attrs["format_version"] = FORMAT_VERSION
+    # As bytes of fixed length: text of variable length is in a separate heap, which HDF5 walks
+    # without end where it is damaged.
+    file.attrs["manifest"] = np.bytes_(text.encode())
+    file.attrs["checksum"] = frame_checksum(text, layouts)
+    file.attrs["complete"] = True
 
 
 def partial_path(store: Path) -> Path:

@@ -209,7 +209,7 @@ class FrozenRun(LoadedRun):
         """
         kept = self.usable.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
-        edges = block_edges(alignment, words)
+        edges = block_edges(alignment.unit_words, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
         reads = self.usable.settings.reads
         kinds = ("words", "cls") if reads == "sequence" else (reads,)

@@ -127,7 +127,7 @@ class FeatureInputs:
         have = available_memory()
         if have is not None and have * MEMORY_SHARE < needed:
             mapped = [store.mapped(n, combination.indices, kind) for kind in kinds for n in names]
-            arrays = [[torch.from_numpy(a) for a in layers] for layers in mapped]
+            arrays = [[torch.from_numpy(a) for a in part] for parts in mapped for part in parts]
             inputs = cls(arrays, places, pairs=pairs, firsts=firsts)
             inputs.device = device
             return inputs

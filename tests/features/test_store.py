@@ -120,7 +120,7 @@ def root_of(array):
 @pytest.mark.parametrize("layers", [[2], [2, 0], [0, 1, 2]])
 def test_mapped_is_what_is_read(store, layers):
     for split in store.splits:
-        mapped = store.mapped(split, layers)
+        (mapped,) = store.mapped(split, layers)
         np.testing.assert_array_equal(np.stack(mapped), store.read(split, layers))
         assert {a.dtype for a in mapped} == {np.dtype(store.manifest.dtype)}
         assert all(isinstance(root_of(a), mmap.mmap) for a in mapped)  # no copy in memory
@@ -169,7 +169,7 @@ def test_reading_finds_damage_in_the_first_a_middle_and_the_last_block(store, pl
         damaged.read("train", [0, 1])
     with pytest.raises(InputError, match="train, layer 1"):
         damaged.mapped("train", [0, 1])
-    np.testing.assert_array_equal(damaged.mapped("train", [0])[0], plan.states["train"][0])
+    np.testing.assert_array_equal(damaged.mapped("train", [0])[0][0], plan.states["train"][0])
     with pytest.raises(InputError, match="layer 1"):
         damaged.read("train", [1], words=slice(word // 5 * 5, word // 5 * 5 + 5))
     np.testing.assert_array_equal(damaged.read("train", [0])[0], plan.states["train"][0])

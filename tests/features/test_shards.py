@@ -1,0 +1,146 @@
+"""Sets of shards: the store in one piece is the oracle, to the bit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import find_encoder
+from featbert.errors import FeatbertError, MissingError
+from featbert.features import shards
+from featbert.features.extraction import extract, run_extraction
+from featbert.features.plan import plan_extraction
+from featbert.features.shards import cut, extract_shards
+from featbert.features.store import FeatureStore
+from tests.features.stores import datasets, flip
+from tests.features.support import corpus_of
+from tests.workspace import Workspace, error_of, ok, write_corpus
+
+TRAIN = ["The quick fox", "Jordan", "EU \u200b x", "Hamilton unaffordable lamb " * 9] * 3
+TEXT = corpus_of(
+    train=[f"{text} {n}" for n, text in enumerate(TRAIN)],
+    dev=["Jordan Smith of Chelsea", "the lazy dog", "JORDAN OF CHELSEA", "a b c d"],
+    documents={"train": [n // 3 for n in range(12)], "dev": [0, 0, 1, 1]},
+)
+# Passages with two questions each
+PAIRS = tuple(
+    Sentence((*["who", "beat"], str(n), *f"Chelsea beat team {n // 2} .".split()), pair=3)
+    for n in range(12)
+)
+OF_PAIRS = Corpus(
+    "tiny", {name: Split(name, PAIRS[::step]) for name, step in {"train": 1, "dev": 5}.items()}
+)
+HOW = {"precision": "fp32", "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 12)
+
+
+@pytest.fixture
+def source(encoder_folder):
+    return find_encoder(str(encoder_folder("bert")))
+
+
+def sharded(corpus, source, cache, n=3, **options) -> FeatureStore:
+    encoding = Encoding(**HOW, **options)
+    plan = plan_extraction(corpus, source, encoding, cache_dir=cache, shards=n)
+    return plan.hit or extract_shards(plan, corpus, source, encoding, n)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options"),
+    [
+        (TEXT, {}),
+        (TEXT, {"context": "document"}),
+        (TEXT, {"casing": "truecased", "keep": "pooled"}),
+        (OF_PAIRS, {"packing": "joint"}),
+        (OF_PAIRS, {"packing": "apart"}),
+    ],
+)
+def test_a_set_is_the_store_in_one_piece(corpus, options, source, tmp_path):
+    whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW, **options)
+    found = sharded(corpus, source, tmp_path / "cache", **options)
+    assert (found.path.name, len(found.shards)) == (whole.path.name, 3)
+    assert datasets(found.path) == datasets(whole.path)
+    assert found.verify() == []
+    timed = {"seconds": 0, "created": "", "peak_memory_bytes": 0, "shards": ()}
+    same = [dataclasses.replace(s.manifest, **timed) for s in (found, whole)]
+    assert same[0].flops == pytest.approx(same[1].flops)
+    assert dataclasses.replace(same[0], flops=same[1].flops) == same[1]
+    kind = found.manifest.kinds[0]
+    mapped = [np.stack(part) for part in found.mapped("train", [0, 3], kind)]
+    assert len(mapped) > 1
+    np.testing.assert_array_equal(
+        np.concatenate(mapped, axis=1), whole.read("train", [0, 3], kind=kind)
+    )
+    assert sharded(corpus, source, tmp_path / "cache", **options).path == found.path
+
+
+@pytest.mark.parametrize("n", [2, 99])
+def test_parts_are_whole_documents_in_order(source, n):
+    plan = plan_extraction(TEXT, source, Encoding(**HOW, context="document"))
+    parts = cut(TEXT, plan.manifest, n)
+    assert len(parts) == min(n, 4)
+    for name, split in TEXT.splits.items():
+        rows = [part[name].sentences for part in parts if name in part]
+        assert [s.words for own in rows for s in own] == [s.words for s in split]
+        documents = [{s.document for s in own} for own in rows]
+        assert sum(map(len, documents)) == len(set.union(*documents))
+
+
+def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
+    found = sharded(TEXT, source, tmp_path)
+    before, lost = datasets(found.path), found.shards[1].path
+    kept = {s.path: s.path.stat().st_mtime_ns for s in found.shards if s.path != lost}
+    lost.unlink()
+    with pytest.raises(MissingError, match=lost.name):
+        FeatureStore(found.path)
+    with pytest.raises(MissingError, match="--shards 3"):
+        sharded(TEXT, source, tmp_path, n=1)
+    made = []
+
+    def run(plan, *rest):
+        made.append(plan.path)
+        return run_extraction(plan, *rest)
+
+    monkeypatch.setattr(shards, "run_extraction", run)
+    assert datasets(sharded(TEXT, source, tmp_path).path) == before
+    assert made == [lost]
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_shards_that_fail_cost_no_others(source, tmp_path, monkeypatch):
+    def failing(plan, part, *rest):
+        if "dev" in part:
+            raise MemoryError
+        return run_extraction(plan, part, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "run_extraction", failing)
+        with pytest.raises(FeatbertError, match="1 of 3"):
+            sharded(TEXT, source, tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert len([*folder.iterdir()]) == 2
+    assert sharded(TEXT, source, tmp_path).verify() == []
+
+
+def test_commands_know_sets(tmp_path, tiny_bert):
+    space = Workspace(tmp_path, write_corpus(tmp_path / "tiny"), tiny_bert)
+    ok(space.extract("--shards", 3, "--precision", "fp32"))
+    (path,) = space.cache.glob("*.h5")
+    shard = FeatureStore(path).shards[1].path
+    assert str(shard.parent) in space.call("inspect", path).stdout
+    ok(space.train("--layers", "last", "--epochs", 1))
+    flip(shard, "train/layers/02")
+    damaged = space.call("verify", path)
+    error_of(damaged)
+    assert str(shard) in damaged.stdout
+    shard.write_bytes(shard.read_bytes()[:-9])
+    assert str(shard) in error_of(space.call("verify", path))
+    shard.unlink()
+    ok(space.extract("--shards", 3, "--precision", "fp32"))
+    ok(space.call("verify", path))
