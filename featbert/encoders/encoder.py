@@ -48,10 +48,8 @@ class PieceBatch:
             does not distinguish them.
         positions: (Q,) places in the flattened (R * longest) batch that are read for words.
         segments: (Q,) the word that each place belongs to, where several places are averaged
-            (mean pooling); None where place q is word q.
-        n_words: W, words of the batch.
-        sequences: (R,) the sequence of the batch that each window is of, where only the first
-            pieces are read: one vector for each of the batch's `n_words` sequences.
+            (mean pooling, or first pieces of windows); None where place q is word q.
+        n_words: W, words of the batch, or sequences where only their first pieces are read.
         rows: windows that are computed at a time; None for all.
     """
 
@@ -61,7 +59,6 @@ class PieceBatch:
     positions: Tensor
     segments: Tensor | None
     n_words: int
-    sequences: Tensor | None = None
     rows: int | None = None
 
     def to(self, device: torch.device) -> PieceBatch:
@@ -71,7 +68,7 @@ class PieceBatch:
         return replace(self, **there)
 
     def part(self, start: int, stop: int) -> tuple[PieceBatch, Tensor]:
-        """Windows `start` to `stop`, and which of the (Q,) places or (R,) windows are theirs."""
+        """Windows `start` to `stop`, and which of the (Q,) places are theirs."""
         rows, first = slice(start, stop), start * self.ids.shape[1]
         end = first + self.ids[rows].numel()
         there = ((self.positions >= first) & (self.positions < end)).nonzero().squeeze(1)
@@ -128,31 +125,26 @@ class Encoder(nn.Module):
         spans = alignment.windows[windows]
         seconds = None if alignment.seconds is None else alignment.seconds[windows]
         lengths = alignment.window_lengths[windows]
-        longest = int(lengths.max())
-        ids = np.full((len(windows), longest), self.wordpieces.pad_id, dtype=np.int64)
-        types = None if seconds is None or not self.has_types else np.zeros_like(ids)
-        prefix, suffix = self.wordpieces.prefix, self.wordpieces.suffix
-        ids[:, : len(prefix)] = prefix
-        # (R,) place of the first piece of a pair's second text
-        middle = len(prefix) + spans[:, 1] - spans[:, 0] + len(self.wordpieces.middle)
-        for r, (row, (start, end)) in enumerate(zip(ids, spans, strict=True)):
-            stop = len(prefix) + end - start
-            row[len(prefix) : stop] = alignment.pieces[start:end]
+        special = (self.wordpieces.prefix, self.wordpieces.middle, self.wordpieces.suffix)
+        prefix, between, suffix = (np.array(part, dtype=np.int64) for part in special)
+        parts: list[Ints] = []
+        for r, span in enumerate(spans):
+            parts += [prefix, alignment.pieces[slice(*span)]]
             if seconds is not None:
-                row[stop : middle[r]] = self.wordpieces.middle
-                stop = middle[r] + seconds[r, 1] - seconds[r, 0]
-                row[middle[r] : stop] = alignment.pieces[slice(*seconds[r])]
-            row[stop : stop + len(suffix)] = suffix
-            if types is not None:
-                types[r, middle[r] : lengths[r]] = 1
-        if words is None:
-            words = alignment.owned_words(windows)
-            rows = np.repeat(
-                np.arange(len(windows)), alignment.owned[windows + 1] - alignment.owned[windows]
-            )
-        else:
-            order = np.argsort(windows)
-            rows = order[np.searchsorted(windows[order], alignment.windows_of(words))]
+                parts += [between, alignment.pieces[slice(*seconds[r])]]
+            parts.append(suffix)
+        places = np.arange(longest := int(lengths.max()))
+        inside = places < lengths[:, None]  # (R, longest)
+        ids = np.full(inside.shape, self.wordpieces.pad_id, dtype=np.int64)
+        ids[inside] = np.concatenate(parts)
+        # (R,) place of the first piece of a pair's second text
+        middle = len(prefix) + spans[:, 1] - spans[:, 0] + len(between)
+        types = None
+        if seconds is not None and self.has_types:
+            types = torch.from_numpy(inside & (places >= middle[:, None])).long()
+        words = alignment.owned_words(windows) if words is None else words
+        order = np.argsort(windows)
+        rows = order[np.searchsorted(windows, alignment.windows_of(words), sorter=order)]
         # Place of a piece in the flattened batch: row start + place of the text + place in it.
         first, end = alignment.word_pieces[words], alignment.word_pieces[words + 1]
         base, stops = rows * longest + len(prefix) - spans[rows, 0], spans[rows, 1]
@@ -174,16 +166,9 @@ class Encoder(nn.Module):
             positions = np.concatenate([positions, self._firsts(lengths)])
             more = torch.arange(n_words, n_words := n_words + len(windows))
             segments = None if segments is None else torch.cat([segments, more])
-        padded = longest != int(lengths.min())
-        mask = torch.from_numpy(np.arange(longest) < lengths[:, None]).long() if padded else None
-        return PieceBatch(
-            torch.from_numpy(ids),
-            mask,
-            None if types is None else torch.from_numpy(types),
-            torch.from_numpy(positions),
-            segments,
-            n_words,
-        )
+        mask = None if inside.all() else torch.from_numpy(inside).long()
+        there = torch.from_numpy(positions)
+        return PieceBatch(torch.from_numpy(ids), mask, types, there, segments, n_words)
 
     def _firsts(self, lengths: Ints) -> Ints:
         """(R,) place in the flattened batch of each window's first piece; see the class."""
@@ -229,7 +214,7 @@ class Encoder(nn.Module):
         windows = ranges(alignment.units[units], sizes)
         batch = self.batch(alignment, windows, np.zeros(0, np.int64), firsts=True)
         sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))
-        return replace(batch, n_words=len(units), sequences=sequences)
+        return replace(batch, n_words=len(units), segments=sequences)
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default."""
@@ -316,7 +301,7 @@ class Encoder(nn.Module):
         numbers = torch.arange(rows * length, device=there)
         batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
         if self.pooler:
-            batch = replace(batch, n_words=rows, sequences=numbers[:rows])
+            batch = replace(batch, n_words=rows, positions=numbers[:rows])
         trained = [p for _, p in self._named if p.requires_grad]
         devices = [there] if there.type == "cuda" else []
         counter = FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS)
@@ -328,9 +313,9 @@ class Encoder(nn.Module):
         return int(counter.get_total_flops())
 
     def _read(self, batch: PieceBatch) -> Tensor:
-        """(Q, H) the last layer at the batch's positions, or (R, H) the first piece of windows."""
+        """(Q, H) the last layer at the batch's positions, or what the pooler makes of windows."""
         output = self.model(**_inputs(batch))
-        if self.pooler and batch.sequences is not None:
+        if self.pooler:
             pooled: Tensor = output.pooler_output
             return pooled
         return _at_positions(output.last_hidden_state, batch)
@@ -348,13 +333,12 @@ def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
 
 
 def _meant(read: Tensor, batch: PieceBatch) -> Tensor:
-    """(Q, H) or (R, H) -> (W, H) by the pooling, or of the first pieces of sequences."""
-    groups = batch.segments if batch.sequences is None else batch.sequences
-    if groups is None:
+    """(Q, H) -> (W, H) mean of the places of each word."""
+    if batch.segments is None:
         return read
     total = read.new_zeros((batch.n_words, read.shape[1]), dtype=torch.float32)
-    total = total.index_add(0, groups, read.float())
-    sizes = torch.bincount(groups, minlength=batch.n_words).unsqueeze(1)
+    total = total.index_add(0, batch.segments, read.float())
+    sizes = torch.bincount(batch.segments, minlength=batch.n_words).unsqueeze(1)
     return (total / sizes).to(read.dtype)
 
 

@@ -70,11 +70,6 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
 
-def available(num_layers: int) -> tuple[str, ...]:
-    """Names that an encoder with `num_layers` layers can serve."""
-    return tuple(name for name in NAMES if num_layers >= _layers_needed(name))
-
-
 def _layers_needed(name: str) -> int:
     return 4 if "last4" in name else int(name != "embeddings")
 
@@ -97,8 +92,9 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
 
 
 def _offer(num_layers: int) -> str:
+    names = [name for name in NAMES if num_layers >= _layers_needed(name)]
     return (
-        f"it can serve {', '.join(available(num_layers))}; "
+        f"it can serve {', '.join(names)}; "
         f"and layer:, concat:, sum:, mean:, weighted: of 0-{num_layers}"
     )
 

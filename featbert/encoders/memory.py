@@ -35,33 +35,27 @@ def freed_memory_kept() -> Iterator[None]:
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
     """Raises InputError where `what` needs more bytes than are left on the device; `less` helps."""
-    have = _free(device)
-    if have is not None and have < need:
+    if _free(device) < need:
         give_back()  # what earlier work left may be in the way
-        have = _free(device)
-    if have is not None and have < need:
+    have = _free(device)
+    if have < need:
         raise InputError(
             f"too little memory for {what}: {have / 1e9:.1f} GB are left, it takes "
             f"{need / 1e9:.1f} GB at least; {less}"
         )
 
 
-def _free(device: Device) -> int | None:
+def _free(device: Device) -> int:
     """Bytes that are left on the device; on a processor with its swap."""
     if device.kind == "cuda":
         unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         return int(torch.cuda.mem_get_info()[0]) + unused
-    have = available_memory()
-    return None if have is None else have + int(psutil.swap_memory().free)
+    return available_memory() + int(psutil.swap_memory().free)
 
 
-def available_memory() -> int | None:
-    """Bytes left without swapping, or of a container's or batch job's limit; None if unknown."""
-    try:
-        left = [int(psutil.virtual_memory().available)]
-    except (OSError, NotImplementedError):
-        return None
-    return max(0, min(left + _left_of_groups()))
+def available_memory() -> int:
+    """Bytes left without swapping, or of a container's or batch job's limit."""
+    return max(0, min([int(psutil.virtual_memory().available), *_left_of_groups()]))
 
 
 def _left_of_groups(

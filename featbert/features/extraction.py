@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from featbert.data.corpus import Corpus, Sentence
@@ -45,7 +44,7 @@ from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
-from featbert.features.store import FeatureStore, Layout, Manifest
+from featbert.features.store import FeatureStore, Layout
 from featbert.features.writer import StoreWriter
 from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
@@ -157,8 +156,9 @@ def run_extraction(
                     device=device.torch,
                     advance=advance,
                 )
+                copies = {kind: HostCopy(held) for kind, held in states.items()}
                 writing.result()
-                writing = thread.submit(_write, writer, name, k, HostCopy(states), corpus)
+                writing = thread.submit(_write, writer, name, k, copies, corpus)
             writing.result()
         return writer.finish(
             dataclasses.replace(
@@ -214,8 +214,8 @@ def block_states(
     budget: TokenBudget,
     device: torch.device,
     advance: Callable[[int], None] = lambda n: None,
-) -> Tensor:
-    """(layers, vectors, H) of a block, kind after kind (`Manifest.kinds`), on the device.
+) -> dict[str, Tensor]:
+    """(layers, vectors, H) of a block for each of `kinds` (`Manifest.kinds`), on the device.
 
     Stores and predictions from frozen states both use it, so they are equal. A unit's mean and max
     are computed from the words as they are rounded to `dtype`. `units` are consecutive numbers of
@@ -224,15 +224,12 @@ def block_states(
     windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
     edges = alignment.unit_words[units[0] : units[-1] + 2]
     n_windows = np.diff(alignment.units)[units]
-    sizes = [int(edges[-1] - edges[0]) if kind == "words" else len(units) for kind in kinds]
 
     def room(rows: int, dtype: torch.dtype = dtype) -> Tensor:
         return torch.empty((len(layers), rows, encoder.hidden_size), dtype=dtype, device=device)
 
-    found = room(sum(sizes))
-    by_kind = dict(zip(kinds, torch.split(found, sizes, dim=1), strict=True))
-    words = by_kind["words"] if "words" in by_kind else room(int(edges[-1] - edges[0]))
-    firsts = room(len(windows), torch.float32) if "cls" in by_kind else None
+    words = room(int(edges[-1] - edges[0]))
+    firsts = room(len(windows), torch.float32) if "cls" in kinds else None
 
     def compute(encoder: Encoder, rows: Ints) -> None:
         batch = encoder.batch(alignment, windows[rows], firsts=firsts is not None)
@@ -253,42 +250,48 @@ def block_states(
 
     for n in map_batches(compute_bucket, encoder, length_batches(lengths, budget.tokens)):
         advance(n)
-    for kind, held in by_kind.items():
+    found = {}
+    for kind in kinds:
         if kind == "cls" and firsts is not None:
             # The mean of a unit's windows, which is exact for one window.
-            held.copy_(pooled_by_layer(firsts, n_windows, "mean"))
-        elif kind != "words":
-            held.copy_(pooled_by_layer(words, np.diff(edges), kind))
+            found[kind] = pooled_by_layer(firsts, n_windows, "mean").to(dtype)
+        else:
+            found[kind] = words if kind == "words" else pooled_by_layer(words, np.diff(edges), kind)
     return found
 
 
-def _write(writer: StoreWriter, split: str, k: int, copy: HostCopy, corpus: Corpus) -> None:
+def _write(
+    writer: StoreWriter, split: str, k: int, copies: Mapping[str, HostCopy], corpus: Corpus
+) -> None:
     """Runs in the writing thread, while the device computes the next block."""
-    if not copy.is_finite():
-        raise _not_finite(copy.on_host(), writer.manifest, corpus, split, writer.layouts[split], k)
-    writer.write(split, k, copy.on_host().numpy())
+    finite = all(copy.is_finite() for copy in copies.values())
+    states = {kind: copy.on_host() for kind, copy in copies.items()}
+    if not finite:
+        raise _not_finite(states, writer, corpus, split, k)
+    writer.write(split, k, {kind: held.numpy() for kind, held in states.items()})
 
 
 def _not_finite(
-    states: Tensor, manifest: Manifest, corpus: Corpus, split: str, layout: Layout, k: int
+    states: Mapping[str, Tensor], writer: StoreWriter, corpus: Corpus, split: str, k: int
 ) -> InputError:
-    """The error for states (layers, vectors, H) of block `k`."""
-    found: NDArray[np.bool_] = (~states.isfinite()).any(dim=2).numpy()  # (layers, vectors)
-    edges = {kind: layout.edges(kind)[k : k + 2] for kind in manifest.kinds}
-    # (vectors,) the word of each; a unit's vector counts as its first word's.
-    words_of = np.concatenate(
-        [np.arange(*e) if kind == "words" else layout.units[slice(*e)] for kind, e in edges.items()]
-    )
-    words = np.unique(words_of[found.any(axis=0)])
-    sentence = holder(layout.places(), words[0])
+    """The error for states (layers, vectors, H) by kind of block `k`."""
+    manifest, layout = writer.manifest, writer.layouts[split]
+    words, layers = set[int](), set[int]()
+    for kind, held in states.items():
+        at, vectors = (~held.isfinite()).any(dim=2).numpy().nonzero()
+        vectors = vectors + layout.edges(kind)[k]
+        # A unit's vector counts as its first word's.
+        words.update(vectors if kind == "words" else layout.units[vectors])
+        layers.update(at)
+    sentence = holder(layout.places(), min(words))
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
     precise = manifest.precision == "fp32"
-    what = "NaN" if bool(states.isnan().any()) else "infinite values"
+    what = "NaN" if any(held.isnan().any() for held in states.values()) else "infinite values"
     todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
     if what != "NaN" and manifest.dtype == "float16":
         what = f"values beyond {FLOAT16_MAX:,}, the largest float16"
         todo = "try --store-dtype float32" + ("" if precise else " or --precision fp32")
-    named = ", ".join(str(manifest.layers[i]) for i in np.flatnonzero(found.any(axis=1)))
+    named = ", ".join(str(manifest.layers[i]) for i in sorted(layers))
     return InputError(
         f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block, in "
         f"layer{'s' if ',' in named else ''} {named}; first in {where}; nothing of the block is "

@@ -333,16 +333,9 @@ class FeatureStore:
         with self.path.open("rb") as file:
             # torch wants writable arrays; writes would stay in memory, and there are none.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if hasattr(mmap, "MADV_RANDOM"):
-            # Sentences are drawn at random: reading ahead would read many times as much.
-            mapped.madvise(mmap.MADV_RANDOM)
-        numbers = int(np.prod(shape))
-        return [
-            [
-                np.frombuffer(mapped, self.manifest.dtype, numbers, place).reshape(shape)
-                for place in places
-            ]
-        ]
+        # Sentences are drawn at random: reading ahead would read many times as much.
+        mapped.madvise(mmap.MADV_RANDOM)
+        return [[np.ndarray(shape, self.manifest.dtype, mapped, place) for place in places]]
 
     def require(self, layers: Sequence[int], kind: str | None = None) -> None:
         """Raises InputError where the store lacks one of `layers`, or vectors of this kind."""

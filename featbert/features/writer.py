@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -66,23 +66,18 @@ class StoreWriter:
         """Of writing, those before an interruption included."""
         return self._seconds_before + time.perf_counter() - self._opened
 
-    def write(self, split: str, block: int, states: NDArray[Any]) -> None:
+    def write(self, split: str, block: int, states: Mapping[str, NDArray[Any]]) -> None:
         """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
 
-        `states` are (layers, vectors of the block, H) in the store's dtype, kind after kind.
+        `states` are (layers, vectors of the block, H) by kind, in the store's dtype.
         """
         sums = []
-        before = 0
         with self._explaining():
             for kind in self.manifest.kinds:
                 start, stop = self.layouts[split].edges(kind)[block : block + 2]
-                of_kind = states[:, before : before + stop - start]
-                before += stop - start
-                for vectors, layer in zip(of_kind, self.manifest.layers, strict=True):
-                    rows = np.ascontiguousarray(vectors)
-                    self._file[layer_path(split, layer, kind)].write_direct(
-                        rows, dest_sel=np.s_[start:stop]
-                    )
+                for rows, layer in zip(states[kind], self.manifest.layers, strict=True):
+                    dataset = self._file[layer_path(split, layer, kind)]
+                    dataset.write_direct(rows, dest_sel=np.s_[start:stop])
                     sums.append(checksum(rows))
             self._file.flush()
             flush(self.partial)
@@ -230,7 +225,9 @@ def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], floa
 
 
 def _reserve(path: Path) -> None:
-    """Takes the room of a file now: a disk that is too full refuses here, not after hours."""
+    """Takes the room of a file now: HDF5 may crash where a disk fills up later."""
+    if not hasattr(os, "posix_fallocate"):  # macOS
+        return
     with path.open("r+b") as file:
         try:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

@@ -7,12 +7,11 @@ Source: Devlin et al. 2019, section 4.4 (SWAG).
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import to_device
 from featbert.models.combination import full_precision
 
 
@@ -23,17 +22,12 @@ class Choice(nn.Module):
         super().__init__()
         self.scores = nn.Linear(width, 1, bias=False)  # a bias would change no probability
 
-    def _log_shares(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """Log probabilities (G, K), -inf where a group has fewer, and (W,) where each vector is."""
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        columns = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        widest = int(lengths.max())
-        places = to_device(torch.from_numpy(rows * widest + columns), vectors.device)
+    def _log_shares(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(G, K) log probabilities, -inf where a group has fewer."""
         with full_precision(vectors):
-            scores = self.scores(vectors.float()).squeeze(1)
-            padded = scores.new_full((len(lengths) * widest,), -torch.inf)
-            padded = padded.index_copy(0, places, scores)
-            return padded.view(-1, widest).log_softmax(1), places
+            groups = self.scores(vectors.float()).squeeze(1).split(lengths.tolist())
+            padded = pad_sequence(groups, batch_first=True, padding_value=-torch.inf)
+            return padded.log_softmax(1)
 
     def linear(self) -> tuple[Tensor, Tensor]:
         """The function that the scores are."""
@@ -41,8 +35,7 @@ class Choice(nn.Module):
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the groups' cross-entropies; lengths (G,), targets (W,) with one 1 a group."""
-        shares, places = self._log_shares(vectors, lengths)
-        return -(shares.flatten()[places] * targets).sum()
+        return -(_flat(self._log_shares(vectors, lengths), lengths) * targets).sum()
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) 1 for the most probable of each group, the first of equals, and 0 for others."""
@@ -50,8 +43,13 @@ class Choice(nn.Module):
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
         """(W,) what `decode` gives, and (W, 2) the probabilities of 0 and 1."""
-        shares, places = self._log_shares(vectors, lengths)
+        shares = self._log_shares(vectors, lengths)
         chosen = torch.zeros_like(shares, dtype=torch.int64)
         chosen = chosen.scatter_(1, shares.argmax(1, keepdim=True), 1)
-        found = shares.exp().flatten()[places]
-        return chosen.flatten()[places], torch.stack([1 - found, found], dim=1)
+        found = _flat(shares.exp(), lengths)
+        return _flat(chosen, lengths), torch.stack([1 - found, found], dim=1)
+
+
+def _flat(padded: Tensor, lengths: Ints) -> Tensor:
+    """(G, K) -> (W,)"""
+    return torch.cat([row[:n] for row, n in zip(padded, lengths.tolist(), strict=True)])

@@ -38,7 +38,6 @@ from featbert.training.inputs import (
     FeatureInputs,
     Inputs,
     PieceInputs,
-    PooledInputs,
     grouped,
     stored_inputs,
 )
@@ -135,9 +134,11 @@ class FrozenRun(LoadedRun):
 
     def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
         states, n_words = self._states(alignment), alignment.n_words
-        reads = self.usable.settings.reads
+        reads, where = self.usable.settings.reads, self.device.torch
         if reads not in ("words", "sequence"):
-            return PooledInputs(states, alignment.sentences, alignment.text_units)
+            units = alignment.text_units
+            places = np.stack([units, units + 1], axis=2)
+            return FeatureInputs(states, places, where, offsets=alignment.sentences)
         finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
         if not finite.all():
             word = int((~finite).nonzero()[0])
@@ -150,9 +151,9 @@ class FrozenRun(LoadedRun):
                 f"{self.usable.record.signature.store_dtype}"
             )
         if reads == "words":
-            return FeatureInputs(states, alignment.texts)
+            return FeatureInputs(states, alignment.texts, where)
         firsts = n_words + alignment.text_units[:, 0]
-        return FeatureInputs(states, alignment.texts, pairs=alignment.pairs, firsts=firsts)
+        return FeatureInputs(states, alignment.texts, where, pairs=alignment.pairs, firsts=firsts)
 
     def stored(self, store: FeatureStore, split: Split) -> Inputs:
         """The model's inputs for a split whose vectors are in a store."""
@@ -227,11 +228,7 @@ class FrozenRun(LoadedRun):
                 )
                 for first, stop in pairwise(edges)
             ]
-            if len(kinds) == 1:
-                return torch.cat(parts, dim=1)
-            sizes = np.diff(alignment.unit_words[edges]).tolist()
-            cut = [(part[:, :n], part[:, n:]) for part, n in zip(parts, sizes, strict=True)]
-            return torch.cat([one for kind in zip(*cut, strict=True) for one in kind], dim=1)
+            return torch.cat([part[kind] for kind in kinds for part in parts], dim=1)
 
 
 def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = None) -> LoadedRun:

@@ -65,7 +65,10 @@ class Inputs(Protocol):
 
 
 class FeatureInputs:
-    """Frozen vectors in the precision that they are stored in: in memory once, or mapped."""
+    """Frozen vectors in the precision that they are stored in: in memory once, or mapped.
+
+    They are of words, or of whole texts: one a sequence, or two of a pair that was encoded apart.
+    """
 
     prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.5, "cuda": 4}
 
@@ -73,73 +76,31 @@ class FeatureInputs:
         self,
         states: Tensor | Sequence[Sequence[Tensor]],
         places: Ints,
+        device: torch.device,
         *,
+        offsets: Ints | None = None,
         pairs: Ints | None = None,
         firsts: Ints | None = None,
     ) -> None:
         """
         Args:
-            states: (k, N, H) in the combination's order, on the model's device; or, left on disk,
-                for each of several texts that follow one another k tensors (n, H).
-            places: (S, T, 2) first and end word in `states` of each sequence (T = 1), or of both
+            states: (k, N, H) in the combination's order, on the device; or, left on disk, for each
+                of several texts that follow one another k tensors (n, H).
+            places: (S, T, 2) first and end vector in `states` of each sequence (T = 1), or of both
                 texts of each pair that was encoded apart.
-            pairs: (S, 2) words of both texts of each pair, where the head reads sequences.
-            firsts: (S,) place of each sequence's first special piece in `states`, where it is read
-                before the words.
+            offsets: (S + 1,) words before each sequence, where vectors are of texts: batches are
+                those of other rows.
+            pairs, firsts: where the head reads sequences, (S, 2) words of both texts of each pair,
+                and (S,) place in `states` of the first special piece, which is read before them.
         """
-        self.states = states
+        self.states, self.device, self.firsts = states, device, firsts
         self.starts: Ints = places[..., 0]
         self.sizes: Ints = np.diff(places)[..., 0]
         self.lengths: Ints = self.sizes.sum(axis=1)
-        self.offsets: Ints = np.concatenate([[0], np.cumsum(self.lengths)])
-        by_text = self.sizes if pairs is None else pairs
-        by_text = by_text if firsts is None else by_text + np.array([1, 0])
+        words = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.offsets: Ints = words if offsets is None else offsets
+        by_text = self.sizes if pairs is None else pairs + np.array([1, 0])
         self.layout_lengths: Ints = by_text if by_text.shape[1] == 2 else by_text[:, 0]
-        self.firsts = firsts
-        self.device = states.device if isinstance(states, Tensor) else torch.device("cpu")
-
-    @classmethod
-    def of_store(
-        cls,
-        store: FeatureStore,
-        names: Sequence[str],
-        combination: LayerCombination,
-        device: torch.device,
-        *,
-        sentences: Ints | None = None,
-        pairs: Ints | None = None,
-    ) -> FeatureInputs:
-        """The selected layers of one or more splits, which follow one another as if one.
-
-        Where they would take most of the memory that is left they stay on disk. `sentences` are
-        the numbers of those that are wanted, in their order; `pairs` are the words of their texts
-        where sequences are read. InputError for a layer that the store lacks.
-        """
-        kinds = ("words",) if pairs is None else ("words", "cls")
-        places, n_words = _places(store, names, "words", sentences)
-        firsts = None
-        if pairs is not None:
-            firsts = n_words + _places(store, names, "cls", sentences)[0][:, 0, 0]
-        chosen, kept = _kept(places)
-        vector = store.manifest.hidden_size * DTYPE_BYTES[store.manifest.dtype]
-        # One layer is held for a moment besides the vectors that are kept.
-        needed = (len(combination.indices) * len(chosen) + n_words) * vector
-        have = available_memory()
-        if have is not None and have * MEMORY_SHARE < needed:
-            mapped = [store.mapped(n, combination.indices, kind) for kind in kinds for n in names]
-            arrays = [[torch.from_numpy(a) for a in part] for parts in mapped for part in parts]
-            inputs = cls(arrays, places, pairs=pairs, firsts=firsts)
-            inputs.device = device
-            return inputs
-        if firsts is not None:
-            firsts, chosen = len(chosen) + np.arange(len(firsts)), np.concatenate([chosen, firsts])
-        size = (len(combination.indices), len(chosen), store.manifest.hidden_size)
-        states = torch.empty(size, dtype=getattr(torch, store.manifest.dtype))
-        for row, layer in zip(states, combination.indices, strict=True):
-            read = [store.read(n, [layer], kind=kind)[0] for kind in kinds for n in names]
-            whole = torch.cat([*map(torch.from_numpy, read)])
-            torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
-        return cls(states.to(device), kept, pairs=pairs, firsts=firsts)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Length buckets: a sentence costs its words."""
@@ -171,48 +132,60 @@ class FeatureInputs:
         return model.head_flops(words, float(len(sentences))) * (3 if training else 1)
 
 
-class PooledInputs(FeatureInputs):
-    """Frozen vectors of whole texts: one a sequence, or two of a pair that was encoded apart."""
+def stored_inputs(
+    store: FeatureStore,
+    names: Sequence[str],
+    combination: LayerCombination,
+    reads: str,
+    device: torch.device,
+    sentences: Ints | None = None,
+    texts: Sequence[Sentence] = (),
+) -> FeatureInputs:
+    """Inputs of one or more splits of a store, which follow one another as if one.
 
-    def __init__(self, states: Tensor, offsets: Ints, texts: Ints) -> None:
-        """`states` are (k, U, H) on the model's device: a sequence costs its vectors.
+    Vectors that would take most of the memory that is left stay on disk. Pooled ones are the same
+    numbers from a store of words. InputError for what the store lacks.
 
-        `offsets` are (S + 1,) words before each sequence: batches are those of other rows; `texts`
-        are (S, T) the vector of each text.
-        """
-        super().__init__(states, np.stack([texts, texts + 1], axis=2))
-        self.offsets = offsets
-
-    @classmethod
-    def of(
-        cls,
-        store: FeatureStore,
-        names: Sequence[str],
-        combination: LayerCombination,
-        device: torch.device,
-        pooling: str,
-        *,
-        sentences: Ints | None = None,
-    ) -> PooledInputs:
-        """From a store of words or of pooled vectors, with the same numbers."""
-        m = store.manifest
+    Args:
+        reads: what the head reads (`Settings.reads`): "words", "sequence", or a pooled vector.
+        sentences: numbers of those that are wanted, in their order; None for all.
+        texts: the sentences, where sequences are read.
+    """
+    layers, m = combination.indices, store.manifest
+    kinds = ("words", "cls") if reads == "sequence" else (reads,)
+    places, n_vectors = _places(store, names, kinds[0], sentences)
+    chosen, kept = _kept(places)
+    offsets = pairs = firsts = None
+    if reads == "sequence":
+        pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in texts]))
+        firsts = n_vectors + _places(store, names, "cls", sentences)[0][:, 0, 0]
+    elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
-        parts = []
-        for name in names:
-            if pooling in m.kinds or "words" not in m.kinds:
-                parts.append(torch.from_numpy(store.read(name, combination.indices, kind=pooling)))
-                continue
-            of_units = np.diff(store.layout(name).units)
-            layers = (torch.from_numpy(store.read(name, [k])) for k in combination.indices)
-            parts.append(torch.cat([pooled_by_layer(one, of_units, pooling) for one in layers]))
-        states = torch.cat(parts, dim=1)
-        texts, _ = _places(store, names, pooling, sentences)
-        if sentences is not None:
-            chosen, texts = _kept(texts)
-            states = states.index_select(1, torch.from_numpy(chosen))
-            lengths = lengths[sentences]
+        lengths = lengths if sentences is None else lengths[sentences]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return cls(states.to(device), offsets, texts[..., 0])
+    # One layer is held for a moment besides the vectors that are kept.
+    numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
+    have = available_memory() * MEMORY_SHARE
+    if have < numbers * DTYPE_BYTES[m.dtype] and {*kinds} <= {*m.kinds}:
+        mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
+        arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
+        return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs, firsts=firsts)
+    if firsts is not None:
+        firsts, chosen = len(chosen) + np.arange(len(firsts)), np.concatenate([chosen, firsts])
+    states = torch.empty((len(layers), len(chosen), m.hidden_size), dtype=getattr(torch, m.dtype))
+    for row, layer in zip(states, layers, strict=True):
+        whole = torch.cat([_vectors(store, name, layer, kind) for kind in kinds for name in names])
+        torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
+    there = states.to(device)
+    return FeatureInputs(there, kept, device, offsets=offsets, pairs=pairs, firsts=firsts)
+
+
+def _vectors(store: FeatureStore, name: str, layer: int, kind: str) -> Tensor:
+    """(N, H) of one layer of a split: as they are stored, or pooled from words."""
+    if kind in store.manifest.kinds or "words" not in store.manifest.kinds:
+        return torch.from_numpy(store.read(name, [layer], kind=kind)[0])
+    words = torch.from_numpy(store.read(name, [layer]))
+    return pooled_by_layer(words, np.diff(store.layout(name).units), kind)[0]
 
 
 def _places(
@@ -235,8 +208,6 @@ def _kept(places: Ints) -> tuple[Ints, Ints]:
 
 def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
     """(k, W, H) of numbered words of texts that follow one another."""
-    if len(texts) == 1:
-        return torch.stack([layer.index_select(0, words) for layer in texts[0]])
     ends = torch.tensor([len(layers[0]) for layers in texts]).cumsum(0)
     text_of = torch.searchsorted(ends, words, right=True)
     like = texts[0][0]
@@ -263,12 +234,9 @@ class PieceInputs:
         reads: str = "words",
     ) -> None:
         """`reads` is what the head reads (`Settings.reads`): what is pooled is read as words."""
-        self.reads = reads
+        self.alignment, self.encoder, self.device, self.reads = alignment, encoder, device, reads
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
-        self.alignment = alignment
-        self.encoder = encoder
-        self.device = device
         # (S, T) each: a text's words are read from consecutive windows.
         self.first: Ints = alignment.windows_of(alignment.texts[..., 0])
         self.last: Ints = alignment.windows_of(alignment.texts[..., 1] - 1)
@@ -280,18 +248,16 @@ class PieceInputs:
             for together in self._sharing(sentences)
             for cluster in self._within(together, token_budget)
         ]
-        sizes = [self._size(cluster) for cluster in clusters]
-        by_longest = sorted(range(len(clusters)), key=lambda i: -sizes[i][1])
         part: list[Ints] = []
         rows = longest = 0
-        for i in by_longest:
-            if part and (rows + sizes[i][0]) * longest > token_budget:
+        for cluster in sorted(clusters, key=lambda one: -self._size(one)[1]):
+            more, width = self._size(cluster)
+            if part and (rows + more) * longest > token_budget:
                 yield np.concatenate(part)
                 part, rows = [], 0
-            if not part:
-                longest = sizes[i][1]
-            part.append(clusters[i])
-            rows += sizes[i][0]
+            longest = longest if part else width
+            part.append(cluster)
+            rows += more
         if part:
             yield np.concatenate(part)
 
@@ -312,11 +278,10 @@ class PieceInputs:
 
     def layout(self, sentences: Ints) -> Layout:
         """Words of each sequence, or of its texts; ones where the first pieces are read."""
-        firsts = self.reads == "sequence"
-        by_text = firsts or self.alignment.texts.shape[1] == 2
-        lengths = self.alignment.pairs if by_text else None
-        found: Ints = (self.lengths if lengths is None else lengths)[sentences]
-        found = found + np.array([1, 0]) if firsts else found
+        by_text = self.reads == "sequence" or self.alignment.texts.shape[1] == 2
+        lengths = self.alignment.pairs if by_text else self.lengths
+        assert lengths is not None
+        found = lengths[sentences] + ([1, 0] if self.reads == "sequence" else 0)
         return Layout(np.ones_like(found) if self.reads == "cls" else found)
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
@@ -413,29 +378,3 @@ class GroupedInputs:
 def grouped(inputs: Inputs, groups: Ints | None) -> Inputs:
     """The inputs by group, where there are groups (`GroupedInputs`)."""
     return inputs if groups is None else GroupedInputs(inputs, groups)
-
-
-def stored_inputs(
-    store: FeatureStore,
-    names: Sequence[str],
-    combination: LayerCombination,
-    reads: str,
-    device: torch.device,
-    sentences: Ints | None = None,
-    texts: Sequence[Sentence] = (),
-) -> FeatureInputs:
-    """Inputs of words, of pooled vectors, or of sequences, as a head `reads` them.
-
-    `texts` are needed for sequences; see `FeatureInputs`.
-    """
-    if reads in ("words", "sequence"):
-        edges = [(0, s.pair or 0, len(s)) for s in texts] if reads == "sequence" else None
-        return FeatureInputs.of_store(
-            store,
-            names,
-            combination,
-            device,
-            sentences=sentences,
-            pairs=None if edges is None else np.diff(np.array(edges)),
-        )
-    return PooledInputs.of(store, names, combination, device, reads, sentences=sentences)

@@ -124,7 +124,7 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
         found = encoder(batch)
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         windows = encoder.model(batch.ids, batch.mask, **types).pooler_output
-    torch.testing.assert_close(found[3], windows[batch.sequences == 3].mean(0), **CLOSE)
+    torch.testing.assert_close(found[3], windows[batch.segments == 3].mean(0), **CLOSE)
     assert found[3].abs().max() > 0.1
     for number, (a, b) in enumerate(PAIRS):
         both = tokenized(family, a, b)

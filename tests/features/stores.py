@@ -68,8 +68,8 @@ class Written:
 
     def write(self, writer: StoreWriter, split: str, k: int) -> None:
         start, stop = self.blocks[split][k], self.blocks[split][k + 1]
-        kinds = self.states[split], -self.states[split]  # words, and first pieces of units
-        writer.write(split, k, np.concatenate([of[:, start:stop] for of in kinds], axis=1))
+        words = self.states[split][:, start:stop]
+        writer.write(split, k, {"words": words, "cls": -words})  # of units their first pieces
 
     def to(self, path: Path) -> FeatureStore:
         writer = self.writer(path)

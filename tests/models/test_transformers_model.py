@@ -96,7 +96,7 @@ def assert_equal_logits(source, folder, task, given):
             found = torch.stack([output.start_logits, output.end_logits], -1).flatten(0, 1)
         else:
             found = again(**encoded).logits.flatten(0, -2)
-    if batch.sequences is None:
+    if batch.segments is None:
         found = found[batch.positions]
     torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5 * max(1, float(wanted.abs().max())))
 

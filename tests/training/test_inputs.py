@@ -13,7 +13,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.training import inputs as inputs_module
-from featbert.training.inputs import FeatureInputs, GroupedInputs, PieceInputs, stored_inputs
+from featbert.training.inputs import GroupedInputs, PieceInputs, stored_inputs
 from tests.features.support import corpus_of, sentences_of
 
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ def encoder(source):
 
 @pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1]])
 def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
-    inputs = FeatureInputs.of_store(store, ["train"], parse_layers("concat:3,1", 3), CPU)
+    inputs = stored_inputs(store, ["train"], parse_layers("concat:3,1", 3), "words", CPU)
     assert inputs.lengths.tolist() == LENGTHS
     batch = inputs.batch(np.array(sentences))
     held, offsets = store.read("train"), store.offsets("train")
@@ -51,7 +51,7 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
 
 
 def test_several_splits_follow_one_another(store):
-    inputs = FeatureInputs.of_store(store, ["train", "dev"], parse_layers("layer:1", 3), CPU)
+    inputs = stored_inputs(store, ["train", "dev"], parse_layers("layer:1", 3), "words", CPU)
     assert inputs.lengths.tolist() == [*LENGTHS, *LENGTHS[:2]]
     batch = inputs.batch(np.array([5, 0]))
     dev, train = store.read("dev", [1]), store.read("train", [1])
@@ -63,9 +63,9 @@ def test_several_splits_follow_one_another(store):
 @pytest.mark.parametrize("splits", [["train"], ["train", "dev"], ["dev", "train", "dev"]])
 def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, splits):
     combination = parse_layers(spec, 3)
-    held = FeatureInputs.of_store(store, splits, combination, CPU)
+    held = stored_inputs(store, splits, combination, "words", CPU)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
-    mapped = FeatureInputs.of_store(store, splits, combination, CPU)
+    mapped = stored_inputs(store, splits, combination, "words", CPU)
     assert isinstance(held.states, torch.Tensor)
     assert not isinstance(mapped.states, torch.Tensor)
     assert mapped.offsets.tolist() == held.offsets.tolist()
@@ -77,16 +77,16 @@ def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, spl
 
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
 @pytest.mark.parametrize(("splits", "chosen"), [(["train"], [0, 3]), (["train", "dev"], [1, 2, 5])])
-@pytest.mark.parametrize("memory", [None, 1000])
+@pytest.mark.parametrize("memory", [1 << 40, 1000])
 def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, splits, chosen, memory):
     """In memory no other vectors are kept; a layer of the whole must fit beside them."""
     combination = parse_layers(spec, 3)
-    whole = FeatureInputs.of_store(store, splits, combination, CPU)
+    whole = stored_inputs(store, splits, combination, "words", CPU)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: memory)
-    part = FeatureInputs.of_store(store, splits, combination, CPU, sentences=np.array(chosen))
+    part = stored_inputs(store, splits, combination, "words", CPU, np.array(chosen))
     assert part.lengths.tolist() == whole.lengths[chosen].tolist()
     assert part.offsets.tolist() == [0, *np.cumsum(whole.lengths[chosen]).tolist()]
-    assert isinstance(part.states, torch.Tensor) == (memory is None)
+    assert isinstance(part.states, torch.Tensor) == (memory > 1000)
     if isinstance(part.states, torch.Tensor):
         assert part.states.shape[1] == part.offsets[-1]
     for sentences in (range(len(chosen)), [1], [len(chosen) - 1, 0]):
@@ -146,7 +146,7 @@ def test_sentences_that_share_windows_stay_together(encoder):
 def test_no_sentences_give_no_parts(encoder, store):
     nothing = np.zeros(0, dtype=np.int64)
     assert list(PieceInputs(long_alignment(encoder), encoder, CPU).parts(nothing, 100)) == []
-    features = FeatureInputs.of_store(store, ["train"], parse_layers("layer:1", 3), CPU)
+    features = stored_inputs(store, ["train"], parse_layers("layer:1", 3), "words", CPU)
     assert list(features.parts(nothing, 100)) == []
 
 

@@ -17,7 +17,7 @@ from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
-from featbert.training.inputs import FeatureInputs, PieceInputs
+from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.features.support import corpus_of
 from tests.models.support import TUNED, logits_of, tuned
 from tests.tiny_encoders import FAMILIES
@@ -73,9 +73,8 @@ def test_both_approaches_begin_from_the_same_states(
     assert alignment.counts[f"windowed_{context}s"] >= 1
     pieces = PieceInputs(alignment, encoder, CPU)
     layers = encoder.num_layers
-    features = FeatureInputs.of_store(
-        store, ["train"], parse_layers(f"concat:0-{layers}", layers), CPU
-    )
+    combination = parse_layers(f"concat:0-{layers}", layers)
+    features = stored_inputs(store, ["train"], combination, "words", CPU)
     assert pieces.offsets.tolist() == features.offsets.tolist()
 
     # Batches as the loop draws them: other sentences, in another order, than were extracted.

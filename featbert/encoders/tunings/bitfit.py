@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    return name.endswith("bias")
-
-
 def _prepare(model: nn.Module, settings: Any) -> None:
     if not any(name.endswith("bias") for name, _ in model.named_parameters()):
         raise InputError(f"{type(model).__name__} has no biases to train; use another tuning")
 
 
 TUNING = Tuning(
-    "bitfit", "BitFit", {"body": "linear", "learning_rate": 1e-3}, _trains, prepare=_prepare
+    "bitfit",
+    "BitFit",
+    {"body": "linear", "learning_rate": 1e-3},
+    lambda name, *_: name.endswith("bias"),
+    prepare=_prepare,
 )

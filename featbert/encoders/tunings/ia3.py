@@ -34,15 +34,11 @@ def _prepare(model: Any, settings: Any) -> None:
     add_adapters(model, IA3Config(target_modules=targets, feedforward_modules=of_inputs))
 
 
-def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    return "ia3_" in name
-
-
 TUNING = Tuning(
     "ia3",
     "IA3",
     {"body": "linear", "learning_rate": 3e-3},
-    _trains,
+    lambda name, *_: "ia3_" in name,
     settings=("targets",),
     prepare=_prepare,
 )

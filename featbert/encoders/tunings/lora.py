@@ -45,15 +45,11 @@ def _prepare(model: Any, settings: Any) -> None:
     add_adapters(model, config)
 
 
-def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    return "lora_" in name
-
-
 TUNING = Tuning(
     "lora",
     "LoRA",
     {"body": "linear", "learning_rate": 1e-3},
-    _trains,
+    lambda name, *_: "lora_" in name,
     settings=("rank", "alpha", "adapter_dropout", "targets", "dora", "rslora"),
     prepare=_prepare,
 )
