@@ -260,8 +260,9 @@ class FeatureStore:
         return self.layout(split).offsets
 
     def layout(self, split: str) -> Layout:
-        """Where the parts of a split begin."""
-        self._check_split(split)
+        """Where the parts of a split begin; InputError for one that it does not hold."""
+        if split not in self._layouts:
+            raise InputError(f"{self.path} holds no split {split!r}, only {', '.join(self.splits)}")
         return self._layouts[split]
 
     def read(
@@ -284,14 +285,14 @@ class FeatureStore:
             layers = parse_layers(layers, self.manifest.num_layers).indices
         wanted = self.layers if layers is None else tuple(layers)
         self.require(wanted, kind)
-        self._check_split(split)
+        blocks = self.layout(split).edges(kind)
         start, stop, step = (words or slice(None)).indices(self.manifest.rows(split, kind))
         if step != 1:
             raise InputError(f"words are read as a contiguous run, not in steps of {step}")
         stop = max(start, stop)
         out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
         with self._open() as file:
-            blocks, sums = self._layouts[split].edges(kind), self._sums(file, split)
+            sums = self._sums(file, split)
             layers_read = track(wanted, f"reading vectors of {split}", "layers")
             for row, layer in zip(out, layers_read, strict=True):
                 if not len(row):
@@ -316,11 +317,10 @@ class FeatureStore:
         The arrays are those of one part of the text, or of each shard in turn.
         """
         self.require(layers, kind)
-        self._check_split(split)
+        blocks = self.layout(split).edges(kind)
         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
         if not shape[0]:
             return [[np.empty(shape, self.manifest.dtype) for _ in layers]]
-        blocks = self._layouts[split].edges(kind)
         for k in _sampled(len(blocks) - 1):
             self.read(split, layers, words=slice(int(blocks[k]), int(blocks[k + 1])), kind=kind)
         if self.shards:
@@ -461,10 +461,6 @@ class FeatureStore:
                 place = dataset.id.get_offset()
                 if shape[0] and (place is None or place + dataset.nbytes > size):
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
-
-    def _check_split(self, split: str) -> None:
-        if split not in self.manifest.splits:
-            raise InputError(f"{self.path} holds no split {split!r}, only {', '.join(self.splits)}")
 
     def _damaged(self, reason: str) -> InputError:
         return InputError(f"{self.path} is damaged: {reason}; delete it and extract again")

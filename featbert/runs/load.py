@@ -6,7 +6,7 @@ On the text and the machine that it was trained with, it gives the answers that 
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -41,7 +41,7 @@ from featbert.training.inputs import (
     grouped,
     stored_inputs,
 )
-from featbert.training.loop import predict, predict_probabilities, prediction_budget
+from featbert.training.loop import predict, prediction_budget
 from featbert.training.step import Compute
 
 # Folder in the cache of stores that serve an evaluation alone.
@@ -93,11 +93,11 @@ class LoadedRun:
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers: what the run would have recorded for these inputs of sentences."""
-        return self._answers(self._predicted(predict, inputs, sentences), sentences)
+        return self._answers(self._predicted(inputs, sentences)[0], sentences)
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
         """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
-        numbers, shares = self._predicted(predict_probabilities, inputs, sentences)
+        numbers, shares = self._predicted(inputs, sentences, probabilities=True)
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
@@ -105,9 +105,12 @@ class LoadedRun:
             )
         return self._answers(numbers, sentences), shares.astype(float)
 
-    def _predicted(self, how: Callable[..., Any], inputs: Inputs, sentences: Sentences) -> Any:
+    def _predicted(
+        self, inputs: Inputs, sentences: Sentences, *, probabilities: bool = False
+    ) -> tuple[Numbers, ...]:
         budget = TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
-        return how(self.model, inputs, self.usable.task.items(sentences), self.compute, budget)
+        items, how = self.usable.task.items(sentences), self.compute
+        return predict(self.model, inputs, items, how, budget, probabilities=probabilities)
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
         task, record = self.usable.task, self.usable.record

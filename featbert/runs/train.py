@@ -251,7 +251,7 @@ class _Training:
     def _numbers(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
         mine, offsets = inputs[split.name], self.task.items(split)
         budget = TokenBudget(prediction_budget(mine, self.settings, self.device))
-        return predict(model, mine, offsets, self.compute, budget)
+        return predict(model, mine, offsets, self.compute, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
         """The best one on dev; where dev is learned from, that of the run on train alone."""

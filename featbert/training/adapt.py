@@ -10,6 +10,7 @@ of the last epoch are kept, in a folder that `adaptation.json` completes. While 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -223,19 +224,15 @@ def finished_adaptation(
         )
     if overwrite:
         return None
-    try:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         record = json.loads(path.read_text("utf-8"))
-        whole = find_encoder(str(folder)).weights_hash == record["weights"]
-        if whole and record["identity"] == identity:
+        asked = (identity, find_encoder(str(folder)).weights_hash)
+        if (record["identity"], record["weights"]) == asked:
             found = record | {"folder": folder, "hit": True}
             return TypeAdapter(Adapted).validate_python(found)
-    except (OSError, ValueError, KeyError, TypeError, InputError):
-        whole = False
-    if not whole:
-        raise InputError(f"the adapted encoder in {folder} is damaged; --overwrite trains it again")
     raise InputError(
-        f"{folder} was adapted with other settings, text or base model; name another folder with "
-        "--out, or replace it with --overwrite"
+        f"{folder} is damaged, or was adapted with other settings, text or base model; name another"
+        " folder with --out, or replace it with --overwrite"
     )
 
 

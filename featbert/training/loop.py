@@ -28,8 +28,6 @@ from featbert.training.optimizer import describe_groups, make_optimizer, make_sc
 from featbert.training.sampler import count_steps, epoch_batches
 from featbert.training.step import Compute, Step, Targets
 
-Floats = NDArray[np.float32]
-
 
 @freed_memory_kept()
 def fit(
@@ -134,24 +132,6 @@ def _diverged(what: str) -> InputError:
     return InputError(f"{what}; lower --learning-rate, or use --precision fp32")
 
 
-def predict(
-    model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
-) -> Ints:
-    """(T,) the answer for each item, in the text's order: a number of a class, or a score.
-
-    `offsets` (S + 1,) are the items before each sequence; `budget` as in `prediction_budget`.
-    """
-    return _answers(model, inputs, offsets, compute, budget, model.decode)[0]
-
-
-def predict_probabilities(
-    model: Model, inputs: Inputs, offsets: Ints, compute: Compute, budget: TokenBudget
-) -> tuple[Ints, Floats]:
-    """(T,) the answers that `predict` gives, and (T, C) the probability of every class."""
-    found = _answers(model, inputs, offsets, compute, budget, model.probabilities)
-    return found[0], found[1]
-
-
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> int:
     """Padded tokens of a batch of prediction."""
     return max(1, int(settings.token_budget * inputs.prediction_factor[device.kind]))
@@ -164,15 +144,20 @@ def prediction_flops(model: Model, inputs: Inputs, settings: Settings, device: D
     return sum(inputs.flops(model, ids, training=False) for ids in parts)
 
 
-def _answers(
+def predict(
     model: Model,
     inputs: Inputs,
     offsets: Ints,
     compute: Compute,
     budget: TokenBudget,
-    answer: Callable[..., Tensor | tuple[Tensor, ...]],
-) -> list[NDArray[Any]]:
-    """(T, ...) each of what `answer` gives for a batch and its layout, in the text's order."""
+    *,
+    probabilities: bool = False,
+) -> tuple[NDArray[Any], ...]:
+    """(T, ...) the answer for each item, in the text's order: a number of a class, or a score.
+
+    With `probabilities` also (T, C) that of every class. `offsets` (S + 1,) are the items before
+    each sequence; `budget` as in `prediction_budget`.
+    """
     model.eval()
     items = Targets(torch.empty(0), offsets)
     found: list[Tensor] = []
@@ -185,8 +170,8 @@ def _answers(
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
             places = to_device(rows, compute.device.torch)
-            given = answer(inputs.batch(ids, budget.tokens), inputs.layout(ids))
-            parts = given if isinstance(given, tuple) else (given,)
+            given = inputs.batch(ids, budget.tokens), inputs.layout(ids)
+            parts = model.probabilities(*given) if probabilities else (model.decode(*given),)
             if not found:
                 found.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
             for whole, part in zip(found, parts, strict=True):
@@ -196,4 +181,4 @@ def _answers(
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
-    return [whole.cpu().numpy() for whole in found] or [np.empty(0), np.empty(0)]
+    return tuple(whole.cpu().numpy() for whole in found) or (np.empty(0), np.empty(0))

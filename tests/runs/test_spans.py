@@ -240,7 +240,7 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     )
     budget = TokenBudget(2048)
     compute = Compute(find_device("cpu"))
-    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget).tolist()
+    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget)[0].tolist()
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20
