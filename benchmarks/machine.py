@@ -64,7 +64,7 @@ def facts(device: Device | None = None) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "threads": torch.get_num_threads(),
         "gpu": device.name if device.kind == "cuda" else None,
-        "bf16": "native" if has_native_bf16(device) else "emulated",
+        "bf16": "native" if has_native_bf16(device.kind) else "emulated",
         "system": f"{platform.system()} {platform.machine()}",
         "versions": library_versions(),
     }

@@ -15,8 +15,8 @@ from tests.workspace import ok
 @pytest.mark.parametrize(("native", "precision"), [(False, "fp32"), (True, "bf16")])
 def test_the_main_paths(workspace, monkeypatch, native, precision):
     """Extraction, both ways to train, prediction and evaluation; torch emulates bf16."""
-    monkeypatch.setattr(device, "has_native_bf16", lambda where: native)
-    monkeypatch.setattr(bilstm, "processor_has_bf16", lambda: native)
+    monkeypatch.setattr(device, "has_native_bf16", lambda kind: native)
+    monkeypatch.setattr(bilstm, "has_native_bf16", lambda kind: native)
     assert workspace.extract().exit_code == 0
     (store,) = map(FeatureStore, workspace.cache.glob("*.h5"))
     assert store.manifest.precision == precision

@@ -32,10 +32,8 @@ class Alignment:
         word_pieces: (N + 1,) word n has pieces word_pieces[n] .. word_pieces[n + 1] - 1.
         texts: (S, T, 2) first and end word of each sentence (T = 1), or of both texts of each pair
             where they are apart; texts with the same words are one.
-        windows: (V, 2) first and end piece of each window, in text order; of its first text, where
-            it holds a pair.
-        seconds: (V, 2) first and end piece of each window's second text; None where no window
-            holds a pair.
+        windows: (V, 1, 2) first and end piece of each window, in text order; (V, 2, 2) of both its
+            texts, where each holds a pair.
         owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1.
         units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
@@ -49,7 +47,6 @@ class Alignment:
     word_pieces: Ints
     texts: Ints
     windows: Ints
-    seconds: Ints | None
     owned: Ints
     units: Ints
     n_special: int
@@ -63,8 +60,8 @@ class Alignment:
     @cached_property
     def window_lengths(self) -> Ints:
         """(V,) pieces of each window, specials included."""
-        lengths: Ints = self.windows[:, 1] - self.windows[:, 0] + self.n_special
-        return lengths if self.seconds is None else lengths + np.diff(self.seconds)[:, 0]
+        lengths: Ints = np.diff(self.windows).sum(axis=(1, 2)) + self.n_special
+        return lengths
 
     def owned_words(self, windows: Ints) -> Ints:
         """The words that `windows` own, window by window."""
@@ -135,13 +132,11 @@ def align(
         windows.append(np.stack([starts, np.minimum(ends, starts + most)], axis=2))
         owned.append(first + owns[1:])
         per_unit.append(len(spans))
-    found = np.concatenate(windows)
     return Alignment(
         pieces=pieces,
         word_pieces=word_pieces,
         texts=np.stack([edges[numbers], edges[numbers + 1]], axis=2),
-        windows=found[:, 0],
-        seconds=found[:, 1] if joint else None,
+        windows=np.concatenate(windows),
         owned=np.concatenate(owned),
         units=np.cumsum(per_unit),
         n_special=n_special,

@@ -75,19 +75,12 @@ def find_device(wanted: str = "auto") -> Device:
     return Device("cpu", _processor(), torch.get_num_threads())
 
 
-def has_native_bf16(device: Device) -> bool:
-    """Whether the hardware multiplies bfloat16 matrices; emulated it is slower than fp32."""
+def has_native_bf16(kind: str) -> bool:
+    """Whether "cpu" or "cuda" multiplies bfloat16 matrices; emulated it is slower than fp32."""
     import torch
 
-    if device.kind == "cuda":
+    if kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return processor_has_bf16()
-
-
-def processor_has_bf16() -> bool:
-    """Whether the processor multiplies bfloat16 matrices itself."""
-    import torch
-
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
@@ -107,7 +100,7 @@ def find_precision(wanted: str, device: Device) -> Precision:
     """The precision to compute in: "auto" is bf16 where native, else fp32; fp16 needs a GPU."""
     check_known("precision", [wanted], PRECISIONS)
     if wanted == "auto":
-        return "bf16" if has_native_bf16(device) else "fp32"
+        return "bf16" if has_native_bf16(device.kind) else "fp32"
     if wanted == "fp16" and device.kind == "cpu":
         raise InputError("fp16 computes on a GPU only; on a processor use fp32 or auto")
     return cast(Precision, wanted)

@@ -26,10 +26,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from featbert.encoders.alignment import Alignment
+from featbert.data.corpus import Sentence
+from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoding import Pooling
+from featbert.encoders.encoding import Context, Packing, Pooling
 from featbert.encoders.products import PRODUCT_FLOPS, use_products
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
@@ -108,6 +109,16 @@ class Encoder(nn.Module):
         self.positions = min(positions, CAUSAL_POSITIONS) if causal else positions
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
 
+    def align(
+        self,
+        sentences: Sequence[Sentence],
+        context: Context = "sentence",
+        packing: Packing | None = None,
+    ) -> Alignment:
+        """Sentences in subwords and windows of this encoder; see `alignment.align`."""
+        words, most = self.wordpieces, self.positions
+        return align(sentences, words, positions=most, context=context, packing=packing)
+
     def batch(
         self,
         alignment: Alignment,
@@ -122,37 +133,32 @@ class Encoder(nn.Module):
         own, window by window. With `firsts` the first special piece of each window is read, too: R
         more words, after the others.
         """
-        spans = alignment.windows[windows]
-        seconds = None if alignment.seconds is None else alignment.seconds[windows]
+        spans = alignment.windows[windows]  # (R, T, 2)
         lengths = alignment.window_lengths[windows]
         special = (self.wordpieces.prefix, self.wordpieces.middle, self.wordpieces.suffix)
-        prefix, between, suffix = (np.array(part, dtype=np.int64) for part in special)
+        prefix, middle, suffix = (np.array(part, dtype=np.int64) for part in special)
         parts: list[Ints] = []
-        for r, span in enumerate(spans):
-            parts += [prefix, alignment.pieces[slice(*span)]]
-            if seconds is not None:
-                parts += [between, alignment.pieces[slice(*seconds[r])]]
-            parts.append(suffix)
+        for row in spans:
+            first, *second = (alignment.pieces[start:end] for start, end in row)
+            parts += [prefix, first, *(part for text in second for part in (middle, text)), suffix]
         places = np.arange(longest := int(lengths.max()))
         inside = places < lengths[:, None]  # (R, longest)
         ids = np.full(inside.shape, self.wordpieces.pad_id, dtype=np.int64)
         ids[inside] = np.concatenate(parts)
-        # (R,) place of the first piece of a pair's second text
-        middle = len(prefix) + spans[:, 1] - spans[:, 0] + len(between)
+        # (R, T) place of the first piece of each text
+        sizes = np.diff(spans)[..., 0] + len(middle)
+        begins = len(prefix) + np.cumsum(sizes, axis=1) - sizes
         types = None
-        if seconds is not None and self.has_types:
-            types = torch.from_numpy(inside & (places >= middle[:, None])).long()
+        if begins.shape[1] == 2 and self.has_types:
+            types = torch.from_numpy(inside & (places >= begins[:, 1:])).long()
         words = alignment.owned_words(windows) if words is None else words
         order = np.argsort(windows)
         rows = order[np.searchsorted(windows, alignment.windows_of(words), sorter=order)]
         # Place of a piece in the flattened batch: row start + place of the text + place in it.
         first, end = alignment.word_pieces[words], alignment.word_pieces[words + 1]
-        base, stops = rows * longest + len(prefix) - spans[rows, 0], spans[rows, 1]
-        if seconds is not None:
-            is_second = first >= seconds[rows, 0]
-            base = np.where(is_second, rows * longest + middle[rows] - seconds[rows, 0], base)
-            stops = np.where(is_second, seconds[rows, 1], stops)
-        end = np.minimum(end, stops)
+        text = np.sum(first[:, None] >= spans[rows, 1:, 0], axis=1)  # (W,) 1 in the second one
+        base = rows * longest + begins[rows, text] - spans[rows, text, 0]
+        end = np.minimum(end, spans[rows, text, 1])
         segments = None
         if self.pooling == "first":
             positions = base + first
@@ -241,10 +247,7 @@ class Encoder(nn.Module):
         parts, places = [], []
         for start in range(0, len(batch.ids), batch.rows):
             part, there = batch.part(start, start + batch.rows)
-            if torch.is_grad_enabled():
-                parts.append(checkpoint(self._read, part, use_reentrant=False))
-            else:
-                parts.append(self._read(part))
+            parts.append(checkpoint(self._read, part, use_reentrant=False))
             places.append(there)
         read = torch.cat(parts)
         return _meant(torch.empty_like(read).index_copy(0, torch.cat(places), read), batch)

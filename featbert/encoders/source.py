@@ -90,15 +90,6 @@ class EncoderSource:
     reference: str
     depth: int | None = None
 
-    def cut(self, depth: int) -> EncoderSource:
-        """The encoder without the layers above `depth`; InputError where it has no more."""
-        if not 0 < depth < (self.num_layers or 0):
-            raise InputError(
-                f"{self.name} has {self.num_layers} layers, so it cannot be cut to {depth}"
-            )
-        name, reference = f"{self.name}:{depth}", f"{self.reference}:{depth}"
-        return EncoderSource(name, self.folder, reference, depth)
-
     @property
     def changes(self) -> dict[str, int]:
         """Keys of the checkpoint's config that have other values."""
@@ -161,8 +152,7 @@ class EncoderSource:
     def weight_files(self) -> tuple[Path, ...]:
         """The files that hold the weights: safetensors, or `pytorch_model.bin` where none are."""
         for pattern in ("model*.safetensors", "pytorch_model*.bin"):
-            files = sorted(self.folder.glob(pattern))
-            if files:
+            if files := sorted(self.folder.glob(pattern)):
                 return tuple(files)
         raise MissingError(
             f"{self.folder} holds no weights (model.safetensors or pytorch_model.bin); name a "
@@ -203,9 +193,13 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     a name that is neither here nor on the Hub, and for a folder that lacks files.
     """
     folder = Path(model).expanduser()
-    whole, colon, depth = model.rpartition(":")
-    if colon and depth.isdecimal() and not folder.exists():
-        return find_encoder(whole).cut(int(depth))
+    name, colon, number = model.rpartition(":")
+    if colon and number.isdecimal() and not folder.exists():
+        whole, depth = find_encoder(name), int(number)
+        if not 0 < depth < (whole.num_layers or 0):
+            raise InputError(f"{name} has {whole.num_layers} layers and cannot be cut to {depth}")
+        names = f"{whole.name}:{depth}", f"{whole.reference}:{depth}"
+        return EncoderSource(names[0], whole.folder, names[1], depth)
     if folder.is_dir():
         folder = folder.resolve()
         return _checked(EncoderSource(folder.name, folder, str(folder)))

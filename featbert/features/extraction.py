@@ -20,7 +20,7 @@ from torch import Tensor
 
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
-from featbert.encoders.alignment import Alignment, align, unit_starts
+from featbert.encoders.alignment import Alignment, unit_starts
 from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches
 from featbert.encoders.device import (
     DTYPE_BYTES,
@@ -44,7 +44,7 @@ from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
-from featbert.features.store import FeatureStore, Layout
+from featbert.features.store import FeatureStore, Layout, Manifest
 from featbert.features.writer import StoreWriter
 from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
@@ -113,13 +113,7 @@ def run_extraction(
     read = Reading(corpus, manifest.casing)
     texts = {name: read(split.sentences) for name, split in corpus.splits.items()}
     alignments = {
-        name: align(
-            sentences,
-            encoder.wordpieces,
-            positions=encoder.positions,
-            context=manifest.context,
-            packing=manifest.packing,
-        )
+        name: encoder.align(sentences, manifest.context, manifest.packing)
         for name, sentences in texts.items()
     }
     layouts = {name: layout_of(sentences, manifest) for name, sentences in texts.items()}

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import processor_has_bf16, to_device, without_onednn
+from featbert.encoders.device import has_native_bf16, to_device, without_onednn
 from featbert.models.combination import full_precision
 from featbert.models.recurrence import Packing, bilstm
 
@@ -56,6 +56,6 @@ class BiLSTM(nn.Module):
         words = PackedSequence(vectors, torch.tensor(packing.sizes))
         # Sequences of one length go to oneDNN's LSTM, which in bfloat16 needs a processor for it.
         alike = not vectors.is_cuda and packing.sizes[0] == packing.sizes[-1]
-        with without_onednn() if alike and not processor_has_bf16() else nullcontext():
+        with without_onednn() if alike and not has_native_bf16("cpu") else nullcontext():
             states: Tensor = self.lstm(words)[0].data
         return states

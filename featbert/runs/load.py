@@ -33,7 +33,6 @@ from featbert.io import file_hash
 from featbert.models.model import Model, stored_model, tuned_model
 from featbert.runs.folder import WEIGHTS
 from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.runs.states import aligned
 from featbert.training.inputs import (
     FeatureInputs,
     Inputs,
@@ -77,7 +76,8 @@ class LoadedRun:
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
         """The model's inputs for sentences, in memory; frozen vectors are computed now."""
         signature = self.usable.record.signature
-        alignment = aligned(self.reading(sentences), self.encoder, signature)
+        words = self.reading(sentences)
+        alignment = self.encoder.align(words, signature.context, signature.packing)
         found = self._inputs(alignment, sentences)
         return grouped(found, self.usable.task.groups(sentences))
 

@@ -11,7 +11,6 @@ import torch
 
 from featbert.config import Settings
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder, load_encoder
@@ -104,21 +103,11 @@ class TunedStates:
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
     ) -> Inputs:
-        alignment = aligned(self.reading(sentences), self.encoder, self.signature)
+        context, packing = self.signature.context, self.signature.packing
+        alignment = self.encoder.align(self.reading(sentences), context, packing)
         self.counts.update(alignment.counts)
         reads, where = self.settings.reads, self.device.torch
         return PieceInputs(alignment, self.encoder, where, reads=reads)
-
-
-def aligned(sentences: Sequence[Sentence], encoder: Encoder, signature: Signature) -> Alignment:
-    """Sentences in subwords and windows of the encoder, as the run with this signature has them."""
-    return align(
-        sentences,
-        encoder.wordpieces,
-        positions=encoder.positions,
-        context=signature.context,
-        packing=signature.packing,
-    )
 
 
 def training_states(

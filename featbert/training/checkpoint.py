@@ -11,13 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from featbert.io import explaining, replacing
 from featbert.training.history import Progress
@@ -44,13 +43,17 @@ class Pace:
 
 @dataclass
 class Learner:
-    """What steps change; `names` are trained in some epoch, `best` are the best weights on dev."""
+    """What steps change.
+
+    Attributes:
+        names: parameters of the module that are trained in some epoch.
+        parts: what else has a state, by name: optimiser, schedule, scaler.
+        best: the best weights on dev.
+    """
 
     module: nn.Module
     names: Sequence[str]
-    optimizer: Optimizer
-    schedule: LRScheduler
-    scaler: torch.amp.GradScaler
+    parts: Mapping[str, Any]
     best: Mapping[str, Tensor] | None = None
 
     def weights(self) -> dict[str, Tensor]:
@@ -87,9 +90,8 @@ class Checkpoint:
         except Exception:  # a damaged archive raises almost anything
             return None
         learner.set_weights(state["weights"])
-        learner.optimizer.load_state_dict(state["optimizer"])
-        learner.schedule.load_state_dict(state["schedule"])
-        learner.scaler.load_state_dict(state["scaler"])
+        for name, part in learner.parts.items():
+            part.load_state_dict(state[name])
         torch.set_rng_state(state["random"]["cpu"])
         torch.cuda.set_rng_state_all(state["random"]["cuda"])
         if progress.best is not None:
@@ -105,9 +107,7 @@ class Checkpoint:
             "weights": learner.weights(),
             # None: the weights as they are
             "best": learner.best if progress.best_epoch < len(progress.history) else None,
-            "optimizer": learner.optimizer.state_dict(),
-            "schedule": learner.schedule.state_dict(),
-            "scaler": learner.scaler.state_dict(),
+            **{name: part.state_dict() for name, part in learner.parts.items()},
             "random": {
                 "cpu": torch.get_rng_state(),
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],

@@ -68,7 +68,8 @@ def fit(
     there = dataclasses.replace(targets, values=targets.values.to(device.torch))
     training = Step(model, inputs, there, scaler, compute, settings.token_budget)
     watch = GradientWatch(model, device.torch)
-    learner = Learner(model, kept, optimizer, schedule, scaler)
+    parts = {"optimizer": optimizer, "schedule": schedule, "scaler": scaler}
+    learner = Learner(model, kept, parts)
     progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
     started = time.perf_counter() - progress.seconds
     for row in progress.history:
@@ -82,8 +83,8 @@ def fit(
             epoch_started = time.perf_counter()
             model.train()
             model.set_trained(settings, epoch)
-            learned = {n: p.numel() for n, p in model.named_parameters() if p.requires_grad}
-            progress.trained |= learned
+            parameters = model.named_parameters()
+            progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
             loss_sum = torch.zeros((), device=device.torch)
             first_step = progress.step
             batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def test_a_word_longer_than_a_window_keeps_its_first_pieces_and_is_counted(wordp
     start, end = long.word_pieces[1:3]
     assert end - start > 4
     assert long.counts == {"windowed_sentences": 1, "unknown_words": 0, "overlong_words": 1}
-    assert long.windows[1].tolist() == [start, start + 4]
+    assert long.windows[1, 0].tolist() == [start, start + 4]
     assert long.owned.tolist() == [0, 1, 2, 3]
 
 

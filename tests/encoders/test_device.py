@@ -33,7 +33,7 @@ def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):
     for native, wanted in ((True, "bf16"), (False, "fp32")):
         capabilities = {"avx512_bf16": native, "avx2": True}
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda c=capabilities: c)
-        assert has_native_bf16(CPU) is native
+        assert has_native_bf16("cpu") is native
         assert find_precision("auto", CPU) == wanted
         assert find_precision("fp32", CPU) == "fp32"
         assert find_precision("bf16", CPU) == "bf16"

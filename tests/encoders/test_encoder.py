@@ -129,7 +129,7 @@ def test_a_word_of_a_long_sentence_has_the_vector_of_its_window_run_alone(tiny, 
     assert found.shape[1] == len(words)
     pieces = plain.pieces(words)
     edges = np.cumsum([0, *map(len, pieces)]).tolist()
-    for v, (start, end) in enumerate(alignment.windows.tolist()):
+    for v, (start, end) in enumerate(alignment.windows[:, 0].tolist()):
         first, last = edges.index(start), edges.index(end)  # windows begin and end at words
         states = plain.run_pieces(pieces[first:last])
         for word in range(alignment.owned[v], alignment.owned[v + 1]):

@@ -269,7 +269,7 @@ def test_under_autocast_the_lstm_is_torch_s():
 @pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [7, 7, 7]])
 def test_sentences_of_one_length_under_autocast(spec, lengths, monkeypatch):
     """torch hands these to oneDNN, whose LSTM refuses bfloat16 on processors without it."""
-    monkeypatch.setattr(body, "processor_has_bf16", lambda: False)
+    monkeypatch.setattr(body, "has_native_bf16", lambda kind: False)
     model = feature_case(spec, dropout=0.0).model
     lengths = np.array(lengths)
     shape = (4 if "-" in spec else 1, int(lengths.sum()), 16)

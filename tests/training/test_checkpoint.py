@@ -45,7 +45,9 @@ def resumed(path, identity="a training", settings=SETTINGS):
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
     scaler = torch.amp.GradScaler("cpu", enabled=False)
     names = [name for name, _ in model.named_parameters()]
-    learner = Learner(model, names, optimizer, schedule, scaler)
+    learner = Learner(
+        model, names, {"optimizer": optimizer, "schedule": schedule, "scaler": scaler}
+    )
     found = Checkpoint(path, identity).resume(learner)
     return None if found is None else (found, learner.best)
 
