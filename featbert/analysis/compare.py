@@ -281,7 +281,7 @@ def compare(runs: Iterable[Run], *, against: str | None = None) -> Comparisons:
     `against` names the baseline, in place of the best fully tuned row: a row's label, as tables
     show it, or a run of the row. MissingError where there is no such row.
     """
-    groups = [(runs, freed_keys(runs[0].record.vary)) for runs in group_comparable(_once(runs))]
+    groups = [(runs, freed_keys(runs[0].record.vary)) for runs in group_comparable(once(runs))]
     return _compared(groups, against)
 
 
@@ -293,7 +293,7 @@ def compare_runs(
     They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare; InputError
     names the other keys in which they do.
     """
-    runs = _once(runs)
+    runs = once(runs)
     if not runs:
         raise InputError("no finished run to compare")
     return _compared([(runs, check_comparable(runs, vary=vary))], against)[0]
@@ -303,7 +303,7 @@ def compare_tasks(
     runs: Iterable[Run], *, vary: Iterable[str] = (), against: str | None = None
 ) -> Comparisons:
     """A comparison for each task of runs that belong together; see `compare_runs`."""
-    by_task = grouped((run.record.task, run) for run in _once(runs)).values()
+    by_task = grouped((run.record.task, run) for run in once(runs)).values()
     if not by_task:
         raise InputError("no finished run to compare")
     return _compared([(group, check_comparable(group, vary=vary)) for group in by_task], against)
@@ -384,7 +384,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None)
     )
 
 
-def _once(runs: Iterable[Run]) -> list[Run]:
+def once(runs: Iterable[Run]) -> list[Run]:
     """Each folder once, by name."""
     by_folder = {run.folder.absolute(): run for run in runs}
     return sorted(by_folder.values(), key=lambda run: natural(run.name))

@@ -9,27 +9,23 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from featbert.analysis.compare import Comparison, compare_runs, once
 from featbert.analysis.rows import (
-    Naming,
     Row,
     Statistic,
-    build_row,
-    by_value,
+    base_name,
     encoding_title,
     grouped,
     left_out,
-    name_rows,
-    row_key,
-    way_order,
+    with_settings,
 )
 from featbert.errors import InputError
 from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
-from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
-from featbert.runs.record import Signature, SplitIdentity
+from featbert.runs.grouping import CONDITIONS, EVALUATED, comparable_key, freed_keys
+from featbert.runs.record import RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
-from featbert.tasks.base import Task
 from featbert.text import natural
 
 _CORPUS = freed_keys(["corpus"])
@@ -90,19 +86,13 @@ class TransferMatrix:
     """One way of training, on each language and scored on all.
 
     Attributes:
+        comparison: of all ways of training and corpora.
         key: the comparable key without the corpus: what all its runs share.
         columns: those with a row of their own first, in the order of the rows.
     """
 
     label: str
-    task: Task
-    tuning: str
-    layers: str | None
-    settings: Mapping[str, Any]
-    model: str
-    encoder_layers: int
-    context: str
-    scorer: str
+    comparison: Comparison
     split: str
     key: Mapping[str, str]
     columns: tuple[Data, ...]
@@ -112,7 +102,7 @@ class TransferMatrix:
     @property
     def encoding(self) -> str:
         """Encoder, context, and casing where it is not the text's own."""
-        return encoding_title(self.model, self.context, self.key)
+        return encoding_title(self.comparison.model, self.comparison.context, self.key)
 
     @property
     def trained_on(self) -> tuple[str, ...]:
@@ -138,15 +128,10 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
 
     Reads every evaluation of every run, on any split.
     """
-    by_folder = {run.folder.absolute(): run for run in runs}
-    ordered = sorted(by_folder.values(), key=lambda run: natural(run.name))
-    tables = grouped(((run.record.task, *_shared_key(run).items()), run) for run in ordered)
-
-    def place(members: Sequence[Run]) -> tuple[object, ...]:
-        signature = members[0].record.signature
-        return natural(signature.model), natural(signature.context), natural(members[0].name)
-
-    found = (one for runs in sorted(tables.values(), key=place) for one in _matrices(runs, split))
+    tables = grouped((tuple(_shared_key(run.record).items()), run) for run in once(runs)).values()
+    comparisons = [compare_runs(table, vary=["corpus"]) for table in tables]
+    comparisons.sort(key=lambda one: (natural(one.model), natural(one.context)))
+    found = (matrix for one in comparisons for matrix in _matrices(one, split))
     return [matrix for matrix in found if len(matrix.columns) > 1]
 
 
@@ -184,66 +169,54 @@ def _read(run: Run, split: str) -> _Scored:
     return _Scored(run, own, kept, notes)
 
 
-def _shared_key(run: Run) -> dict[str, str]:
-    return {part: v for part, v in comparable_key(run.record).items() if part not in _CORPUS}
+def _shared_key(record: RunRecord) -> dict[str, str]:
+    return {part: v for part, v in comparable_key(record).items() if part not in _CORPUS}
 
 
-def _matrices(runs: Sequence[Run], split: str) -> Iterator[TransferMatrix]:
-    scored = [_read(run, split) for run in runs]
-    data = _all_data(scored)
-    # Ways of training are named like the rows of one comparison; which corpus a run was trained
-    # on is for the rows of its matrix to say.
-    ways = grouped((row_key(_without_corpus(one.run), frozenset()), one) for one in scored).values()
-    namings = name_rows([[_without_corpus(group[0].run)] for group in ways], frozenset())
-
-    def place(way: tuple[list[_Scored], Naming]) -> tuple[object, ...]:
-        (first, *_), naming = way
-        settings = [by_value(value) for value in naming.differing.values()]
-        order = way_order(first.run.record.tuning, first.run.record.layers)
-        return *order, settings, natural(naming.label)
-
-    for group, naming in sorted(zip(ways, namings, strict=True), key=place):
-        yield _matrix(group, naming.label, data, split)
+def _matrices(comparison: Comparison, split: str) -> Iterator[TransferMatrix]:
+    scored = {run.folder: _read(run, split) for row in comparison.rows for run in row.runs}
+    data = _all_data([*scored.values()])
+    for rows in grouped((_way(row), row) for row in comparison.rows).values():
+        named = [(row, [scored[run.folder] for run in row.runs]) for row in rows]
+        yield _matrix(comparison, named, data, split)
 
 
-def _without_corpus(run: Run) -> Run:
-    signature = dataclasses.replace(run.record.signature, splits={})
-    return Run(run.folder, dataclasses.replace(run.record, signature=signature))
+def _way(row: Row) -> str:
+    """How its runs were trained, on whatever corpus."""
+    conditions = [row.signature.get(name) for name in CONDITIONS]
+    return repr((row.tuning, row.layers, sorted(row.settings.items()), conditions))
 
 
 def _matrix(
-    scored: Sequence[_Scored], label: str, data: Mapping[SplitIdentity, Data], split: str
+    comparison: Comparison,
+    rows: Sequence[tuple[Row, list[_Scored]]],
+    data: Mapping[SplitIdentity, Data],
+    split: str,
 ) -> TransferMatrix:
-    members = [*grouped((row_key(one.run, _CORPUS), one) for one in scored).values()]
-    labels = _distinct([_row_names(group[0], data) for group in members])
-    named = sorted(zip(labels, members, strict=True), key=lambda pair: natural(pair[0]))
+    labels = _distinct([_row_names(scored[0], data) for _, scored in rows])
+    named = sorted(zip(labels, rows, strict=True), key=lambda pair: natural(pair[0]))
+    every = [one for _, (_, scored) in named for one in scored]
     # What the rows own, in their order, then what else they were scored on, by label.
-    own = [one.own for _, group in named for one in group if one.own is not None]
-    others = {e.identity for one in scored for e in one.evaluations} - {*own}
+    own = [one.own for one in every if one.own is not None]
+    others = {e.identity for one in every for e in one.evaluations} - {*own}
     by_label = sorted(others, key=lambda one: natural(data[one].label))
     places = list(dict.fromkeys([*own, *by_label]))
-    columns, rows = tuple(data[place] for place in places), []
-    for name, group in named:
-        trained = build_row([one.run for one in group], Naming(name, {}, {}), {})
-        kept = [one for run in trained.runs for one in group if one.run is run]
-        cells = tuple(_cell(trained, kept, place, split) for place in places)
-        rows.append(TransferRow(name, trained, cells, *_average(cells)))
-    record, signature = scored[0].run.record, scored[0].run.record.signature
+    columns, found = tuple(data[place] for place in places), []
+    for name, (row, scored) in named:
+        cells = tuple(_cell(row, scored, place, split) for place in places)
+        trained = dataclasses.replace(row, label=name)
+        found.append(TransferRow(name, trained, cells, *_average(cells)))
+    first = rows[0][0]
+    # The size of the training text is for the rows to say.
+    differing = {name: value for name, value in first.differing.items() if name != "train"}
     return TransferMatrix(
-        label=label,
-        task=scored[0].run.task,
-        tuning=record.tuning,
-        layers=record.layers,
-        settings=record.settings,
-        model=", ".join(dict.fromkeys(s.run.record.signature.model for s in scored)),
-        encoder_layers=signature.encoder_layers,
-        context=signature.context,
-        scorer=signature.scorer,
+        label=with_settings(base_name(first.tuning, first.layers), differing),
+        comparison=comparison,
         split=split,
-        key=_shared_key(scored[0].run),
+        key=_shared_key(first.runs[0].record),
         columns=columns,
-        rows=tuple(rows),
-        notes=(*_notes(rows, columns), *(note for one in scored for note in one.notes)),
+        rows=tuple(found),
+        notes=(*_notes(found, columns), *(note for one in every for note in one.notes)),
     )
 
 

@@ -285,10 +285,12 @@ def _published(found: PublishedFigures) -> dict[str, Any]:
 
 
 def _matrix(matrix: TransferMatrix) -> dict[str, Any]:
-    last = ("task", "rows", "columns")
+    first, names = matrix.rows[0].trained, ("label", "split", "key", "notes", "columns")
     return {
-        **{name: value for name, value in vars(matrix).items() if name not in last},
-        "columns": matrix.columns,
+        **{name: getattr(first, name) for name in ("tuning", "layers", "settings")},
+        **{name: getattr(matrix.comparison, name) for name in ("model", "context", "scorer")},
+        "encoder_layers": first.runs[0].record.signature.encoder_layers,
+        **{name: getattr(matrix, name) for name in names},
         "rows": [
             {
                 "trained_on": row.label,

@@ -446,9 +446,9 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
             *(_scores(visible(label), label) for label in matrix.evaluated_on),
             Column(frames.AVERAGE, frames.AVERAGE, percent, f"{frames.AVERAGE}_sd"),
         ],
-        f"transfer to the {matrix.split} split of each language · scorer: {matrix.scorer}",
+        f"transfer to the {matrix.split} split of each language · scorer: {matrix.comparison.scorer}",
         legend=[
-            f"{matrix.task.measure.name} in percent; columns, evaluated on: {sizes}",
+            f"{matrix.comparison.task.measure.name} in percent; columns, evaluated on: {sizes}",
             f"{frames.AVERAGE}: mean of a row's cells on other data than it was trained on",
         ],
         notes=matrix.notes,

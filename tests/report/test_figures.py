@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from featbert.analysis.compare import Breakdown, compare
-from featbert.analysis.published import published_figures, published_matrix
+from featbert.analysis.published import published_matrix
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
@@ -27,7 +27,7 @@ from featbert.report.figures.registry import (
 )
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
-from featbert.runs.published import PublishedRow, PublishedTable, published_table
+from featbert.runs.published import published_table
 from featbert.runs.record import RECORD_NAME, Mix, write_json
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
@@ -101,21 +101,6 @@ def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
     return dataclasses.replace(comparison, breakdowns=(*comparison.breakdowns, found))
 
 
-def published(comparison):
-    table = PublishedTable(
-        id="devlin-table",
-        title="A table",
-        source="Somebody 2019",
-        corpus="CoNLL-2003 English",
-        verified="transcription",
-        rows=(
-            PublishedRow(tuning="full", dev=96.4, test=92.4),
-            PublishedRow(tuning="none", layers="last", dev=94.9),
-        ),
-    )
-    return dataclasses.replace(comparison, published=(published_figures(comparison, table),))
-
-
 def matrices(tmp_path):
     f1 = {(a, b): 0.5 + 0.3 * (a == b) for a, b in itertools.product(("de", "en", "nl"), repeat=2)}
     runs = transfer_runs(tmp_path / "a", f1, seeds=(1,))
@@ -133,7 +118,6 @@ SHOWN = {
     "freezing": lambda: one(frozen()),
     "mix": lambda: one(usual_runs()),
     "types": lambda: broken_down(one(usual_runs())),
-    "published": lambda: published(one(usual_runs())),
     "training": lambda: one(trained()),
 }
 
@@ -209,14 +193,13 @@ def cell_texts(axes):
 @pytest.mark.parametrize("kind", SHOWN)
 def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
     """In its own width and in the other one."""
-    name = "published-devlin-table" if kind == "published" else kind
     comparison = SHOWN[kind]()
-    figure = plot(comparison, name)
+    figure = plot(comparison, kind)
     check_readable(figure)
     title = figure.get_label().lower()
-    assert title.startswith("dev entity f1") or kind in ("mix", "published", "training")
+    assert title.startswith("dev entity f1") or kind in ("mix", "training")
     (width,) = {COLUMN_WIDTH, FULL_WIDTH} - {figure.get_figwidth()}
-    figure = plot(comparison, name, width=width)
+    figure = plot(comparison, kind, width=width)
     check_readable(figure)
     assert figure.get_figwidth() == width
 
@@ -224,10 +207,10 @@ def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
 def test_figures_choose_themselves():
     names = {name for _, name, _ in comparison_figures(one(usual_runs()))}
     assert names >= {"seeds-dev", "seeds-test", "pareto-test", "pareto-kept-test", "mix"}
-    without = ("learning", "layers", "freezing", "types", "published", "transfer")
+    without = ("learning", "layers", "freezing", "types", "transfer")
     assert not [name for name in names if name.startswith(without)]
-    names = {name for _, name, _ in comparison_figures(published(one(frozen())))}
-    assert {"freezing-dev", "freezing-test", "published-devlin-table-dev"} <= names
+    names = {name for _, name, _ in comparison_figures(one(frozen()))}
+    assert {"freezing-dev", "freezing-test"} <= names
     only = [name for _, name, _ in comparison_figures(one(usual_runs()), only=["mix"])]
     assert only == ["mix"]
     rows = ["seeds", "pareto", "layers", "mix"]
@@ -247,7 +230,7 @@ def test_the_figure_of_the_documentation_is_a_file_and_a_name(monkeypatch):
     assert "seconds" in {kind.name for kind, _, _ in comparison_figures(one(usual_runs()))}
 
 
-@pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types", "published"])
+@pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types"])
 def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
     with pytest.raises(InputError, match=f"'{kind}'"):
         one(usual_runs()).plot(kind)
@@ -393,12 +376,6 @@ def test_many_buckets_are_continued_below_and_further_facets_have_names():
     assert len(comparison.plot("types-length").axes) == 1
     with pytest.raises(InputError, match="types-length"):
         comparison.plot("types-lengths")
-
-
-def test_published_scores_are_hollow_and_ours_have_their_colour():
-    figure = plot(published(one(usual_runs())), "published")
-    places = [place for (place,) in dots(figure.axes[0])]
-    assert places == pytest.approx([96.4, 100 * sum(DEV["fine-tuning"]) / 3, 94.9, 61.5])
 
 
 def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):

@@ -30,16 +30,13 @@ NAMES = (
     "mix",
     "types",
     "confusion",
-    "published",
     "training",
     "transfer",
 )
 
 
 # Parts of the report.
-Section = Literal[
-    "tasks", "scores", "cost", "learning", "layers", "where", "published", "training", "transfer"
-]
+Section = Literal["tasks", "scores", "cost", "learning", "layers", "where", "training", "transfer"]
 Draw = Callable[[Any, str, float | None], Any]
 _KINDS: dict[str, Kind] = {}
 
@@ -53,7 +50,7 @@ class Kind:
         of: what it is drawn of: one comparison, all comparisons together, or transfer matrices.
         splits: whether there is one for each evaluated split, one for the last of them, or one
             that has nothing to do with splits.
-        prepare: what `Comparison.plot` adds to a comparison first.
+
         draw: given what it is drawn of, a split, and a width in inches or None, it returns the
             figure, several by name, or None for nothing to show.
     """
@@ -63,7 +60,7 @@ class Kind:
     needs: str
     of: Literal["comparison", "comparisons", "matrices"] = "comparison"
     splits: Literal["each", "last", "none"] = "each"
-    prepare: Callable[[Comparison, str], Comparison] | None = None
+
     name: str = field(init=False)
     draw: Draw = field(init=False)
 
@@ -106,8 +103,7 @@ def plot(
         raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
     split = comparison.splits[0] if split is None else split
     check_known("split", [split], comparison.splits)
-    subject = kind.prepare(comparison, split) if kind.prepare else comparison
-    found = kind.figures(subject, split, width)
+    found = kind.figures(comparison, split, width)
     wanted = name if kind.splits == "none" else f"{name}-{split}"
     if not found:
         raise InputError(f"nothing to draw for {name!r} on {split}: it needs {kind.needs}")

@@ -1,18 +1,21 @@
 """Every seed's score, a line a row: how far rows are apart, and how far their seeds are."""
 
 import itertools
+from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
-from featbert.analysis.rows import Statistic
+from featbert.analysis.rows import Row, Statistic
+from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.rows import row_plot
-from featbert.report.figures.style import DASHED, FAINT, header, key
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
+_SHARE = 0.42  # of the width, for names at most
+_TALL = 4.5  # inches of axes whose numbers are above them too
 
 
 @figure(
@@ -34,28 +37,26 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
-    drawn, axes, places = row_plot(
-        [row.name for row in rows],
-        [row.tuning for row in rows],
-        [
-            *itertools.chain(*(found.values for found in scored.values())),
-            *itertools.chain(*(bar for bar in bars.values() if bar)),
-            *baselines.values(),
-        ],
-        label=f"{score_name(comparison, split)} (%)",
-        width=width,
-    )
+    shown = [
+        *itertools.chain(*(found.values for found in scored.values())),
+        *itertools.chain(*(bar for bar in bars.values() if bar)),
+        *baselines.values(),
+    ]
+    drawn, axes, places = _row_axes(rows, shown, width)
+    axes.set_xlabel(f"{score_name(comparison, split)} (%)")
     for i, (row, (y, height)) in enumerate(zip(rows, places, strict=True)):
         found, baseline = scored.get(i), baselines.get(i)
         if found is None:
             why = f"trained on {split}" if split in row.trained_on else f"no {split}"
             within = "axes fraction", "data"
-            axes.annotate(why, (0.02, y), xycoords=within, va="center", color=FAINT)
+            axes.annotate(why, (0.02, y), xycoords=within, va="center", color=style.FAINT)
             continue
         color, marker = tuning_look(row.tuning)
         if baseline is not None:
             ends = y - height / 2, y + height / 2
-            axes.vlines(100 * baseline, *ends, color=FAINT, linewidth=0.8, linestyle=DASHED)
+            axes.vlines(
+                100 * baseline, *ends, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED
+            )
         if bar := bars[i]:
             low, high = (100 * min(max(end, 0.0), 1.0) for end in bar)
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
@@ -73,10 +74,10 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         )
     keys = tuning_keys(row.tuning for row in rows)
     if baselines:
-        keys.append(key("baseline", linestyle=DASHED, linewidth=0.8))
+        keys.append(style.key("baseline", linestyle=style.DASHED, linewidth=0.8))
     what = f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
     note = about(comparison, f"dots: seeds, tick: mean, bar: {what}" if several else "one seed")
-    return header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)
+    return style.header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)
 
 
 def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
@@ -84,3 +85,34 @@ def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
         interval = t_interval(found.values)
         return None if interval is None else (interval.low, interval.high)
     return None if found.sd is None else (found.mean - found.sd, found.mean + found.sd)
+
+
+def _row_axes(
+    rows: Sequence[Row], shown: Sequence[float], width: float | None
+) -> tuple[Figure, Axes, list[tuple[float, float]]]:
+    """A figure without marks, whose y is in inches, and the middle and height of each row.
+
+    A line parts rows of different tunings; `shown` are the scores in [0, 1] that will be drawn.
+    Without a width it has one column of a page where names are short, else both.
+    """
+    longest = max(len(row.name) for row in rows)
+    width = width or (style.COLUMN_WIDTH if longest <= 18 else style.FULL_WIDTH)
+    texts = [style.wrapped(row.name, _SHARE * width) for row in rows]
+    heights = [max(0.2, 0.08 + 0.125 * (text.count("\n") + 1)) for text in texts]
+    edges = [0.0, *itertools.accumulate(heights)]
+    places = [(edge + height / 2, height) for edge, height in zip(edges, heights, strict=False)]
+    figure = style.new_figure(width, edges[-1] + 0.45)
+    axes = figure.subplots()
+    axes.set(xlim=style.percent_limits(shown), ylim=(edges[-1], 0))
+    axes.set_yticks([middle for middle, _ in places], texts, linespacing=1.15)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labeltop=edges[-1] > _TALL, top=edges[-1] > _TALL)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    # Leads the eye from a name to its marks.
+    axes.grid(axis="y", linestyle=(0, (1, 2)))
+    axes.locator_params(axis="x", nbins=max(2, int((1 - _SHARE) * width / 0.3)), steps=style.ROUND)
+    for edge, (row, below) in zip(edges[1:], itertools.pairwise(rows), strict=False):
+        if row.tuning != below.tuning:
+            axes.axhline(edge, color=style.FAINT, linewidth=0.5)
+    return figure, axes, places

@@ -19,24 +19,23 @@ _UPRIGHT = 9  # characters of a head that has no room across its cell
 _SHARE = 0.36  # of the width, for names of rows
 
 
-def _read_types(comparison: Comparison, split: str) -> Comparison:
-    if any(breakdown.split == split for breakdown in comparison.breakdowns):
-        return comparison
-    of_split = dataclasses.replace(comparison, splits=(split,), breakdowns=())
-    return with_breakdowns(of_split, ["type"])
-
-
 @figure(
     caption="The darker, the better; on a dark page, the lighter.",
     section="where",
     needs="predictions of its rows; see the notes of the comparison",
-    prepare=_read_types,
 )
 def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
-    """One by each facet that scores were parted by; rows of several texts have one each."""
+    """One by each facet that scores were parted by, or else by the task's first one.
+
+    Rows of several texts have one each.
+    """
+    parts = [one for one in comparison.breakdowns if one.split == split]
+    if not parts:
+        of_split = dataclasses.replace(comparison, splits=(split,))
+        parts = [*with_breakdowns(of_split, [*comparison.task.facets][:1]).breakdowns]
     found: dict[str, Figure] = {}
-    for breakdown in comparison.breakdowns:
-        if breakdown.split == split and breakdown.gold and breakdown.rows:
+    for breakdown in parts:
+        if breakdown.gold and breakdown.rows:
             base = "" if breakdown.facet == "type" else breakdown.facet
             number = 1 + sum(name.partition("-")[0] == base for name in found)
             name = base if number == 1 else f"{base}-{number}".strip("-")
