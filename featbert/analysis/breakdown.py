@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from featbert.analysis.compare import Breakdown, Comparison, ScorerFigure, ScorerRow
-from featbert.analysis.rows import Row, Statistic, baseline_of, best_of, grouped
+from featbert.analysis.compare import Breakdown, Comparison, ScorerRow
+from featbert.analysis.rows import Row, Statistic, baseline_of, grouped
 from featbert.data.corpus import Split, joined
 from featbert.data.share import drawn_part
 from featbert.errors import FeatbertError, check_known
@@ -117,28 +117,23 @@ def _taught(run: Run, texts: dict[object, Split], known: dict[object, set[Any]])
 
 # Several scorers ----------------------------------------------------------------------------------
 
+# Differences are shown in points with two digits; what those show as nothing is nothing.
+_DIGITS = 4
+
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's scores by every scorer of its task, if it has several."""
+    """The comparison with every row's difference by every scorer of its task, if it has several."""
     rows, scorers = comparison.rows, comparison.task.scorers
     found = []
     for split in comparison.splits if scorers else ():
-        best = {key: best_of(rows, split, key) for key in scorers}
-        for place, row in enumerate(rows):
+        for row in rows:
             base = baseline_of(row, rows, split)
-            figures = {
-                key: ScorerFigure(
-                    score,
-                    None if base is None else score.mean - base.mean(split, key),
-                    place in best[key],
-                )
-                for key in scorers
-                if (score := row.score(split, key)) is not None
-            }
-            against = None if base is None else base.name
-            agree = None if base is None else len({f.sign for f in figures.values()}) == 1
-            if figures:
-                found.append(ScorerRow(row.name, split, against, figures, agree))
+            if base is not None:
+                apart = {key: row.mean(split, key) - base.mean(split, key) for key in scorers}
+                agree = len({np.sign(round(by, _DIGITS)) for by in apart.values()}) == 1
+                found.append(ScorerRow(row.name, split, base.name, apart, agree))
+            elif split in row.splits:
+                found.append(ScorerRow(row.name, split, None, dict.fromkeys(scorers), None))
     return dataclasses.replace(comparison, scorers=tuple(found))
 
 

@@ -24,7 +24,6 @@ from featbert.analysis.rows import (
     best_by_dev,
     build_row,
     cell_of,
-    encoding_title,
     grouped,
     left_out,
     name_rows,
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
 
 # A p-value below it is clear.
 CLEAR = 0.05
-# Differences are shown in points with two digits; what those show as nothing is nothing.
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -76,38 +73,16 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class ScorerFigure:
-    """One row on one split by one scorer: the score in [0, 1] over seeds.
-
-    `difference` is its mean less the baseline's by the same scorer. `best`: no row on the same
-    data has a higher mean; a row without rivals is not best.
-    """
-
-    score: Statistic
-    difference: float | None
-    best: bool
-
-    @property
-    def sign(self) -> int | None:
-        """1 ahead of the baseline, -1 behind, 0 even to a hundredth of a point."""
-        if self.difference is None:
-            return None
-        rounded = round(self.difference, _DIGITS)
-        return (rounded > 0) - (rounded < 0)
-
-
-@dataclass(frozen=True)
 class ScorerRow:
-    """One row on one split by every scorer of its task, by their keys.
+    """A row's mean less that of its baseline `against` on one split, by every scorer of its task.
 
-    `agree`: whether all give the difference to `against`, the baseline, the same sign. Both are
-    None without a baseline.
+    `agree`: whether all have one sign, to a hundredth of a point. All are None without a baseline.
     """
 
     row: str
     split: str
     against: str | None
-    figures: Mapping[str, ScorerFigure]
+    differences: Mapping[str, float | None]
     agree: bool | None
 
 
@@ -228,9 +203,15 @@ class Comparison:
     scorers: tuple[ScorerRow, ...] = ()
 
     @property
+    def encoding(self) -> str:
+        """Encoder and context, and casing where it is not the text's own."""
+        casing = self.key.get("casing", "original")
+        parts = [self.model, f"context: {self.context}", f"casing: {casing}"]
+        return " · ".join(parts[:2] if casing == "original" else parts)
+
+    @property
     def title(self) -> str:
-        """Corpus, encoder and context, and casing where it is not the text's own."""
-        return f"{self.corpus} · {encoding_title(self.model, self.context, self.key)}"
+        return f"{self.corpus} · {self.encoding}"
 
     def __repr__(self) -> str:
         runs = sum(len(row.runs) for row in self.rows)

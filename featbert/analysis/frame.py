@@ -131,7 +131,7 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
             yield row.row, {f"{name}_once": price.once or None, f"{name}_run": price.run}
             yield row.row, {f"{name}_cheaper_from": cheaper}
     for s in comparison.scorers:
-        scored = {f"{s.split}_{key}_difference": f.difference for key, f in s.figures.items()}
+        scored = {f"{s.split}_{key}_difference": d for key, d in s.differences.items()}
         yield s.row, scored | {f"{s.split}_winner": _WINNER[s.agree]}
     for breakdown in comparison.breakdowns:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"

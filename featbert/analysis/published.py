@@ -7,8 +7,6 @@ where corpus and encoder are the published ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison, PublishedFigure, PublishedFigures, PublishedLine
@@ -98,75 +96,13 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-# Matrices by language or data set -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PublishedTransfer:
-    """One row of a published matrix; `train` is None where each language is trained on itself."""
-
-    label: str
-    train: str | None
-    scores: Mapping[str, float]
-    digits: int
-
-
-@dataclass(frozen=True)
-class PublishedMatrix:
-    """A published table by language or data set: columns are what was evaluated on."""
-
-    id: str
-    title: str
-    source: str
-    corpus: str
-    verified: str
-    note: str | None
-    split: str
-    evaluated_on: tuple[str, ...]
-    rows: tuple[PublishedTransfer, ...]
-
-    @property
-    def label(self) -> str:
-        return f"published: {self.source}"
-
-    @property
-    def trained_on(self) -> tuple[str, ...]:
-        return tuple(row.label for row in self.rows)
-
-    @property
-    def means(self) -> tuple[tuple[float | None, ...], ...]:
-        """(rows, columns) score in [0, 1], None where nothing was published."""
-        return tuple(tuple(row.scores.get(c) for c in self.evaluated_on) for row in self.rows)
-
-    @property
-    def own(self) -> tuple[tuple[bool, ...], ...]:
-        """(rows, columns) whether a figure is of the language that its row was trained on."""
-        return tuple(
-            tuple(c in row.scores and row.train in (None, c) for c in self.evaluated_on)
-            for row in self.rows
-        )
-
-
-def published_matrix(table: PublishedTable) -> PublishedMatrix:
-    """A table whose figures are by language or data set."""
-    rows = tuple(_transfer(row) for row in table.rows)
-    copied = table.model_dump(include={"id", "title", "corpus", "verified", "note"})
-    return PublishedMatrix(
-        **copied,
-        source=table.source or table.id,
-        split="test",
-        evaluated_on=tuple(dict.fromkeys(language for row in rows for language in row.scores)),
-        rows=rows,
-    )
-
-
-def _transfer(row: PublishedRow) -> PublishedTransfer:
-    percents = row.test if isinstance(row.test, dict) else {}
-    label = row.train or row.setting or _label(row)
-    if row.setting and row.model and "bert" not in row.model:
-        label = f"{row.setting} ({row.model})"
-    digits = max((len(str(p).partition(".")[2]) for p in percents.values()), default=0)
-    scores = {language: percent / 100 for language, percent in percents.items()}
-    # Settings of a table without `train` are transfer from English, or each language on itself.
-    own = row.setting in (None, "in-language")
-    return PublishedTransfer(label, row.train or (None if own else "en"), scores, digits)
+def matrix_rows(table: PublishedTable) -> list[tuple[str, dict[str, float]]]:
+    """Label and figures in [0, 1] of each row of a table by language or data set."""
+    rows = []
+    for row in table.rows:
+        label = row.train or row.setting or _label(row)
+        if row.setting and row.model and "bert" not in row.model:
+            label = f"{row.setting} ({row.model})"
+        percents = row.test if isinstance(row.test, dict) else {}
+        rows.append((label, {name: percent / 100 for name, percent in percents.items()}))
+    return rows

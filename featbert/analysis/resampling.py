@@ -55,15 +55,6 @@ class PairedTest:
     exact: bool
 
 
-def by_unit(counts: Counts, units: Sequence[int] | NDArray[np.int64]) -> Counts:
-    """(S, K) counts of sentences -> (U, K) of their units, numbered from 0."""
-    places = np.asarray(units, np.int64)
-    size = int(places.max()) + 1 if len(places) else 0
-    summed = np.zeros((size, counts.shape[1]), counts.dtype)
-    np.add.at(summed, places, counts)
-    return summed
-
-
 def paired_test(first: Counts, second: Counts, of: Of, *, resamples: int = RESAMPLES) -> PairedTest:
     """Tests the difference of two systems on one text.
 

@@ -264,13 +264,6 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
     )
 
 
-def encoding_title(model: str, context: str, key: Mapping[str, str]) -> str:
-    """Encoder and context, and the casing of a comparable key where it is not the text's own."""
-    casing = key.get("casing", "original")
-    parts = [model, f"context: {context}", *([] if casing == "original" else [f"casing: {casing}"])]
-    return " · ".join(parts)
-
-
 def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     """What two runs of one row share: everything but seed, place and time."""
     record = run.record

@@ -20,7 +20,6 @@ from featbert.analysis.resampling import (
     Interval,
     PairedTest,
     bootstrap_interval,
-    by_unit,
     holm,
     paired_test,
     t_interval,
@@ -138,8 +137,10 @@ def unit_counts(run: Run, split: str) -> Counts:
     counts = run.task.counts(found.gold, found.predicted, run.record.signature.entity_types)
     if not any(found.documents):
         return counts
-    _, places = np.unique(found.documents, return_inverse=True)
-    return by_unit(counts, places)
+    documents, places = np.unique(found.documents, return_inverse=True)
+    summed = np.zeros((len(documents), counts.shape[1]), counts.dtype)
+    np.add.at(summed, places, counts)
+    return summed
 
 
 def _hash(run: Run, split: str) -> str:

@@ -16,7 +16,6 @@ from featbert.analysis.rows import (
     Row,
     Statistic,
     base_name,
-    encoding_title,
     grouped,
     left_out,
     with_settings,
@@ -98,11 +97,6 @@ class TransferMatrix:
     columns: tuple[Data, ...]
     rows: tuple[TransferRow, ...]
     notes: tuple[str, ...]
-
-    @property
-    def encoding(self) -> str:
-        """Encoder, context, and casing where it is not the text's own."""
-        return encoding_title(self.comparison.model, self.comparison.context, self.key)
 
     @property
     def trained_on(self) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
-    from featbert.analysis.published import PublishedMatrix
     from featbert.analysis.transfer import TransferMatrix
     from featbert.runs.published import PublishedTable
     from featbert.runs.record import ExperimentRecord
@@ -63,7 +62,7 @@ class Outputs:
         `asked` is the experiment that is shown, `published` are names of tables besides its own,
         `show` keys of further scores instead of its own, and `notes` further lines.
         """
-        from featbert.analysis.published import is_matrix, published_matrix
+        from featbert.analysis.published import is_matrix
         from featbert.analysis.transfer import transfer_matrices
         from featbert.report.rendering import render
         from featbert.report.tables import search_line
@@ -79,7 +78,7 @@ class Outputs:
             if asked.missing:
                 notes.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
         known = [published_table(name) for name in dict.fromkeys(published)]
-        grids = [published_matrix(table) for table in known if is_matrix(table)]
+        grids = [table for table in known if is_matrix(table)]
         comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
         notes = [*notes, *lines]
         terminal = self.format == "text" and sys.stdout.isatty()
@@ -95,7 +94,7 @@ class Outputs:
         )
         typer.echo(text, nl=False)
         if self.figures is not None:
-            self._draw(self.figures, comparisons, matrices, grids)
+            self._draw(self.figures, comparisons, matrices)
         if self.report is not None:
             from featbert.analysis.breakdown import with_breakdowns, with_scorers
             from featbert.analysis.cost import with_costs
@@ -114,7 +113,6 @@ class Outputs:
         folder: Path,
         comparisons: Sequence[Comparison],
         matrices: Sequence[TransferMatrix],
-        published: Sequence[PublishedMatrix],
     ) -> None:
         """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
         from featbert.report.figures.registry import comparison_figures, crossing_figures
@@ -124,7 +122,7 @@ class Outputs:
             (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(one, self.figure))
             for number, one in enumerate(comparisons, 1)
         ]
-        figures.append(("", crossing_figures(comparisons, matrices, published, self.figure)))
+        figures.append(("", crossing_figures(comparisons, matrices, self.figure)))
         written: list[str] = []
         with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
             for prefix, drawn in figures:

@@ -126,9 +126,11 @@ def _scores(run: Run) -> str:
     """The measure by split, and what it may be on other text of the same kind."""
     lines = []
     for split in run.record.scores:
+        try:
+            interval = " to ".join(map(percent, score_interval(run, split)))
+        except FeatbertError:  # the run was kept without predictions
+            interval = NONE
         score = percent(run.record.score(split))
-        low, high = map(percent, _interval(run, split))
-        interval = low if low == NONE else f"{low} to {high}"
         line = {"split": split, run.task.measure.name: score, f"{LEVEL:.0%} interval": interval}
         lines.append(line)
     how = f"bootstrap over {run.task.group}s, or {run.task.unit}s where there are none; one seed"
@@ -148,10 +150,3 @@ def _data(run: Run) -> str:
         for name, split in run.record.signature.splits.items()
     ]
     return _table(lines, f"trained on {enumerated(run.record.trained_on)}")
-
-
-def _interval(run: Run, split: str) -> tuple[float | None, float | None]:
-    try:
-        return score_interval(run, split)
-    except FeatbertError:  # the run was kept without predictions
-        return None, None

@@ -9,13 +9,14 @@ from pydantic_core import to_jsonable_python
 
 from featbert.analysis.compare import Comparison, PublishedFigures
 from featbert.analysis.overview import overview_frame
-from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.published import matrix_rows
 from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
 from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
 from featbert.report.units import visible
 from featbert.runs.grouping import EVALUATED
+from featbert.runs.published import PublishedTable
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # Columns of a terminal around a cell and between cells.
@@ -34,7 +35,7 @@ def render(
     notes: Sequence[str] = (),
     show: Sequence[str] = (),
     matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedMatrix] = (),
+    published: Sequence[PublishedTable] = (),
     width: int | None = None,
     color: bool = False,
 ) -> str:
@@ -205,7 +206,7 @@ def harmless(value: Any) -> Any:
 def _json(
     comparisons: Sequence[Comparison],
     matrices: Sequence[TransferMatrix],
-    published: Sequence[PublishedMatrix],
+    published: Sequence[PublishedTable],
     notes: Sequence[str],
 ) -> str:
     """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
@@ -228,7 +229,7 @@ def _json(
         },
         "overview": overview_frame(comparisons).to_dict("records"),
         "transfer": [{"number": n, **_matrix(matrix)} for n, matrix in enumerate(matrices, 1)],
-        "published_transfer": published,
+        "published_transfer": [_published_matrix(table) for table in published],
         "notes": notes,
     }
     plain = to_jsonable_python(report, inf_nan_mode="null")
@@ -284,13 +285,18 @@ def _published(found: PublishedFigures) -> dict[str, Any]:
     }
 
 
+def _published_matrix(table: PublishedTable) -> dict[str, Any]:
+    rows = [{"label": label, "scores": scores} for label, scores in matrix_rows(table)]
+    return {**table.model_dump(exclude={"rows"}, exclude_none=True), "rows": rows}
+
+
 def _matrix(matrix: TransferMatrix) -> dict[str, Any]:
     first, names = matrix.rows[0].trained, ("label", "split", "key", "notes", "columns")
     return {
+        **{name: getattr(matrix, name) for name in names},
         **{name: getattr(first, name) for name in ("tuning", "layers", "settings")},
         **{name: getattr(matrix.comparison, name) for name in ("model", "context", "scorer")},
         "encoder_layers": first.runs[0].record.signature.encoder_layers,
-        **{name: getattr(matrix, name) for name in names},
         "rows": [
             {
                 "trained_on": row.label,

@@ -15,7 +15,7 @@ from featbert.analysis import frame as frames
 from featbert.analysis.compare import CLEAR, Breakdown, Comparison, PublishedFigures
 from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
-from featbert.analysis.published import PublishedMatrix
+from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.rows import base_name, best_of, run_title
 from featbert.analysis.transfer import TransferMatrix
@@ -24,6 +24,7 @@ from featbert.errors import check_known
 from featbert.report import units
 from featbert.report.summary import verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
+from featbert.runs.published import PublishedTable
 from featbert.runs.record import SearchRecord
 from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.runs.speed import PER
@@ -422,7 +423,7 @@ def _published_table(found: PublishedFigures) -> Table:
 
 
 def transfer_tables(
-    matrices: Sequence[TransferMatrix], published: Sequence[PublishedMatrix] = ()
+    matrices: Sequence[TransferMatrix], published: Sequence[PublishedTable] = ()
 ) -> list[Table]:
     """A table for each matrix, then each published one, with the first matrix's order."""
     order = matrices[0].evaluated_on if matrices else ()
@@ -433,12 +434,13 @@ def transfer_tables(
 
 
 def _transfer_table(matrix: TransferMatrix) -> Table:
+    one = matrix.comparison
     sizes = "; ".join(
         f"{d.label}: {d.corpus}, {d.sentences:,} sentences, {d.words:,} words"
         for d in matrix.columns
     )
     return Table(
-        f"{matrix.label} · {matrix.encoding}",
+        f"{matrix.label} · {one.encoding}",
         frames.transfer_frame(matrix),
         [
             _names("trained on", "trained_on"),
@@ -446,28 +448,29 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
             *(_scores(visible(label), label) for label in matrix.evaluated_on),
             Column(frames.AVERAGE, frames.AVERAGE, percent, f"{frames.AVERAGE}_sd"),
         ],
-        f"transfer to the {matrix.split} split of each language · scorer: {matrix.comparison.scorer}",
+        f"transfer to the {matrix.split} split of each language · scorer: {one.scorer}",
         legend=[
-            f"{matrix.comparison.task.measure.name} in percent; columns, evaluated on: {sizes}",
+            f"{one.task.measure.name} in percent; columns, evaluated on: {sizes}",
             f"{frames.AVERAGE}: mean of a row's cells on other data than it was trained on",
         ],
         notes=matrix.notes,
     )
 
 
-def _published_matrix(one: PublishedMatrix, order: Sequence[str]) -> Table:
-    names = dict.fromkeys(
-        [*(name for name in order if name in one.evaluated_on), *one.evaluated_on]
-    )
-    show = functools.partial(percent, digits=max(row.digits for row in one.rows))
+def _published_matrix(one: PublishedTable, order: Sequence[str]) -> Table:
+    rows, percents = matrix_rows(one), [row.test for row in one.rows if isinstance(row.test, dict)]
+    known = dict.fromkeys(name for by_name in percents for name in by_name)
+    names = dict.fromkeys([*(name for name in order if name in known), *known])
+    digits = max(len(str(p).partition(".")[2]) for by_name in percents for p in by_name.values())
+    show = functools.partial(percent, digits=digits)
     return Table(
         f"published · {one.title}",
-        frames.frame_of({"trained_on": row.label, **row.scores} for row in one.rows),
+        frames.frame_of({"trained_on": label, **scores} for label, scores in rows),
         [
             _names("trained on" if any(row.train for row in one.rows) else "row", "trained_on"),
             *(Column(visible(name), name, show) for name in names),
         ],
-        f"{one.source} · {one.corpus} · verified: {one.verified}",
+        f"{one.source or one.id} · {one.corpus} · verified: {one.verified}",
         legend=["in percent, as published"],
         notes=[one.note] if one.note else [],
     )

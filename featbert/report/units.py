@@ -66,10 +66,8 @@ SHOWN = {
 
 def rate(per_second: float) -> str:
     """Three significant digits with thousands separators: `12,400`, `3.42`."""
-    if per_second < 100:
-        return f"{per_second:.3g}"
-    digits = len(str(round(per_second)))
-    return f"{round(per_second, 3 - digits):,.0f}"
+    text = f"{per_second:.3g}"
+    return text if per_second < 100 else f"{float(text):,.0f}"
 
 
 def visible(text: str, keep: str = "") -> str:

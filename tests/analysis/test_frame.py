@@ -116,12 +116,9 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
             d.adjusted,
         )
     for scored in comparison.scorers:
-        for key, figure in scored.figures.items():
-            assert frame.loc[scored.row, f"{scored.split}_{key}_mean"] == figure.score.mean
+        for key, apart in scored.differences.items():
             difference = frame.loc[scored.row, f"{scored.split}_{key}_difference"]
-            assert difference == figure.difference or (
-                figure.difference is None and pandas.isna(difference)
-            )
+            assert difference == apart or (apart is None and pandas.isna(difference))
     assert len(comparison.breakdowns) == 4
     for found in comparison.breakdowns:
         for name, buckets in found.rows.items():

@@ -8,7 +8,6 @@ from scipy import stats
 
 from featbert.analysis.resampling import (
     bootstrap_interval,
-    by_unit,
     holm,
     paired_test,
     randomisation,
@@ -109,12 +108,6 @@ def test_a_clear_difference() -> None:
     assert back.p_value == found.p_value
     assert (back.low, back.high) == pytest.approx((-found.high, -found.low))
     assert paired_test(first, second, f1_of, resamples=2000) == found
-
-
-def test_counts_of_sentences_are_summed_by_unit() -> None:
-    counts = np.array([[1, 2, 3], [0, 1, 0], [5, 5, 5]])
-    assert by_unit(counts, [0, 0, 1]).tolist() == [[1, 3, 3], [5, 5, 5]]
-    assert by_unit(counts[:0], []).shape == (0, 3)
 
 
 def test_holm() -> None:

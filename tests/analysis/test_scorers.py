@@ -7,6 +7,7 @@ import pytest
 
 from featbert.analysis.breakdown import with_scorers
 from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.rows import best_of
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
@@ -27,7 +28,7 @@ def scored(name: str, predicted: list[str], gold: list[str] = GOLD, **changes) -
     return dataclasses.replace(run, record=dataclasses.replace(run.record, scores=scores))
 
 
-def figures(comparison, row: str, split: str = "dev"):
+def of_row(comparison, row: str, split: str = "dev"):
     (found,) = [s for s in comparison.scorers if (s.row, s.split) == (row, split)]
     return found
 
@@ -48,29 +49,29 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
     assert [(s.split, s.row) for s in comparison.scorers] == [
         (split, row) for split in ("dev", "test") for row in ("concat_last4", "fine-tuning")
     ]
-    for row, expected in BY_HAND.items():
-        found = figures(comparison, row).figures
-        assert tuple(found) == tuple(TASK.scorers)
-        for name in TASK.scorers:
-            assert found[name].score.mean == pytest.approx(float(expected[name]))
-    behind = figures(comparison, "concat_last4")
-    for name in TASK.scorers:
-        less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
-        assert behind.figures[name].difference == pytest.approx(float(less))
-    assert [behind.figures[name].sign for name in TASK.scorers] == [-1, 1, -1]
+    for row in comparison.rows:
+        for name, expected in BY_HAND[row.label].items():
+            assert row.mean("dev", name) == pytest.approx(float(expected))
+    behind = of_row(comparison, "concat_last4")
+    less = {
+        name: float(BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name])
+        for name in TASK.scorers
+    }
+    assert behind.differences == pytest.approx(less)
+    assert [by > 0 for by in behind.differences.values()] == [False, True, False]
     assert (behind.against, behind.agree) == ("fine-tuning", False)
-    assert [behind.figures[name].best for name in TASK.scorers] == [False, True, False]
-    base = figures(comparison, "fine-tuning")
+    assert [best_of(comparison.rows, "dev", name) for name in TASK.scorers] == [{1}, {0}, {1}]
+    base = of_row(comparison, "fine-tuning")
     assert (base.against, base.agree) == (None, None)
-    assert {(f.difference, f.sign) for f in base.figures.values()} == {(None, None)}
+    assert base.differences == dict.fromkeys(TASK.scorers)
 
 
 def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
     (alone,) = compare([scored("one", FEATURES)])
-    assert not any(f.best for f in figures(with_scorers(alone), "concat_last4").figures.values())
     (tied,) = compare([scored("a", FEATURES), scored("b", FEATURES, layers="last")])
-    for row in ("concat_last4", "last"):
-        assert all(f.best for f in figures(with_scorers(tied), row).figures.values())
+    for name in TASK.scorers:
+        assert best_of(alone.rows, "dev", name) == set()
+        assert best_of(tied.rows, "dev", name) == {0, 1}
 
 
 def test_a_difference_that_shows_as_nothing_is_even() -> None:
@@ -84,9 +85,9 @@ def test_a_difference_that_shows_as_nothing_is_even() -> None:
     run.record.scores["dev"] = dataclasses.replace(
         scores, values=scores.values | {"f1": scores.values["f1"] + gap}
     )
-    found = figures(with_scorers(comparison), "concat_last4")
-    assert found.figures["f1"].difference == pytest.approx(gap)
-    assert (found.figures["f1"].sign, found.agree) == (0, True)
+    found = of_row(with_scorers(comparison), "concat_last4")
+    assert found.differences["f1"] == pytest.approx(gap)
+    assert found.agree
 
 
 def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
@@ -102,8 +103,9 @@ def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None
     ]
     comparison = with_scorers(compare_runs(runs, vary=["corpus"]))
     dev = {s.row: s for s in comparison.scorers if s.split == "dev"}
-    best = {row for row, s in dev.items() if s.figures["word_f1"].best}
-    assert best == {"fine-tuning · wikigold", "concat_last4 · german"}
+    best = best_of(comparison.rows, "dev", "word_f1")
+    named = {comparison.rows[place].name for place in best}
+    assert named == {"fine-tuning · wikigold", "concat_last4 · german"}
     assert "last · wikigold" not in dev  # it learned from dev
     assert dev["concat_last4 · german"].against == "fine-tuning · german"
-    assert dev["concat_last4 · german"].figures["strict_f1"].difference == pytest.approx(0.1)
+    assert dev["concat_last4 · german"].differences["strict_f1"] == pytest.approx(0.1)

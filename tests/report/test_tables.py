@@ -11,7 +11,7 @@ import pytest
 from featbert.analysis.breakdown import with_scorers
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
-from featbert.analysis.published import published_figures, published_matrix
+from featbert.analysis.published import published_figures
 from featbert.analysis.transfer import transfer_matrices
 from featbert.errors import InputError
 from featbert.report.html.notebook import notebook_html
@@ -174,11 +174,14 @@ def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
 def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:
     f1 = {("en", "en"): 0.9, ("en", "de"): 0.6, ("de", "de"): 0.8, ("de", "en"): 0.65}
     matrices = transfer_matrices(transfer_runs(tmp_path, f1))
-    published = [published_matrix(published_table("pires2019-table1"))]
+    published = [published_table("pires2019-table1")]
     for format in FORMATS:
         text = render([], format, matrices=matrices, published=published)
         assert "concat" in text or format == "csv"
-    found = json.loads(render([], "json", matrices=matrices))["transfer"][0]
-    cells = {row["trained_on"]: row["cells"] for row in found["rows"]}
+    found = json.loads(render([], "json", matrices=matrices, published=published))
+    (table,), (printed, *_) = found["published_transfer"], published[0].rows
+    scores = {name: pytest.approx(f1 / 100) for name, f1 in printed.test.items()}
+    assert table["rows"][0] == {"label": printed.train, "scores": scores}
+    cells = {row["trained_on"]: row["cells"] for row in found["transfer"][0]["rows"]}
     for (train, test), mean in f1.items():
         assert cells[train][test]["score"]["mean"] == pytest.approx(mean)

@@ -126,12 +126,10 @@ def comparison_figures(
 def crossing_figures(
     comparisons: Sequence[Comparison],
     matrices: Sequence[Any] = (),
-    published: Sequence[Any] = (),
     only: Collection[str] = (),
 ) -> Iterator[tuple[Kind, str, Figure]]:
-    """The same of all comparisons together, and of transfer matrices with published ones."""
-    grids = {"": matrices, "published": published} if matrices else {}
-    for of, subject in (("comparisons", comparisons), ("matrices", grids)):
+    """The same of all comparisons together, and of transfer matrices."""
+    for of, subject in (("comparisons", comparisons), ("matrices", matrices)):
         for kind in _kinds(only, of) if subject else ():
             for name, drawn in kind.figures(subject, "").items():
                 yield kind, name, drawn

@@ -1,11 +1,9 @@
 """Transfer matrices as heat maps, side by side on one colour scale."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.transfer import TransferMatrix
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
@@ -14,7 +12,6 @@ from featbert.report.units import visible
 
 _WIDEST = 3.4  # inches of a panel
 _CELL = 0.46  # inches of a cell's width, at least
-Grid = TransferMatrix | PublishedMatrix
 
 
 @figure(
@@ -24,20 +21,12 @@ Grid = TransferMatrix | PublishedMatrix
     needs="runs that were scored on another corpus",
     splits="none",
 )
-def transfer(
-    grids: Mapping[str, Sequence[Any]], split: str, width: float | None
-) -> dict[str, Figure]:
-    """One figure for our matrices, one for published ones."""
-    shown = {
-        name: [g for g in own if any(mean is not None for row in g.means for mean in row)]
-        for name, own in grids.items()
-    }
-    (first, *_) = (row.trained for grid in grids[""] for row in grid.rows)
-    title = f"{first.task.measure.name} (%) by language trained on and evaluated on"
-    return {name: _draw(own, title, width or FULL_WIDTH) for name, own in shown.items() if own}
-
-
-def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
+def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -> Figure | None:
+    """A panel for each matrix that has a score."""
+    grids = [g for g in grids if any(mean is not None for row in g.means for mean in row)]
+    if not grids:
+        return None
+    width = width or FULL_WIDTH
     beside = 0.065 * max(len(label) for g in grids for label in g.trained_on) + 0.2
     widest = beside + _CELL * max(len(g.evaluated_on) for g in grids)
     across = max(1, min(len(grids), int(width / max(widest, 1.6))))
@@ -57,6 +46,6 @@ def _draw(grids: Sequence[Grid], title: str, width: float) -> Figure:
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
     drawn.supxlabel(f"evaluated on ({splits})", size="medium")
     drawn.supylabel("trained on", size="medium")
-    about = dict.fromkeys(getattr(grid, "encoding", "") for grid in grids)
-    note = " · ".join([*filter(None, about), "framed: the language trained on"])
-    return header(drawn, title, note)
+    encodings = " · ".join(dict.fromkeys(grid.comparison.encoding for grid in grids))
+    title = f"{grids[0].comparison.task.measure.name} (%) by language trained on and evaluated on"
+    return header(drawn, title, f"{encodings} · framed: the language trained on")

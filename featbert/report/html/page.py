@@ -21,7 +21,6 @@ from featbert import __version__
 from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
 from featbert.analysis.overview import contests
-from featbert.analysis.published import PublishedMatrix
 from featbert.analysis.rows import baseline_of, shared, way_order
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
@@ -34,6 +33,7 @@ from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
 from featbert.runs.experiment_file import flattened
+from featbert.runs.published import PublishedTable
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.text import enumerated
@@ -55,7 +55,7 @@ def html_report(
     comparisons: Sequence[Comparison],
     *,
     matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedMatrix] = (),
+    published: Sequence[PublishedTable] = (),
     notes: Sequence[str] = (),
     name: str = "",
 ) -> str:
@@ -65,7 +65,7 @@ def html_report(
     Notes are lines at the end; `name` is the experiment's, for the title.
     """
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
-    crossed = _figures(crossing_figures(comparisons, matrices, published), "t")
+    crossed = _figures(crossing_figures(comparisons, matrices), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
         title=_title(comparisons, name),
