@@ -1,4 +1,4 @@
-"""Everything that tables show as pandas frames; every table in every format is a view of one.
+"""A comparison as pandas frames, of which its tables in every format are views.
 
 Unrounded, scores in [0, 1]; the unit of a cost ends its name. Columns of comparisons of one task
 are the same (except settings), so that frames of several can be put under one another.
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, Statistic, baseline_of
-from featbert.analysis.transfer import TransferMatrix
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
 from featbert.runs.run import Run
@@ -22,7 +21,6 @@ from featbert.runs.run import Run
 if TYPE_CHECKING:
     import pandas
 
-AVERAGE = "average of zero-shot"
 # Whole numbers that not every row has: pandas would make floats of them.
 _WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("int")]
 _WINNER = {True: "same", False: "differs", None: None}
@@ -151,17 +149,3 @@ def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
         difference = None if own is None or other is None else own - other
         line[f"{split}_{row.task.measure.key}_difference"] = difference
     return {**line, "best_epoch": record.best_epoch, **vars(record.cost)}
-
-
-# What has no row in a comparison ------------------------------------------------------------------
-
-
-def transfer_frame(matrix: TransferMatrix) -> pandas.DataFrame:
-    """A line for each corpus that was trained on, with the scores on each column's data."""
-    lines = []
-    for row in matrix.rows:
-        line: dict[str, Any] = {"trained_on": row.label, "seeds": len(row.trained.runs)}
-        for data, cell in zip(matrix.columns, row.cells, strict=True):
-            line |= statistic(data.label, cell.score if cell else None)
-        lines.append(line | {AVERAGE: row.average, f"{AVERAGE}_sd": row.average_sd})
-    return frame_of(lines)

@@ -33,6 +33,8 @@ from featbert.text import counted, unusual
 if TYPE_CHECKING:
     import pandas
 
+AVERAGE = "average of zero-shot"
+
 
 class Cell(NamedTuple):
     """A value as people read it, and whether it is marked."""
@@ -439,19 +441,25 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
         f"{d.label}: {d.corpus}, {d.sentences:,} sentences, {d.words:,} words"
         for d in matrix.columns
     )
+    lines = []
+    for row in matrix.rows:
+        line: dict[str, Any] = {"trained_on": row.label, "seeds": len(row.trained.runs)}
+        for data, cell in zip(matrix.columns, row.cells, strict=True):
+            line |= frames.statistic(data.label, cell.score if cell else None)
+        lines.append(line | {AVERAGE: row.average, f"{AVERAGE}_sd": row.average_sd})
     return Table(
         f"{matrix.label} · {one.encoding}",
-        frames.transfer_frame(matrix),
+        frames.frame_of(lines),
         [
             _names("trained on", "trained_on"),
             Column("seeds", "seeds"),
             *(_scores(visible(label), label) for label in matrix.evaluated_on),
-            Column(frames.AVERAGE, frames.AVERAGE, percent, f"{frames.AVERAGE}_sd"),
+            Column(AVERAGE, AVERAGE, percent, f"{AVERAGE}_sd"),
         ],
         f"transfer to the {matrix.split} split of each language · scorer: {one.scorer}",
         legend=[
             f"{one.task.measure.name} in percent; columns, evaluated on: {sizes}",
-            f"{frames.AVERAGE}: mean of a row's cells on other data than it was trained on",
+            f"{AVERAGE}: mean of a row's cells on other data than it was trained on",
         ],
         notes=matrix.notes,
     )

@@ -6,9 +6,9 @@ import pytest
 from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
-from featbert.analysis.frame import transfer_frame
 from featbert.analysis.significance import with_significance
 from featbert.analysis.transfer import transfer_matrices
+from featbert.report.tables import transfer_tables
 from tests.analysis.evaluation_records import identity, transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
@@ -146,6 +146,7 @@ def test_names_that_are_no_utf_8_are_names() -> None:
 def test_a_corpus_called_like_a_column_is_no_column(tmp_path) -> None:
     f1 = {("seeds", "seeds"): 0.9, ("seeds", "de"): 0.6, ("de", "de"): 0.8, ("de", "seeds"): 0.7}
     (matrix,) = transfer_matrices(transfer_runs(tmp_path, f1))
-    frame = transfer_frame(matrix).set_index("trained_on")
+    (table,) = transfer_tables([matrix])
+    frame = table.frame.set_index("trained_on")
     assert frame["seeds"].tolist() == [3, 3]
     assert frame["seeds_mean"].tolist() == pytest.approx([0.7, 0.9])
