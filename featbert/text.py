@@ -39,6 +39,18 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
+def shortened(text: str, width: int = 60) -> str:
+    """`text` cut at `width` characters, with a mark where it was cut."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, the first `most` of them and how many more there are."""
+    found = [printable(shortened(name)) for name in names]
+    more = f" and {len(found) - most:,} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
+
+
 def json_text(data: Any) -> str:
     """Plain data as JSON, with non-ASCII letters as they are and all control characters escaped."""
     text = json.dumps(data, indent=1, ensure_ascii=False, default=str)

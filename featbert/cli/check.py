@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +13,22 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.showing import grid
 from featbert.config import Data
-from featbert.text import json_text, printable
+from featbert.text import json_text, listed, printable, shortened
 
 if TYPE_CHECKING:
-    from featbert.data.check import CorpusReport, HeldOutReport
+    from featbert.data.check import CorpusReport
     from featbert.tasks.base import Task
 
 Row = tuple[str, list[str]]
-# Types or labels with a row of their own, and those that are named in one cell; the JSON has all.
-MOST_TYPES, MOST_LISTED = 40, 12
+# Types or labels with a row of their own; the JSON has all.
+MOST_TYPES = 40
 # The kinds of answers, where these are no labels, by targets.
 _KINDS = {"entities": "types", "classes": "classes", "spans": "kinds of questions"}
 # What is shown where some split has it.
 _UNUSUAL = {
+    "same text, another answer": "contradictions",
+    "repaired tags": "repaired_tags",
+    "comment lines": "comment_lines",
     "ranges and empty nodes": "non_words",
     "empty rows": "empty_rows",
     "with an empty text": "empty_texts",
@@ -73,45 +75,27 @@ def check(
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
 
 
-def share(n: int, of_all: float) -> str:
-    """12, 0.034 -> 12 (3.4%)"""
-    return f"{n:,} ({100 * of_all:.1f}%)"
-
-
-def shortened(text: str, width: int = 60) -> str:
-    """`text` cut at `width` characters, with a mark where it was cut."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def _text(report: CorpusReport, task: Task) -> str:
     """A column a split, a row a count."""
     splits = list(report.splits.values())
-    entities, of_texts, item = report.targets == "entities", task.of_texts, task.unit
+    of_texts, item = task.of_texts, task.unit
 
     def counts(name: str, field: str) -> Row:
         return name, [f"{getattr(split, field):,}" for split in splits]
 
-    documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
     rows = [counts(f"{item}s", "sentences")]
     if any(split.choices for split in splits):
         rows.append(counts("choices", "choices"))
-    if not of_texts:
-        rows.append(("documents", documents))
-    elif task.group != item and any(split.documents for split in splits):
+    if task.group != item and (not of_texts or any(split.documents for split in splits)):
+        documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
         rows.append((f"{task.group}s", documents))
     if of_texts:
         rows.append(counts("with an answer", "answers"))
     rows += [counts("words", "words"), *_rows_by_kind(report)]
     rows.append(counts(f"longest {item}, words", "longest_sentence"))
-    if of_texts:
-        rows.append(counts("same text, another answer", "contradictions"))
-    if entities:
+    if report.targets == "entities":
         rows.append(("tag scheme of the file", [split.scheme for split in splits]))
     rows.append(("encoding", [split.encoding for split in splits]))
-    if entities:
-        rows.append(counts("repaired tags", "repaired_tags"))
-    if not of_texts:
-        rows.append(counts("comment lines", "comment_lines"))
     found = {name: field for name, field in _UNUSUAL.items() if any(map(attrgetter(field), splits))}
     rows += [counts(name, field) for name, field in found.items()]
     if report.against_train:
@@ -122,8 +106,6 @@ def _text(report: CorpusReport, task: Task) -> str:
     about = [f"{report.name}  {report.source}"]
     if report.recognised:
         about.append(f"recognised by its counts: {report.recognised}")
-    if report.note:
-        about.append(report.note)
     return printable("\n".join([*about, grid(["", *report.splits], rows)]), keep="\n")
 
 
@@ -148,21 +130,15 @@ def _rows_by_kind(report: CorpusReport) -> list[Row]:
 def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
     against = [report.against_train.get(name) for name in report.splits]
 
-    def row(name: str, cell: Callable[[HeldOutReport], str]) -> Row:
-        return name, ["" if one is None else cell(one) for one in against]
+    def row(name: str, count: str, share: str) -> Row:
+        cells = (a and f"{getattr(a, count):,} ({100 * getattr(a, share):.1f}%)" for a in against)
+        return name, [cell or "" for cell in cells]
 
-    unseen = row("words unseen in train", lambda a: share(a.unseen_words, a.unseen_word_share))
+    unseen = row("words unseen in train", "unseen_words", "unseen_word_share")
     if report.targets == "entities":
-        forms = "entity forms unseen in train"
-        unseen = row(forms, lambda a: share(a.unseen_forms, a.unseen_share))
-    in_train = f"{item}s that are in train"
-    rows = [row(in_train, lambda a: share(a.repeated_sentences, a.repeated_share)), unseen]
+        unseen = row("entity forms unseen in train", "unseen_forms", "unseen_share")
+    rows = [row(f"{item}s that are in train", "repeated_sentences", "repeated_share"), unseen]
     if report.targets not in ("scores", "choices"):
-        kinds = _KINDS.get(report.targets or "", "labels")
-        rows.append(row(f"{kinds} that train lacks", lambda a: _listed(a.new_types)))
+        lacking = ["" if one is None else listed(one.new_types) or "none" for one in against]
+        rows.append((f"{_KINDS.get(report.targets or '', 'labels')} that train lacks", lacking))
     return rows
-
-
-def _listed(types: Sequence[str]) -> str:
-    more = f" and {len(types) - MOST_LISTED:,} more" if len(types) > MOST_LISTED else ""
-    return ", ".join(map(shortened, types[:MOST_LISTED])) + more or "none"

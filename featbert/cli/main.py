@@ -37,27 +37,12 @@ COMMANDS = {
 # Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
 INTERRUPTED, TERMINATED = 130, 143
 WRONG_USAGE = 2
-# What is kept when a command is stopped, and how to go on.
-_RESUMES = "; run the same command again to resume (with --overwrite it starts over)"
-KEPT = {
-    "extract": "finished blocks are kept; run the same command again to resume",
-    "train": "finished runs and epochs are kept" + _RESUMES,
-    "finetune": "finished runs and epochs are kept" + _RESUMES,
-    "adapt": "finished epochs are kept" + _RESUMES,
-    "compare": "finished tests are kept; run the same command again to resume",
-    "evaluate": "finished splits are kept" + _RESUMES,
-    "run": "finished runs, epochs and blocks are kept; run the same command again to resume",
-    "predict": "files of --out are written whole or not at all; run the same command again",
-}
-# What needs less memory.
-SMALLER = {
-    "extract": "give a smaller --token-budget, or fewer --layers",
-    "train": "give a smaller --token-budget or --lstm-size, or a combination of fewer layers",
-    "finetune": "give a smaller --token-budget, or --precision bf16",
-    "adapt": "give a smaller --token-budget or --max-length",
-    "run": "set a smaller token_budget in the file, or give fewer --jobs",
-    "probe": "name fewer --layers",
-}
+# How to go on after a command was stopped, and what needs less memory.
+RESUMES = "finished work is kept; run the same command again (--overwrite would start over)"
+SMALLER = (
+    "compute less at a time (a smaller --token-budget or --lstm-size, fewer layers or --jobs), or "
+    "use --device cpu or a machine with more memory"
+)
 # Wrong usage as typer raises it, which has no public name of its own.
 USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
@@ -112,8 +97,7 @@ class Commands(TyperGroup):
             how = "terminated" if terminated else "interrupted"
             # The terminal has written ^C at the cursor.
             start = "\n" if sys.stderr.isatty() else ""
-            hint = KEPT.get(ctx.invoked_subcommand, "run the same command again")
-            sys.stderr.write(f"{start}{how}; {hint}\n")
+            sys.stderr.write(f"{start}{how}; {RESUMES}\n")
             raise typer.Exit(TERMINATED if terminated else INTERRUPTED) from None
         except (typer.Exit, typer.Abort, USAGE_ERROR):
             raise
@@ -124,8 +108,7 @@ class Commands(TyperGroup):
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
-            advice = "use --device cpu, or a machine with more memory"
-            message = reason(error, SMALLER.get(ctx.invoked_subcommand, advice))
+            message = reason(error, SMALLER)
             if message.startswith("unexpected"):
                 message += "; featbert --debug COMMAND shows where"
             sys.stderr.write(f"error: {printable(message)}\n")

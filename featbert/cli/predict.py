@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import typer
 
@@ -18,7 +18,7 @@ from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
 from featbert.errors import InputError, MissingError, nearest_path
-from featbert.progress import report, stage
+from featbert.progress import Advance, report, stage
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
@@ -102,13 +102,12 @@ def predict(
         report(f"tagging {name} with {usable.run.name}")
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
-        on_bytes = None
+        encoding = text.encoding if asked is None else "utf-8"
+        lines = read_lines(stream, encoding, name, is_text=kind == "text")
         # No bar where the tags are written to the same terminal.
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
-            on_bytes = stack.enter_context(stage("reading", "bytes", size))
-        encoding = text.encoding if asked is None else "utf-8"
-        lines = read_lines(stream, encoding, name, on_bytes=on_bytes, is_text=kind == "text")
+            lines = _advancing(lines, stream, stack.enter_context(stage("reading", "bytes", size)))
         if of_texts:
             pairs = usable.record.signature.packing is not None
             columns = Columns(text.text, text.pair)
@@ -148,6 +147,15 @@ def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[Tag
         yield piece, row
 
 
+def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iterator[str]:
+    """The lines, while `advance` gets the number of bytes of the stream that were read for them."""
+    before = 0
+    for line in lines:
+        advance(stream.tell() - before)
+        before = stream.tell()
+        yield line
+
+
 def _check_out(out: Path | None, file: str) -> None:
     """Refuses a file that cannot be written, and the text itself, before any work."""
     if out is None:
@@ -160,9 +168,9 @@ def _check_out(out: Path | None, file: str) -> None:
         raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
 
 
-def _input(file: str) -> AbstractContextManager[io.BufferedIOBase]:
+def _input(file: str) -> AbstractContextManager[BinaryIO]:
     if file == STDIN:
-        return nullcontext(cast("io.BufferedIOBase", sys.stdin.buffer))
+        return nullcontext(sys.stdin.buffer)
     path = Path(file)
     if path.is_dir() or not path.exists():
         found = "is a folder" if path.is_dir() else "does not exist"

@@ -83,8 +83,7 @@ class CorpusReport:
         targets: what the corpus was read for: "entities", ..., or None.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
-        recognised: name of a known corpus whose counts all agree, or None.
-        note: set where the counts agree with a known corpus in part.
+        recognised: the known corpus with as many sentences, and what else differs; None for none.
     """
 
     name: str
@@ -95,7 +94,6 @@ class CorpusReport:
     against_train: dict[str, HeldOutReport]
     dev_in_test: int | None
     recognised: str | None
-    note: str | None
 
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
@@ -117,7 +115,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         reports,
         against,
         contents["dev"].repeated_in(contents["test"]) if both else None,
-        *_recognise(reports),
+        _recognise(reports),
     )
 
 
@@ -188,17 +186,15 @@ class _Contents:
         return sum(s.words in other.sentences for s in self.split)
 
 
-def _recognise(reports: Mapping[str, SplitReport]) -> tuple[str | None, str | None]:
-    """Name of a known corpus, or a note on the counts that differ from it."""
+def _recognise(reports: Mapping[str, SplitReport]) -> str | None:
+    """Name of a known corpus, with the counts that differ from it."""
     counts = {k: (r.sentences, r.words, r.entities) for k, r in reports.items()}
     if {k: c[0] for k, c in counts.items()} != {k: c[0] for k, c in _CONLL_2003_ENGLISH.items()}:
-        return None, None
+        return None
     differing = [
         f"{split} has {counts[split][i]:,} {what} instead of {expected[i]:,}"
         for split, expected in _CONLL_2003_ENGLISH.items()
         for i, what in ((1, "words"), (2, "entities"))
         if counts[split][i] != expected[i]
     ]
-    if not differing:
-        return CONLL_2003_ENGLISH, None
-    return None, f"as many sentences as {CONLL_2003_ENGLISH}, but {'; '.join(differing)}"
+    return f"{CONLL_2003_ENGLISH}, but {'; '.join(differing)}" if differing else CONLL_2003_ENGLISH

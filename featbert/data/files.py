@@ -8,17 +8,18 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from encodings.aliases import aliases
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.errors import InputError, MissingError, nearest
 from featbert.io import explaining, replacing
+from featbert.text import shortened
 
 BOM = "\ufeff"
 DOCSTART = "-DOCSTART-"
@@ -28,7 +29,6 @@ COLUMN_EXTENSIONS = (
     *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
 )
 EXTENSIONS = (*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "txt", "data", "annotated", "gold")
-CHUNK_BYTES = 1 << 16
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
@@ -157,7 +157,7 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
 
 def excerpt(text: str, width: int = 60) -> str:
     """`text` quoted on one line for a message, cut at `width` characters."""
-    return repr(text if len(text) <= width else text[: width - 1] + "…")
+    return repr(shortened(text, width))
 
 
 def codec_name(encoding: str) -> str:
@@ -185,46 +185,28 @@ def read_file(path: Path, encoding: str = "utf-8", most: int | None = None) -> l
 
 
 def read_lines(
-    stream: io.BufferedIOBase,
-    encoding: str,
-    name: str,
-    *,
-    on_bytes: Callable[[int], object] | None = None,
-    is_text: bool = False,
+    stream: BinaryIO, encoding: str, name: str, *, is_text: bool = False
 ) -> Iterator[str]:
     """Lines of a stream without their ends, LF or CRLF; one leading BOM is removed.
 
-    `on_bytes` gets the number of bytes of each piece that is read. A raw text (`is_text`) may have
-    carriage returns inside a line.
+    Closes the stream in the end. A raw text (`is_text`) may have carriage returns inside a line.
     """
-    codec = codec_name(encoding)
-    decoder = codecs.getincrementaldecoder(codec)()
-    n_bytes = number = 0
-    pending, advice = "", "such as latin-1 or cp1252"
-    data, begun = b"\n", False
-    while data:
-        data = stream.read1(CHUNK_BYTES)
-        if not n_bytes and data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            advice = "the text begins like utf-16"
-        n_bytes += len(data)
-        if on_bytes is not None and data:
-            on_bytes(len(data))
-        try:
-            text = decoder.decode(data, final=not data)
-        except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
-            line, byte = number + 1, ""
-            if isinstance(error, UnicodeDecodeError):
-                line += error.object[: error.start].decode(codec, "ignore").count("\n")
-                byte = f" (byte 0x{error.object[error.start]:02x})"
-            raise InputError(
-                f"not {codec} text{byte}, line {line} of {name}; give --encoding, {advice}"
-            ) from None
-        if text and not begun:
-            text, begun = text.removeprefix(BOM), True
-        *lines, pending = (pending + text).split("\n")
-        for found in lines if data or not pending else [*lines, pending]:
-            number += 1
-            yield _checked(found.removesuffix("\r"), number, name, is_text)
+    codec, number = codec_name(encoding), 0
+    try:
+        with io.TextIOWrapper(stream, codec, newline="\n") as text:
+            for number, line in enumerate(text, 1):
+                bare = (line if number > 1 else line.removeprefix(BOM)).removesuffix("\n")
+                yield _checked(bare.removesuffix("\r"), number, name, is_text)
+    except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
+        before, byte, advice = b"", "", "such as latin-1 or cp1252"
+        if isinstance(error, UnicodeDecodeError):
+            before, byte = error.object[: error.start], f" (byte 0x{error.object[error.start]:02x})"
+            if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                advice = "the text begins like utf-16"
+        line_number = number + 1 + before.decode(codec, "ignore").count("\n")
+        raise InputError(
+            f"not {codec} text{byte}, line {line_number} of {name}; give --encoding, {advice}"
+        ) from None
 
 
 def _checked(line: str, number: int, name: str, is_text: bool) -> str:

@@ -29,7 +29,7 @@ from featbert.data.spans import json_questions, may_be_answerable
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import notice, track
-from featbert.text import counted
+from featbert.text import counted, listed
 
 SAMPLE = "sample"
 # Folders of the embedded samples, by what they are called.
@@ -45,7 +45,6 @@ _GLUED = re.compile(
 )
 _NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
-_MOST_NAMES = 12
 # Among which is one that is not blank, such as the header.
 FIRST_LINES = 1000
 
@@ -213,17 +212,16 @@ class _Reader:
                 bare = {name: name.lower().removesuffix(suffix) for name in loaded}
                 names = [n for n in loaded if _SPLIT_WORDS.get(bare[n]) == split]
                 if len(names) > 1:
-                    listed = ", ".join(names)
-                    raise InputError(f"several {split} splits in {where.source}: {listed}")
+                    raise InputError(f"several {split} splits in {where.source}: {listed(names)}")
                 if names:
                     named[split] = names[0]
                     break
         if not named:
             raise InputError(
-                f"no split train, validation or test in {where.source}; it has {_listed(loaded)}"
+                f"no split train, validation or test in {where.source}; it has {listed(loaded)}"
             )
         if others := loaded.keys() - named.values():
-            notice(f"not read of {where.source}: {_listed(sorted(others))}")
+            notice(f"not read of {where.source}: {listed(sorted(others))}")
         return {
             split: self._split(loaded[name], Path(where.source, name), split)
             for split, name in named.items()
@@ -342,7 +340,7 @@ def find_splits(folder: Path) -> dict[str, Path]:
         if len(candidates) > 1:
             raise InputError(
                 f"{counted(len(candidates), f'{split} file')} in {folder}: "
-                f"{_listed(p.name for p in candidates)}; rename or move the others"
+                f"{listed(p.name for p in candidates)}; rename or move the others"
             )
         if candidates:
             path = candidates[0]
@@ -357,13 +355,7 @@ def find_splits(folder: Path) -> dict[str, Path]:
     if not found:
         seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
         raise InputError(
-            f"no split files in {folder}; it has {_listed(seen) or 'no file at all'}; name them "
+            f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
             "train, dev, test, with an extension such as .conll, .txt, .tsv or .jsonl, or none"
         )
     return found
-
-
-def _listed(names: Iterable[str]) -> str:
-    rows = [excerpt(name)[1:-1] for name in names]
-    more = f" and {len(rows) - _MOST_NAMES} more" if len(rows) > _MOST_NAMES else ""
-    return ", ".join(rows[:_MOST_NAMES]) + more

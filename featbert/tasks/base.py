@@ -28,6 +28,7 @@ KEPT = ConfigDict(strict=True, extra="forbid")
 Rows = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Parts = tuple[NDArray[Any], Counts, Callable[[str], tuple[Sequence[str], Sequence[str]]]]
 
 # Module of each task, which has it as `TASK`.
 TASKS = {
@@ -181,6 +182,24 @@ class Task(Protocol):
 
         For facets that need it, `known` is what the method `known` returned for the training text.
         """
+        counts, gold, buckets = self.parts(found, known)
+        parts: dict[str, dict[str, Bucket]] = {}
+        for facet in facets:
+            names, order = buckets(facet)
+            each = np.array(names, dtype=object)
+            parts[facet] = {
+                name: Bucket(tuple(counts[inside].sum(axis=0).tolist()), int(gold[inside].sum()))
+                for name in order
+                if (inside := each == name).any()
+            }
+        return parts
+
+    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+        """What a breakdown is made of.
+
+        The counts (T, K) of its items, which of them are gold (T,), and a function of a facet that
+        gives the bucket of each item (T,) and all buckets in order.
+        """
 
     def known(self, words: Rows, gold: Rows) -> set[Any]:
         """What a training text teaches, as far as a facet asks for it."""
@@ -203,7 +222,8 @@ class Task(Protocol):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
         """(T,) the right answer for each item, as numbers; T is the last of `items`."""
         number = {name: i for i, name in enumerate(classes)}
-        return np.array([number[name] for row in self.gold(split) for name in row], np.int64)
+        names = (name for row in self.gold(split) for name in self.written(row, scheme))
+        return np.array([number[name] for name in names], np.int64)
 
     def answers(
         self,
@@ -217,8 +237,21 @@ class Task(Protocol):
 
         `threshold` is what the margin of an answer must exceed, where answers have one.
         """
-        names = np.array(classes, dtype=object)[numbers]
-        return [part.tolist() for part in np.split(names, self.items(sentences)[1:-1])]
+        rows = np.split(self.named(numbers, classes), self.items(sentences)[1:-1])
+        return [self.read(row.tolist(), scheme) for row in rows]
+
+    def named(self, numbers: NDArray[Any], classes: tuple[str, ...]) -> NDArray[Any]:
+        """(T,) the answer to each item, from its number."""
+        names: NDArray[Any] = np.array(classes, dtype=object)[numbers]
+        return names
+
+    def written(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
+        """An answer as it is learned: tags in the scheme."""
+        return answer
+
+    def read(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
+        """An answer that was learned in the scheme, as scores and files have it."""
+        return answer
 
     def threshold(
         self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...]
@@ -266,6 +299,10 @@ class Task(Protocol):
         """What is marked where the words of `found` are shown with these answers; see `spans`."""
         return self.spans(rows)
 
+    def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
+        """The texts of an example as a JSON object; `sentences` are its sequence or group."""
+        return dict(zip(("text", "pair"), sentences[0].texts, strict=False))
+
     def answered(
         self,
         sentences: Sequence[Sentence],
@@ -275,11 +312,10 @@ class Task(Protocol):
     ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
         """The texts of an example, its answer as text, and both as a JSON object.
 
-        `sentences` are its sequence or those of its group, `shares` (T, C) the probabilities of all
-        classes of its items; C is 0 for scores.
+        `sentences` are as of `shown`, `shares` (T, C) the probabilities of all classes of its
+        items; C is 0 for scores.
         """
-        texts, (found,) = sentences[0].texts, answer
-        row: dict[str, Any] = dict(zip(("text", "pair"), texts, strict=False))
+        texts, (found,), row = sentences[0].texts, answer, self.shown(sentences)
         if not shares.shape[1]:
             return texts, found, row | {"answer": float(found)}
         by_class = zip(classes, shares[0].round(6).tolist(), strict=True)
@@ -293,27 +329,6 @@ class Task(Protocol):
 
     def read_predictions(self, path: Path) -> Predictions:
         """What `write_predictions` wrote; OSError, or InputError for a damaged file."""
-
-
-def by_bucket(
-    counts: NDArray[Any],
-    facets: Sequence[str],
-    buckets: Callable[[str], tuple[Sequence[str], Sequence[str]]],
-) -> dict[str, dict[str, Bucket]]:
-    """A breakdown of the counts of items (T, K).
-
-    `buckets` of a facet are the bucket of each item (T,) and all buckets in order.
-    """
-    parts: dict[str, dict[str, Bucket]] = {}
-    for facet in facets:
-        names, order = buckets(facet)
-        each = np.array(names, dtype=object)
-        parts[facet] = {
-            name: Bucket(tuple(counts[inside].sum(axis=0).tolist()), int(inside.sum()))
-            for name in order
-            if (inside := each == name).any()
-        }
-    return parts
 
 
 def bucket_of(value: float, bounds: Sequence[tuple[float, str]]) -> str:

@@ -7,15 +7,12 @@ accuracy of guessing, 1 / k on average.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from featbert.data.files import writing
 from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
@@ -105,25 +102,18 @@ class Choice(ExampleTask):
         shares: Floats,
     ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
         """The number of the chosen one, from 0, and the probability of each choice."""
-        context, choices = sentences[0].texts[0], [choice.texts[1] for choice in sentences]
-        number = answer.index(RIGHT)
-        row = {"context": context, "choices": choices, "answer": number}
-        shown = row | {"probabilities": shares[:, 1].round(6).tolist()}
-        return (context, *choices), str(number), shown
+        row, number = self.shown(sentences), answer.index(RIGHT)
+        shares_of = {"answer": number, "probabilities": shares[:, 1].round(6).tolist()}
+        return (row["context"], *row["choices"]), str(number), row | shares_of
 
-    def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
-        """A line an example: context, choices, and the numbers of the gold and predicted one."""
-        examples = [sentences[first:end] for first, end in pairwise(self.groups(sentences))]
-        with writing(path) as stream:
-            for choices, answer in zip(examples, predicted, strict=True):
-                gold = [i for i, choice in enumerate(choices) if choice.tags == (RIGHT,)]
-                row = {
-                    "context": choices[0].texts[0],
-                    "choices": [choice.texts[1] for choice in choices],
-                    "gold": gold[0] if gold else None,
-                    "predicted": answer.index(RIGHT),
-                }
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
+        choices = [choice.texts[1] for choice in sentences]
+        return {"context": sentences[0].texts[0], "choices": choices}
+
+    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
+        """The numbers of the gold and the predicted choice."""
+        gold = next((i for i, choice in enumerate(sentences) if choice.tags == (RIGHT,)), None)
+        return {"gold": gold, "predicted": answer.index(RIGHT)}
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         choices, gold = row["choices"], row["gold"]

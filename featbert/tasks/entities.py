@@ -22,12 +22,12 @@ import numpy as np
 
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
-from featbert.tasks.base import Bucket, Counts, Facet, Measure, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.measures import f1_of, prf
 from featbert.tasks.words import WordTask, check_lengths
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
+    from featbert.data.corpus import Split
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
@@ -100,31 +100,23 @@ class Entities(WordTask):
 
         return [set(get_entities(list(row))) for row in rows]
 
-    def break_down(
-        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
-    ) -> dict[str, dict[str, Bucket]]:
-        """Counts by bucket.
+    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+        """Of each gold or predicted entity.
 
         A predicted entity counts in the bucket that it belongs to itself, so that precision is of
         the predictions in a bucket.
         """
         check_tags(found.gold, found.predicted)
-        spans_of = self.spans(found.gold), self.spans(found.predicted)
-        triples = list(zip(found.words, *spans_of, strict=True))
-        parts: dict[str, dict[str, Bucket]] = {}
-        for facet in facets:
-            counts: dict[str, list[int]] = {}
-            for row, gold_set, predicted_set in triples:
-                for column, part in enumerate((gold_set & predicted_set, predicted_set, gold_set)):
-                    for entity in part:
-                        bucket = _bucket(facet, row, entity, known)
-                        counts.setdefault(bucket, [0, 0, 0])[column] += 1
-            parts[facet] = {
-                name: Bucket(tuple(counts[name]), counts[name][2])
-                for name in _ORDERS.get(facet) or sorted(counts)
-                if name in counts
-            }
-        return parts
+        each = zip(found.words, self.spans(found.gold), self.spans(found.predicted), strict=True)
+        items = [(row, one, one in g, one in p) for row, g, p in each for one in g | p]
+        counts = [(gold and predicted, predicted, gold) for *_, gold, predicted in items]
+        of_items = np.array(counts, dtype=np.int64).reshape(-1, 3)
+
+        def buckets(facet: str) -> tuple[list[str], list[str]]:
+            names = [_bucket(facet, row, entity, known) for row, entity, *_ in items]
+            return names, _ORDERS.get(facet) or sorted({*names})
+
+        return of_items, of_items[:, 2], buckets
 
     def known(self, words: Rows, gold: Rows) -> set[tuple[str, ...]]:
         """The words of every entity, as they are written."""
@@ -136,29 +128,15 @@ class Entities(WordTask):
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Tags of a training text in the scheme: "O" first, then by type."""
-        seen = {tag for tags in self.gold(train) for tag in _in_scheme(tags, scheme)} - {"O"}
+        seen = {tag for tags in self.gold(train) for tag in self.written(tags, scheme)} - {"O"}
         return ("O", *sorted(seen, key=lambda t: (t[2:], t[:1])))
 
-    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Counts:
-        number = {name: i for i, name in enumerate(classes)}
-        tags = (tag for row in self.gold(split) for tag in _in_scheme(row, scheme))
-        return np.array([number[tag] for tag in tags], dtype=np.int64)
+    def written(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
+        return answer if scheme == "bio" else from_bio(answer, scheme)
 
-    def answers(
-        self,
-        numbers: Counts,
-        classes: tuple[str, ...],
-        sentences: Sequence[Sentence] | Split,
-        scheme: str,
-        threshold: float | None = None,
-    ) -> Rows:
-        """BIO tags by sentence.
-
-        Answers in BIO stay as they are, also ill-formed ones (strict scoring sees them); those of
-        another scheme are read the conlleval way.
-        """
-        rows = super().answers(numbers, classes, sentences, scheme)
-        return rows if scheme == "bio" else [list(to_bio(row, scheme)[0]) for row in rows]
+    def read(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
+        """BIO tags as they are, ill-formed ones too, which strict scoring sees; others as BIO."""
+        return answer if scheme == "bio" else list(to_bio(answer, scheme)[0])
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Entity types that occur, sorted."""
@@ -185,10 +163,6 @@ class Entities(WordTask):
 
 
 TASK = Entities()
-
-
-def _in_scheme(tags: Sequence[str], scheme: str) -> Sequence[str]:
-    return tags if scheme == "bio" else from_bio(tags, scheme)
 
 
 def check_tags(gold: Rows, predicted: Rows) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
-from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Task, bucket_of, by_bucket
+from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, bucket_of
 from featbert.tasks.measures import Counts
 
 if TYPE_CHECKING:
@@ -103,11 +104,10 @@ class ExampleTask(Task, Protocol):
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.arange(len(split) + 1)
 
-    def break_down(
-        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
-    ) -> dict[str, dict[str, Bucket]]:
+    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
         counts = self.counts(found.gold, found.predicted)
-        return by_bucket(counts, facets, lambda facet: self._buckets(facet, found))
+        of_all = np.ones(len(counts), dtype=np.int64)
+        return counts, of_all, lambda facet: self._buckets(facet, found)
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet == "length":
@@ -127,11 +127,14 @@ class ExampleTask(Task, Protocol):
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """A line an example: its text or texts, gold and predicted answer."""
         with writing(path) as stream:
-            for sentence, (answer,) in zip(sentences, predicted, strict=True):
-                texts = dict(zip(("text", "pair"), sentence.texts, strict=False))
-                gold = sentence.tags[0] if sentence.tags else None
-                row = texts | {"gold": gold, "predicted": answer}
+            edges = pairwise(self.items(sentences))
+            for (first, end), answer in zip(edges, predicted, strict=True):
+                row = self.shown(sentences[first:end]) | self._row(sentences[first:end], answer)
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
+        """Gold and predicted answer for a line of predictions; None where the gold is hidden."""
+        return {"gold": (sentences[0].tags or (None,))[0], "predicted": answer[0]}
 
     def read_predictions(self, path: Path) -> Predictions:
         from featbert.data.examples import split_text

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from featbert.tasks.base import Bucket, Facet, Predictions, Rows, Scores, bucket_of, by_bucket
+from featbert.tasks.base import Facet, Parts, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.measures import OF_CLASSES, Counts, scores_by_class
 from featbert.tasks.words import WordTask, check_lengths
 
@@ -46,12 +46,10 @@ class Labels(WordTask):
         ]
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
-    def break_down(
-        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
-    ) -> dict[str, dict[str, Bucket]]:
+    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
         pairs = zip(_flat(found.gold), _flat(found.predicted), strict=True)
         counts = np.array([(g == p, 1) for g, p in pairs], dtype=np.int64).reshape(-1, 2)
-        return by_bucket(counts, facets, lambda facet: self._buckets(facet, found, known))
+        return counts, counts[:, 1], lambda facet: self._buckets(facet, found, known)
 
     def _buckets(
         self, facet: str, found: Predictions, known: Collection[Any]

@@ -18,7 +18,7 @@ from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
 
 if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
+    from featbert.data.corpus import Split
 
 
 class Regression(ExampleTask):
@@ -53,16 +53,9 @@ class Regression(ExampleTask):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 
-    def answers(
-        self,
-        numbers: Any,
-        classes: tuple[str, ...],
-        sentences: Sequence[Sentence] | Split,
-        scheme: str,
-        threshold: float | None = None,
-    ) -> Rows:
-        """The score of each example, with six decimals."""
-        return [[f"{number:.6f}"] for number in numbers.tolist()]
+    def named(self, numbers: Any, classes: tuple[str, ...]) -> Any:
+        """Scores with six decimals."""
+        return np.array([f"{number:.6f}" for number in numbers.tolist()], dtype=object)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The score with one decimal, before the first word."""

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from featbert.data.files import writing
 from featbert.data.spans import answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
@@ -224,9 +223,7 @@ class Spans(ExampleTask):
         """
         (question,) = sentences
         text = _text(answer[0])
-        row = {
-            "id": question.id,
-            **dict(zip(("question", "context"), question.texts, strict=True)),
+        row = self.shown(sentences) | {
             "answer": text,
             "answer_start": (_object(answer[0]) or {}).get("answer_start"),
             "probabilities": dict(zip(classes, shares[0].round(6).tolist(), strict=True)),
@@ -235,21 +232,20 @@ class Spans(ExampleTask):
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """A line a question, and beside it {id: text} in one object, as the official script has."""
-        given = {}
-        with writing(path) as stream:
-            for sentence, (answer,) in zip(sentences, predicted, strict=True):
-                row = {
-                    "id": sentence.id,
-                    **dict(zip(("question", "context"), sentence.texts, strict=True)),
-                    "answers": None
-                    if sentence.tags is None
-                    else [*map(_object, filter(None, sentence.tags))],
-                    "predicted": _object(answer),
-                    "document": 0 if sentence.document is None else sentence.document + 1,
-                }
-                given[sentence.id] = _text(answer)
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        super().write_predictions(path, sentences, predicted)
+        given = {s.id: _text(answer) for s, (answer,) in zip(sentences, predicted, strict=True)}
         write_text(path.with_suffix(".squad.json"), json.dumps(given, ensure_ascii=False) + "\n")
+
+    def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
+        question, context = sentences[0].texts
+        return {"id": sentences[0].id, "question": question, "context": context}
+
+    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
+        """Gold and predicted answers as SQuAD has them, and the number of the passage."""
+        (question,) = sentences
+        gold = None if question.tags is None else [*map(_object, filter(None, question.tags))]
+        document = 0 if question.document is None else question.document + 1
+        return {"answers": gold, "predicted": _object(answer[0]), "document": document}
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         texts, gold = [row["question"], row["context"]], [_tag(one) for one in row["answers"] or ()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from featbert.data.files import DOCSTART, read_file
 from featbert.errors import InputError, check_known
 from featbert.tasks.base import Counts, Predictions, Rows, Task
 
@@ -47,35 +48,29 @@ class WordTask(Task, Protocol):
 
     def read_predictions(self, path: Path) -> Predictions:
         """Of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path} is not UTF-8: {error}") from None
-        # Split on \n, tab and space alone: a word may hold U+0085 or U+00A0.
-        separator = "\t" if "\t" in text else " "
+        lines = read_file(path)
+        separator = "\t" if any("\t" in line for line in lines) else " "
         found = Predictions([], [], [], [])
         parts = found.words, found.gold, found.predicted
-        open_sentence = False
-        document = 0
-        for number, line in enumerate(text.split("\n"), 1):
-            line = line.removesuffix("\r")
+        begins, document = True, 0
+        for number, line in enumerate(lines, 1):
             columns = line.split(separator)
-            if not line.strip(" \t") or columns[0] == "-DOCSTART-":
-                open_sentence = False
-                document += columns[0] == "-DOCSTART-"
+            if not line.strip(" \t") or columns[0] == DOCSTART:
+                begins = True
+                document += columns[0] == DOCSTART
                 continue
             if len(columns) != 3 or not all(columns):
                 raise InputError(
                     f"line {number} of {path} does not have three columns (word, gold tag, "
                     f"predicted tag): {line[:60]!r}"
                 )
-            if not open_sentence:
-                for rows in parts:
-                    rows.append([])
+            if begins:
                 found.documents.append(document)
-                open_sentence = True
             for rows, column in zip(parts, columns, strict=True):
+                if begins:
+                    rows.append([])
                 rows[-1].append(column)
+            begins = False
         return found
 
 
