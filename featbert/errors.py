@@ -83,14 +83,12 @@ def nearest_path(path: Path, pattern: str = "*") -> str:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The most similar known name, whatever its case; one that begins with it goes first."""
+    """The known name of which a part or the whole is most similar, whatever its case.
+
+    One that begins with it goes first.
+    """
     wanted = name.casefold()
-    folded = {known_name.casefold(): known_name for known_name in known}
-    begun = [key for key in folded if len(wanted) > 3 and key.startswith(wanted)]
-    if begun:
-        return folded[min(begun, key=len)]
-    parts = {part: key for key in reversed(folded) for part in key.split("--")}
-    for keys in (dict(zip(folded, folded, strict=True)), parts):
-        if match := difflib.get_close_matches(wanted, keys, n=1, cutoff=0.6):
-            return folded[keys[match[0]]]
-    return None
+    spellings = {s.casefold(): one for one in known for s in (*one.split("--"), one)}
+    begun = [s for s in spellings if len(wanted) > 3 and s.startswith(wanted)]
+    near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, n=1)
+    return spellings[near[0]] if near else None

@@ -62,9 +62,9 @@ def adapt(
         overwrite=overwrite,
         **o.chosen(Compute, given).model_dump(),
     )
-    lines = [*map(str, adapted.history), "all parts of the model are from the checkpoint"]
+    lines = [*map(str, adapted.history)]
     if adapted.fresh:
-        lines[-1] = f"not in the checkpoint, random at the start: {', '.join(adapted.fresh)}"
+        lines.append(f"not in the checkpoint, random at the start: {', '.join(adapted.fresh)}")
     if found := unusual(adapted.counts):
         lines.append(f"unusual: {found}")
     state = "exists already, nothing to do" if adapted.hit else "written"

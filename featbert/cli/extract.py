@@ -9,7 +9,6 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
-from featbert.errors import InputError, nearest
 from featbert.progress import report
 from featbert.report.units import size
 from featbert.text import printable, unusual
@@ -45,12 +44,14 @@ def extract(
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.data.load import load_corpus
+    from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
 
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     source = find_encoder(encoding.model)
-    held = _held(layers, source.num_layers)
+    spec = f"concat:{layers}" if layers[:1].isdigit() else layers
+    held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
     # The store holds words; its manifest keeps how training reads their tags.
     words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column", "target")}
     corpus = load_corpus(text.data, targets=None, **words)
@@ -93,21 +94,3 @@ def extract(
         lines.append(f"{m.model} is uncased: words are lowercased before they are read")
     for line in lines:
         typer.echo(printable(line))
-
-
-def _held(layers: str, num_layers: int | None) -> tuple[int, ...] | None:
-    """Indices of the hidden states that --layers means, bare numbers or a name; None for all."""
-    from featbert.encoders.layers import ALIASES, NAMES, parse_layers
-
-    if layers == "all":
-        return None
-    combination = f"concat:{layers}" if layers[:1].isdigit() else layers
-    try:
-        parse_layers(combination)
-    except InputError:
-        names = ("all", *NAMES, *ALIASES)
-        raise InputError(
-            f"--layers {layers!r} names no hidden states{nearest(layers, names)}; give all, "
-            f"numbers such as 0,9-12, or the name of one combination: {', '.join(NAMES)}"
-        ) from None
-    return parse_layers(combination, num_layers).indices

@@ -28,7 +28,7 @@ from featbert.data.examples import (
     text_of,
     usual_choices,
 )
-from featbert.data.files import RawSentence, Row, excerpt
+from featbert.data.files import Row, excerpt
 from featbert.errors import InputError
 from featbert.text import counted
 
@@ -47,7 +47,7 @@ class Choices(Examples):
     of_lines = False
     names_of_texts = ("context", "choices")
 
-    def __call__(self, row: Row) -> list[RawSentence]:
+    def __call__(self, row: Row) -> list[Sentence]:
         names = lower_names(row.values)
         target = self.target_of([*row.values], row.where)
         context, choices = self._texts(row, names, target)

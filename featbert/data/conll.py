@@ -27,7 +27,6 @@ from featbert.data.files import (
     DOCSTART,
     Documents,
     RawFile,
-    RawSentence,
     excerpt,
     named_column,
     read_file,
@@ -73,15 +72,15 @@ def read_conll(
 
 def column_sentences(
     lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
-) -> Iterator[RawSentence]:
+) -> Iterator[Sentence]:
     """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
     documents = Documents()
     rows: list[tuple[int, str, str]] = []
 
-    def sentence() -> RawSentence:
+    def sentence() -> Sentence:
         numbers, words, tags = zip(*rows, strict=True)
         run = range(numbers[0], numbers[-1] + 1)
-        return RawSentence(
+        return Sentence(
             words,
             tags if layout.tag >= 0 else None,
             documents.of_next(),
@@ -133,8 +132,8 @@ class Layout:
         self.separator = "\t" if any("\t" in lines[i] for i in words) else " "
         cells = self.split(line)
         self.columns, self.first = len(cells), words[0] + 1 if words else 1
-        self.conllu = self.separator == "\t" and len(cells) == len(CONLLU)
-        self.conllu = self.conllu and bool(_FIRST_ID.match(cells[0]))
+        tabs = self.separator == "\t"
+        self.conllu = tabs and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
         if not words:
             return
         if tagged and tag_column is None:
@@ -157,12 +156,8 @@ class Layout:
         if tagged and tag_column is not None:
             self.tag = place(tag_column, "tag-column")
         if self.token == self.tag:
-            if len(cells) > 1:
-                self._fail(f"token and tag column are both {self.token + 1}", line, self.first)
             advice = "is the file untagged, or are its columns separated by something else?"
-            if " " in line:
-                advice = "other lines hold tabs; use one separator in all lines"
-            self._fail("1 column, no tag", line, self.first, advice)
+            self._fail(f"token and tag column are both {self.token + 1}", line, self.first, advice)
 
     def split(self, line: str) -> list[str]:
         cells = line.split(self.separator)
@@ -180,8 +175,8 @@ class Layout:
     def check(self, line: str, cells: list[str], number: int) -> None:
         """InputError unless the line has the columns of the file, a word and a tag."""
         if len(cells) != self.columns:
-            found = f"{self._columns(len(cells))} instead of {self.columns} (line {self.first})"
-            self._fail(found, line, number)
+            found = f"{counted(len(cells), 'column')} separated by {self.separator!r}"
+            self._fail(f"{found} instead of {self.columns} (line {self.first})", line, number)
         if fault := word_fault(cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         if self.tag >= 0:
@@ -190,10 +185,6 @@ class Layout:
             if not tag or untagged:
                 advice = "give --tag-column if the tags are in another"
                 self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
-
-    def _columns(self, n: int | None = None) -> str:
-        separator = "tab" if self.separator == "\t" else "space"
-        return counted(self.columns if n is None else n, f"{separator}-separated column")
 
     def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
         more = f"; {advice}" if advice else ""

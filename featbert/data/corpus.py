@@ -31,6 +31,8 @@ class Sentence:
         texts: the raw text or texts, where words were cut from them.
         places: (T,) first and end character of each word in its text.
         id: name of an example in its file, if it has one.
+        lines: (T,) lines of the words, from 1, or (1,) where the sentence is one line or row; empty
+            when the whole corpus is read.
     """
 
     words: tuple[str, ...]
@@ -40,6 +42,7 @@ class Sentence:
     texts: tuple[str, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
     id: str | None = None
+    lines: Sequence[int] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.words:

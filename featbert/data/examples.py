@@ -23,8 +23,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from featbert.data.corpus import ReadingNotes
-from featbert.data.files import SURROGATE, RawFile, RawSentence, Row, excerpt, named_column
+from featbert.data.corpus import ReadingNotes, Sentence
+from featbert.data.files import SURROGATE, RawFile, Row, excerpt, named_column
 from featbert.errors import InputError
 from featbert.text import counted
 
@@ -182,7 +182,7 @@ class Examples:
     # Names of the texts of an example, as predictions have them.
     names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
 
-    def __call__(self, row: Row) -> list[RawSentence]:
+    def __call__(self, row: Row) -> list[Sentence]:
         """The sequences of an example; InputError names the row."""
         columns = self.columns_of(row)
         sentence = example_of(row, columns)
@@ -285,11 +285,11 @@ def read_examples(rows: Iterable[Row], read: Examples, *, unit: str = "line") ->
     return RawFile(read.path, sentences, ReadingNotes(empty_texts=empty, **read.notes), unit)
 
 
-def example_of(row: Row, columns: Columns) -> RawSentence:
+def example_of(row: Row, columns: Columns) -> Sentence:
     """One example with its words, without its answer."""
     texts = tuple(text_of(row, name) for name in (columns.text, columns.pair) if name is not None)
     cut = [_cut(one) for one in texts]
-    return RawSentence(
+    return Sentence(
         tuple(word for words, _ in cut for word in words),
         lines=(row.number,),
         pair=len(cut[0][0]) if len(cut) > 1 else None,

@@ -35,32 +35,17 @@ _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class RawSentence(Sentence):
-    """A sentence with its labels verbatim, whatever their scheme.
-
-    Attributes:
-        lines: (T,) lines of the words, from 1; (1,) where the sentence is one line or row.
-    """
-
-    lines: Sequence[int] = ()
-
-    def line_of(self, word: int) -> int:
-        """Line (from 1) of word `word` (from 0)."""
-        return self.lines[word if len(self.lines) > 1 else 0]
-
-
 @dataclass(frozen=True)
 class RawFile:
-    """Sentences of one file in order, never empty.
+    """Sentences of one file in order, never empty, with their labels verbatim.
 
     Attributes:
         notes: all but those that follow from the whole corpus: scheme, repaired tags, encoding.
-        unit: what `RawSentence.lines` count: "line", or "row" of a dataset.
+        unit: what `Sentence.lines` count: "line", or "row" of a dataset.
     """
 
     path: Path
-    sentences: tuple[RawSentence, ...]
+    sentences: tuple[Sentence, ...]
     notes: ReadingNotes = field(default_factory=ReadingNotes)
     unit: str = "line"
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featbert.data.corpus import ReadingNotes
-from featbert.data.files import DOCSTART, Documents, RawFile, RawSentence, Row, named_column
+from featbert.data.corpus import ReadingNotes, Sentence
+from featbert.data.files import DOCSTART, Documents, RawFile, Row, named_column
 from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
 from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
@@ -194,7 +194,7 @@ def read_rows(
     keys = None if tags is None else (tags,)
     columns = [tokens, *(keys or ()), *marks[:1]]
 
-    sentences: list[RawSentence] = []
+    sentences: list[Sentence] = []
     documents, empty = Documents(), 0
     for row in dataset_rows(dataset.select_columns(columns), path):
         values = row.values

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from featbert.data.files import Documents, RawSentence, Row, excerpt, json_rows, word_fault
+from featbert.data.corpus import Sentence
+from featbert.data.files import Documents, Row, excerpt, json_rows, word_fault
 from featbert.data.tags import ENTITY_KEYS
 from featbert.errors import InputError
 from featbert.text import counted
@@ -21,7 +22,7 @@ DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 def sentence_of(
     row: Row, words: tuple[str, ...], tags: tuple[str, ...] | None, documents: Documents
-) -> RawSentence:
+) -> Sentence:
     """The sentence under the first of the keys that exist; without keys of `tags`, words alone."""
     found = _strings(row, "token", words)
     bare = None
@@ -36,7 +37,7 @@ def sentence_of(
         _fail(row, f"document {excerpt(repr(key))} is neither a string nor an integer")
     if documents.seen and (key is None) != (documents.key is None):
         _fail(row, "some rows have a document and others have none")
-    return RawSentence(found, bare, documents.of_next(key), lines=(row.number,))
+    return Sentence(found, bare, documents.of_next(key), lines=(row.number,))
 
 
 def _strings(row: Row, what: str, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ def jsonl_sentences(
     token_column: str | None = None,
     tag_column: str | None = None,
     tag_keys: tuple[str, ...] | None = ENTITY_KEYS,
-) -> Iterator[RawSentence]:
+) -> Iterator[Sentence]:
     """The sentences of lines, one at a time; `path` is for messages. Raises InputError.
 
     Args:

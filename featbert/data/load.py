@@ -110,8 +110,7 @@ def load_corpus(
         place = Path(os.path.abspath(Path(path).expanduser()))
         raw = read.files(_files(place))
         (name, found), source = _name(place), str(place)
-    pairs = {file.path: file.sentences[0].pair is not None for file in raw.values()}
-    _check_same(pairs, ("single texts", "pairs"), "name columns with --text, --pair")
+    _check_alike({file.path: file.sentences[0] for file in raw.values()})
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
@@ -129,14 +128,11 @@ class _Reader:
     answerable: bool
 
     def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
-        """The files of the splits, all of texts or all of words."""
-        forms = {path: self._form(path, self._names(path)) for path in files.values()}
-        of_texts = {path: form is not None for path, form in forms.items()}
-        advice = "name columns with --text, or move one of them away"
-        _check_same(of_texts, ("words", "texts"), advice)
-        return {split: self._file(path, split, forms[path]) for split, path in files.items()}
+        """The files of the splits."""
+        return {split: self._file(path, split) for split, path in files.items()}
 
-    def _file(self, path: Path, split: str, form: type[Examples] | None) -> RawFile:
+    def _file(self, path: Path, split: str) -> RawFile:
+        form = self._form(path, self._names(path))
         if form is None and not is_json(path):
             return read_conll(
                 path,
@@ -240,12 +236,19 @@ class _Reader:
         return columns | {"tag_keys": self.kind.keys}
 
 
-def _check_same(files: Mapping[Path, bool], kinds: tuple[str, str], advice: str) -> None:
-    """Raises InputError where files hold sequences of both kinds, the second where it is True."""
-    (first, has), *others = files.items()
-    for path, found in others:
-        if found != has:
-            raise InputError(f"{first} has {kinds[has]}, but {path} has {kinds[found]}; {advice}")
+def _check_alike(first: Mapping[Path, Sentence]) -> None:
+    """Raises InputError where some files have words, and others texts or pairs of them."""
+    kinds = {
+        path: "pairs" if s.pair is not None else "single texts" if s.texts else "words"
+        for path, s in first.items()
+    }
+    one, *others = kinds
+    for other in others:
+        if kinds[other] != kinds[one]:
+            raise InputError(
+                f"{one} has {kinds[one]}, but {other} has {kinds[other]}; name columns with "
+                "--text and --pair, or move one of them away"
+            )
 
 
 def _splits(
@@ -271,13 +274,14 @@ def _splits(
                 try:
                     tags, count = to_bio(tags, found)
                 except TagError as error:
+                    line = s.lines[error.index if len(s.lines) > 1 else 0]
                     raise InputError(
-                        f"{error}, {file.unit} {s.line_of(error.index)} of {file.path} (word "
+                        f"{error}, {file.unit} {line} of {file.path} (word "
                         f"{excerpt(s.words[error.index])}); give --tag-column if the tags are in "
                         "another column, --scheme if it is another, or --task labels"
                     ) from None
                 repaired += count
-            sentences.append(Sentence(s.words, tags, s.document, s.pair, s.texts, s.places, s.id))
+            sentences.append(replace(s, tags=tags, lines=()))
         notes = replace(file.notes, scheme=found, encoding=codec, repaired_tags=repaired)
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
     return splits

@@ -22,7 +22,7 @@ from typing import Any
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples, example_of
-from featbert.data.files import RawSentence, Row, excerpt, json_rows
+from featbert.data.files import Row, excerpt, json_rows
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
@@ -32,14 +32,17 @@ NO_ANSWER = ("",)
 def json_questions(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """Rows of SQuAD's JSON, a question each, or of any other JSON file its lines.
 
-    InputError names the line, or the question.
+    Lines of JSONL are read as they are asked for. InputError names the line, or the question.
     """
+    if path.suffix.lower() != ".json":
+        yield from json_rows(lines, path)
+        return
     lines = list(lines)
     try:
         whole = json.loads("\n".join(lines))
     except (ValueError, RecursionError) as error:
         reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
-        if path.suffix.lower() == ".json" and reason != "Extra data":  # no lines of objects
+        if reason != "Extra data":  # no lines of objects
             shown = excerpt(lines[line - 1])
             raise InputError(f"not JSON ({reason}), line {line} of {path}: {shown}") from None
         whole = None
@@ -83,7 +86,7 @@ class Questions(Examples):
     of_lines = False
     names_of_texts = ("question", "context")
 
-    def __call__(self, row: Row) -> list[RawSentence]:
+    def __call__(self, row: Row) -> list[Sentence]:
         columns = self.columns_of(row)
         if columns.pair is None:
             raise InputError(f"no column of passages in {self.path}; name it with --pair")
@@ -103,7 +106,7 @@ class Questions(Examples):
         tags = NO_ANSWER if tags == () else tags
         return [replace(question, tags=tags, document=document, id=name)]
 
-    def _count(self, question: RawSentence, start: int, text: str, where: str) -> None:
+    def _count(self, question: Sentence, start: int, text: str, where: str) -> None:
         """Counts an answer that is not at its place, or not of whole words."""
         passage = question.texts[1]
         if not 0 <= start < len(passage):

@@ -14,7 +14,7 @@ from pathlib import Path
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, Examples, table_rows
-from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows
+from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json
 from featbert.data.jsonl import jsonl_sentences
 from featbert.data.spans import json_questions
 from featbert.data.words import split_words
@@ -108,8 +108,7 @@ def read_texts(
         rows = _text_rows(lines, name, pairs=pairs)
         columns = Columns(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
-        # A file of another suffix is read line by line, however long it is.
-        rows = (json_questions if path.suffix.lower() == ".json" else json_rows)(lines, path)
+        rows = json_questions(lines, path)
     else:
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
     read = form(columns, None, path)

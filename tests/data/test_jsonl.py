@@ -29,11 +29,10 @@ def test_tokens_and_tags(read):
         "",
         {"words": ["a"], "ner_tags": ["O"]},
     )
-    assert [(s.words, s.tags, s.document, s.line_of(0)) for s in raw.sentences] == [
+    assert [(s.words, s.tags, s.document, s.lines[0]) for s in raw.sentences] == [
         (("New York", "\u2028"), ("B-LOC", "O"), None, 1),
         (("a",), ("O",), None, 4),
     ]
-    assert raw.sentences[0].line_of(1) == 1
 
 
 def test_other_keys(read):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.check import check_corpus
+from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
 from featbert.data.load import load_corpus
 from featbert.data.spans import answer_of, answer_words, words_at
@@ -206,11 +207,10 @@ def test_words_and_spans_do_not_mix(tmp_path: Path) -> None:
 @given(st.text("ab .\n", min_size=1, max_size=30), st.data())
 def test_an_answer_has_the_words_that_have_a_character_of_it(text: str, data) -> None:
     """Brute force over characters; and a span of words is where its text says."""
-    from featbert.data.files import RawSentence
 
     places = split_text(text)
     words = tuple(text[a:b] for a, b in places)
-    sentence = RawSentence(("q", *words), pair=1, texts=("q", text), places=((0, 1), *places))
+    sentence = Sentence(("q", *words), pair=1, texts=("q", text), places=((0, 1), *places))
     start = data.draw(st.integers(0, len(text) - 1))
     length = data.draw(st.integers(1, len(text) - start))
     covered = {
