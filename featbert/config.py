@@ -25,7 +25,7 @@ from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import InputError, check_known, nearest
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
 from featbert.tasks.base import TASKS, get_task, task_of
-from featbert.text import printable
+from featbert.text import printable, shortened
 
 if TYPE_CHECKING:
     from featbert.encoders.encoding import Encoding as EncodingOfText
@@ -412,8 +412,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
                 at = at.rpartition(".")[0]
             lines[f"{at}: {text}" if at else text] = []
         else:
-            found = repr(wrong["input"])
-            shown = found if len(found) <= 80 else f"{found[:79]}…"
+            shown = shortened(repr(wrong["input"]), 80)
             expected = wrong["msg"].removeprefix("Input ").replace("Field required", "is missing")
             lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
@@ -438,9 +437,4 @@ def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
 
 def epochs_on(share: float, epochs: int) -> int:
     """Epochs on a share of train that take at least the steps of `epochs` on all of it."""
-    if epochs / share > MOST_EPOCHS:
-        raise InputError(
-            f"train_share {share:g} makes {epochs / share:.3g} epochs of {epochs}; "
-            f"at most {MOST_EPOCHS:,} are allowed"
-        )
-    return math.ceil(epochs / share - 1e-9)
+    return math.ceil(min(epochs / share, MOST_EPOCHS + 1) - 1e-9)  # of which settings refuse more

@@ -94,9 +94,7 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
         try:
             yield advance
         finally:
-            if waiting:
-                send(("advance", number, waiting))
-            send(("end", number))
+            send(("end", number, waiting))
 
     with heard_by(listen), logged_by(lambda level, text: send(("log", level, text)), logging.INFO):
         yield
@@ -118,10 +116,11 @@ class Relay:
             context = ExitStack()
             advance = context.enter_context(stage(what, unit, total, done=done))
             self._open[number] = context, advance
-        elif kind == "advance":
-            self._open[values[0]][1](values[1])
         else:
-            self._open.pop(values[0])[0].close()
+            number, done = values
+            self._open[number][1](done)
+            if kind == "end":
+                self._open.pop(number)[0].close()
 
     def close(self) -> None:
         """Ends the stages that are still open, as after the death of the process."""
@@ -132,8 +131,12 @@ class Relay:
 @contextmanager
 def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
     """Within the block `write` gets (level, text) of each log line of featbert from `level` on."""
-    before = LOG.level
-    handler = _Handler(write, level)
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            write(record.levelno, record.getMessage())
+
+    before, handler = LOG.level, Handler(level)
     LOG.addHandler(handler)
     LOG.setLevel(min(level, before or level))
     try:
@@ -141,12 +144,3 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
     finally:
         LOG.removeHandler(handler)
         LOG.setLevel(before)
-
-
-class _Handler(logging.Handler):
-    def __init__(self, write: Callable[[int, str], None], level: int) -> None:
-        super().__init__(level)
-        self._write = write
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._write(record.levelno, record.getMessage())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from featbert.config import Data
 from featbert.text import json_text, listed, printable, shortened
 
 if TYPE_CHECKING:
-    from featbert.data.check import CorpusReport
+    from featbert.data.check import CorpusReport, HeldOutReport, SplitReport
     from featbert.tasks.base import Task
 
 Row = tuple[str, list[str]]
@@ -128,17 +129,23 @@ def _rows_by_kind(report: CorpusReport) -> list[Row]:
 
 
 def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
-    against = [report.against_train.get(name) for name in report.splits]
+    splits = [(split, report.against_train.get(name)) for name, split in report.splits.items()]
 
-    def row(name: str, count: str, share: str) -> Row:
-        cells = (a and f"{getattr(a, count):,} ({100 * getattr(a, share):.1f}%)" for a in against)
-        return name, [cell or "" for cell in cells]
+    def row(name: str, cell: Callable[[SplitReport, HeldOutReport], str]) -> Row:
+        return name, ["" if found is None else cell(split, found) for split, found in splits]
 
-    unseen = row("words unseen in train", "unseen_words", "unseen_word_share")
+    unseen = row("words unseen in train", lambda s, a: share(a.unseen_words, s.words))
     if report.targets == "entities":
-        unseen = row("entity forms unseen in train", "unseen_forms", "unseen_share")
-    rows = [row(f"{item}s that are in train", "repeated_sentences", "repeated_share"), unseen]
+        forms = "entity forms unseen in train"
+        unseen = row(forms, lambda _, a: share(a.unseen_forms, a.entity_forms))
+    in_train = f"{item}s that are in train"
+    rows = [row(in_train, lambda s, a: share(a.repeated_sentences, s.sentences)), unseen]
     if report.targets not in ("scores", "choices"):
-        lacking = ["" if one is None else listed(one.new_types) or "none" for one in against]
-        rows.append((f"{_KINDS.get(report.targets or '', 'labels')} that train lacks", lacking))
+        lacks = f"{_KINDS.get(report.targets or '', 'labels')} that train lacks"
+        rows.append(row(lacks, lambda _, a: listed(a.new_types) or "none"))
     return rows
+
+
+def share(n: int, total: int) -> str:
+    """12, 350 -> 12 (3.4%)"""
+    return f"{n:,} ({100 * n / max(total, 1):.1f}%)"

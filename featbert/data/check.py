@@ -56,7 +56,7 @@ class SplitReport(ReadingNotes):
 
 @dataclass(frozen=True)
 class HeldOutReport:
-    """Dev or test against train; shares are of the split's sentences, forms or words, 0 to 1.
+    """Dev or test against train.
 
     Attributes:
         repeated_sentences: sentences whose exact words are a sentence of train.
@@ -66,12 +66,9 @@ class HeldOutReport:
     """
 
     repeated_sentences: int
-    repeated_share: float
     entity_forms: int
     unseen_forms: int
-    unseen_share: float
     unseen_words: int
-    unseen_word_share: float
     new_types: list[str]
 
 
@@ -168,17 +165,11 @@ class _Contents:
         )
 
     def against(self, train: _Contents) -> HeldOutReport:
-        repeated = self.repeated_in(train)
-        unseen_forms = len(self.forms - train.forms)
-        unseen_words = sum(n for word, n in self.words.items() if word not in train.words)
         return HeldOutReport(
-            repeated_sentences=repeated,
-            repeated_share=repeated / max(len(self.split), 1),
+            repeated_sentences=self.repeated_in(train),
             entity_forms=len(self.forms),
-            unseen_forms=unseen_forms,
-            unseen_share=unseen_forms / max(len(self.forms), 1),
-            unseen_words=unseen_words,
-            unseen_word_share=unseen_words / max(self.words.total(), 1),
+            unseen_forms=len(self.forms - train.forms),
+            unseen_words=sum(n for word, n in self.words.items() if word not in train.words),
             new_types=sorted(self.kinds.keys() - train.kinds.keys()),
         )
 

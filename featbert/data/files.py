@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from encodings.aliases import aliases
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -151,10 +150,8 @@ def codec_name(encoding: str) -> str:
         "".encode(encoding)  # unlike codecs.lookup this refuses byte-to-byte codecs such as "hex"
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
-        usual = sorted({known.replace("_", "-") for known in aliases.values()})
         raise InputError(
-            f"encoding {encoding!r} is not known{nearest(encoding, usual)}; use a name such as "
-            "utf-8, latin-1, cp1252 or utf-16"
+            f"encoding {encoding!r} is not known; use one such as utf-8, latin-1, cp1252 or utf-16"
         ) from None
 
 

@@ -157,10 +157,7 @@ class _Reader:
             return None
         # SQuAD's JSON is one object, whose lines say nothing by themselves.
         most = None if path.suffix.lower() == ".json" else FIRST_LINES
-        lines = read_file(path, self.encoding, most)
-        if path.suffix.lower() == ".tsv":  # which may have words, and then no header
-            return next(filter(str.strip, lines), "").split("\t")
-        row = next(self._rows(lines, path), None)
+        row = next(self._rows(read_file(path, self.encoding, most), path), None)
         return row.values if row else ()
 
     def _form(self, path: Path, names: Collection[str] | None) -> type[Examples] | None:

@@ -49,7 +49,6 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words):
 
 # Names that are nearly right, and the right one.
 NEAR = {
-    "check --encoding utf-9": "'utf-8'",
     "check {folder}/tinny": "tiny'",
     "extract --model {folder}/tiyn": "'{folder}/tiny'",
     "inspect {folder}/store.h4": "'{folder}/store.h5'",

@@ -36,7 +36,7 @@ def test_without_train_documents_or_tags():
     test = report.splits["test"]
     assert (test.documents, test.entities, test.entities_by_type) == (None, 0, {})
     held_out = check_corpus(corpus(train=[Sentence(("a",))], test=[Sentence(("b",))]))
-    assert held_out.against_train["test"].unseen_share == 0.0
+    assert held_out.against_train["test"].unseen_forms == 0
 
 
 def conll_2003(*, words: int = 0, entities: int = 0, sentences: int = 0) -> Corpus:
