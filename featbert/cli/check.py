@@ -1,12 +1,10 @@
 """featbert check"""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -14,11 +12,11 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.showing import grid
 from featbert.config import Data
+from featbert.data.check import CorpusReport, HeldOutReport, SplitReport, check_corpus
+from featbert.data.choices import whole_examples
+from featbert.data.load import load_corpus
+from featbert.tasks.base import Task, get_task
 from featbert.text import json_text, listed, printable, shortened
-
-if TYPE_CHECKING:
-    from featbert.data.check import CorpusReport, HeldOutReport, SplitReport
-    from featbert.tasks.base import Task
 
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own; the JSON has all.
@@ -52,11 +50,6 @@ def check(
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
-    from featbert.data.check import check_corpus
-    from featbert.data.choices import whole_examples
-    from featbert.data.load import load_corpus
-    from featbert.tasks.base import get_task
-
     text = o.chosen(Data, given | {"data": data})
     task = get_task(text.task)
     corpus = load_corpus(data, targets=task.targets, **text.reading)

@@ -13,6 +13,7 @@ from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
 from featbert.progress import report
+from featbert.report.units import duration
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
@@ -61,12 +62,10 @@ def evaluate(
     from featbert.data.load import load_corpus
     from featbert.runs.evaluate import carry_out, choose_splits, parse_mapping, plan_evaluation
     from featbert.runs.run import check_usable, find_run
-    from featbert.tasks.base import get_task
 
     mapping = parse_mapping(types or [])
     found = find_run(run, runs_dir)
-    targets = get_task(found.record.task).targets
-    corpus = load_corpus(data, targets=targets, **o.chosen(Data, given).reading)
+    corpus = load_corpus(data, targets=found.task.targets, **o.chosen(Data, given).reading)
     names = choose_splits(corpus, split or [])
     usable = check_usable(found, model=model)
     plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
@@ -92,11 +91,8 @@ def evaluate(
 
 def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -> list[str]:
     """A line of scores, and one for each thing that a reader should know about them."""
-    from featbert.report.units import duration
-    from featbert.tasks.base import get_task
-
     what = f"{record.corpus} {record.split}"
-    task, values = get_task(plan.usable.run.record.task), record.scores.values
+    task, values = plan.usable.task, record.scores.values
     shown = [f"{task.columns[key]} {100 * values[key]:.2f}" for key in [*values][:3]]
     if record.scores.floor is not None:
         shown.append(f"{task.floor} {100 * record.scores.floor:.2f}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -17,6 +18,7 @@ from featbert.cli.main import Command, app
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
+from featbert.text import printable
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -120,7 +122,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
-    """The named store, else the only one in the cache."""
+    """The named store, else the only one in the cache, else the one that the user picks."""
     from featbert.features.store import FeatureStore
 
     if features is not None:
@@ -129,12 +131,19 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
     if not found:
         near = "" if cache_dir.exists() else nearest_path(cache_dir)
         raise MissingError(f"no feature store in {cache_dir}{near}; run featbert extract first")
-    if len(found) > 1:
-        names = "; ".join(map(str, found))
+    if len(found) == 1:
+        return FeatureStore(found[0])
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(
-            f"{len(found)} feature stores in {cache_dir}; name one with --features: {names}"
+            f"{len(found)} feature stores in {cache_dir}; name one with --features: "
+            f"{'; '.join(map(str, found))}"
         )
-    return FeatureStore(found[0])
+    for number, path in enumerate(found, 1):
+        typer.echo(printable(f"{number}  {path.name}"), err=True)
+    picked = typer.prompt("Which store (number)", type=int, err=True)
+    if not 1 <= picked <= len(found):
+        raise InputError(f"{picked} is not a number from 1 to {len(found)}")
+    return FeatureStore(found[picked - 1])
 
 
 # Completion of generated options; names of registries complete themselves.

@@ -8,7 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -17,7 +17,7 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.errors import InputError, MissingError
 from featbert.progress import Advance, report, stage
 from featbert.text import counted, printable
 
@@ -65,7 +65,7 @@ def predict(
     """
     _check_out(out, file)
     from featbert.data.examples import Columns, Examples
-    from featbert.data.files import codec_name, read_lines
+    from featbert.data.files import codec_name, opened, read_lines
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.data.tags import targets_of
     from featbert.runs.run import check_usable, find_run
@@ -88,11 +88,10 @@ def predict(
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
     if text.token_column is not None and kind != "conll":
         raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
-    if isinstance(text.token_column, str):
-        raise InputError(f"--token-column is {text.token_column!r}; give a number from 1")
     tally: Counter[str] = Counter()
     with ExitStack() as stack:
-        stream = stack.enter_context(_input(file) if asked is None else asked)
+        given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
+        stream: BinaryIO = stack.enter_context(given_text)
         load_torch()
 
         from featbert.runs.load import load_run
@@ -166,18 +165,6 @@ def _check_out(out: Path | None, file: str) -> None:
         raise InputError(f"--out {out} is a folder; name a file in it")
     if not out.parent.is_dir():
         raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
-
-
-def _input(file: str) -> AbstractContextManager[BinaryIO]:
-    if file == STDIN:
-        return nullcontext(sys.stdin.buffer)
-    path = Path(file)
-    if path.is_dir() or not path.exists():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise MissingError(
-            f"{file} {found}{nearest_path(path)}; name a file of text, or - for standard input"
-        )
-    return path.open("rb")
 
 
 def _write(rows: Iterable[str], out: Path | None) -> int:

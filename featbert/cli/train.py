@@ -15,8 +15,10 @@ from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
 from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
+from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.progress import report
+from featbert.tasks.base import get_task
 from featbert.text import unusual
 
 if TYPE_CHECKING:
@@ -56,10 +58,8 @@ def train(
     is shown, not trained again.
     """
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.planned import check_same_text, check_trainable
-    from featbert.tasks.base import get_task
 
     wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
     numbers = o.parse_seeds(seeds)
@@ -116,12 +116,10 @@ def finetune(
     Batches, loss, selection on dev and scorer are those of `featbert train`.
     """
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
     from featbert.encoders.tunings import get_tuning
     from featbert.runs.planned import check_trainable
-    from featbert.tasks.base import get_task
 
     numbers = o.parse_seeds(seeds)
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)

@@ -1,10 +1,9 @@
 """The corpus check: what was read, how splits overlap, and whether it is a known corpus."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Self
 
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
@@ -164,7 +163,7 @@ class _Contents:
             tag_fingerprint=split.tag_fingerprint,
         )
 
-    def against(self, train: _Contents) -> HeldOutReport:
+    def against(self, train: Self) -> HeldOutReport:
         return HeldOutReport(
             repeated_sentences=self.repeated_in(train),
             entity_forms=len(self.forms),
@@ -173,7 +172,7 @@ class _Contents:
             new_types=sorted(self.kinds.keys() - train.kinds.keys()),
         )
 
-    def repeated_in(self, other: _Contents) -> int:
+    def repeated_in(self, other: Self) -> int:
         return sum(s.words in other.sentences for s in self.split)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.errors import InputError, MissingError, nearest
+from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.io import explaining, replacing
 from featbert.text import shortened
 
@@ -157,11 +157,16 @@ def codec_name(encoding: str) -> str:
 
 def read_file(path: Path, encoding: str = "utf-8", most: int | None = None) -> list[str]:
     """Lines of a file, all or the first, as `read_lines` gives them; MissingError without one."""
+    with opened(path) as stream:
+        return list(islice(read_lines(stream, encoding, str(path)), most))
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read; MissingError without one, InputError where it cannot be read."""
     try:
-        with path.open("rb") as stream:
-            return list(islice(read_lines(stream, encoding, str(path)), most))
+        return path.open("rb")
     except FileNotFoundError:
-        raise MissingError(f"{path} does not exist") from None
+        raise MissingError(f"{path} does not exist{nearest_path(path)}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
 

@@ -8,8 +8,6 @@ A row is a list of words and a list of tags, under the usual names of columns (`
 `docs/how-to/from-the-hub.md`. A row without a word is counted and skipped.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import logging
@@ -19,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.data.files import DOCSTART, Documents, RawFile, Row, named_column
@@ -44,7 +42,7 @@ class HubName:
     is_folder: bool
 
     @classmethod
-    def parse(cls, text: str) -> HubName:
+    def parse(cls, text: str) -> Self:
         """Of `hf:NAME[:CONFIG]`; InputError for another form, MissingError for no folder."""
         rest = text.removeprefix(PREFIX)
         name, colon, config = rest.rpartition(":")

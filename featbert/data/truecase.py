@@ -17,11 +17,10 @@ The rule, in full:
    German sharp s) is not taken.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 from featbert.data.corpus import Sentence
 
@@ -33,7 +32,7 @@ class Truecaser:
     forms: Mapping[str, str]
 
     @classmethod
-    def from_sentences(cls, train: Iterable[Sentence]) -> Truecaser:
+    def from_sentences(cls, train: Iterable[Sentence]) -> Self:
         counts: dict[str, Counter[str]] = {}
         for sentence in train:
             if in_capitals(sentence.words):

@@ -3,25 +3,21 @@
 Code outside of a task never asks which one it has.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pydantic.dataclasses
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.tags import Targets
 from featbert.errors import check_known
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Corpus, Sentence, Split
-    from featbert.data.tags import Targets
 
 # Of every class that is kept as JSON.
 KEPT = ConfigDict(strict=True, extra="forbid")
@@ -149,7 +145,7 @@ class Task(Protocol):
     pipeline: str
     auto_model: str
 
-    def measured_by(self, key: str) -> Task:
+    def measured_by(self, key: str) -> Self:
         """The same task with another measure; InputError for one that it does not have."""
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:

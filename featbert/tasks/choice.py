@@ -5,21 +5,17 @@ together: "1" for one of them and "0" for the others. Scores are by example, and
 accuracy of guessing, 1 / k on average.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from featbert.data.corpus import Sentence, Split
 from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
 from featbert.text import natural
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
 
 WRONG, RIGHT = "0", "1"
 

@@ -4,18 +4,13 @@ Accuracy chooses the epoch unless another measure is named: "classification:matt
 "classification:f1" (two classes), "classification:macro_f1".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from featbert.data.corpus import Split
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
 from featbert.tasks.examples import FACETS, ExampleTask, single
 from featbert.tasks.measures import OF_CLASSES, scores_by_class
 from featbert.text import natural
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Split
 
 
 class Classification(ExampleTask):

@@ -10,24 +10,20 @@ values follow from counts. The only module that imports seqeval, and only when i
 Source: Tjong Kim Sang and De Meulder 2003, `conlleval`; Nakayama 2018, seqeval.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from featbert.data.corpus import Split
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.measures import f1_of, prf
 from featbert.tasks.words import WordTask, check_lengths
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Split
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]

@@ -3,24 +3,20 @@
 An answer is a tuple of one string, so that it is laid out like the tags of a sentence.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from featbert.data.corpus import Sentence, Split
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
 from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, bucket_of
 from featbert.tasks.measures import Counts
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
 OVERLAPS = ((0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1.0, "75-100%"))

@@ -4,21 +4,17 @@ The mean of Pearson and Spearman correlation chooses the epoch, as GLUE reports 
 another measure is named: "regression:pearson", "regression:spearman".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from featbert.data.corpus import Split
 from featbert.progress import notice
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
 from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Split
 
 
 class Regression(ExampleTask):

@@ -12,8 +12,6 @@ without an answer always answers.
 Sources: Rajpurkar et al. 2016 and 2018; Devlin et al. 2019, sections 4.2 and 4.3.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -22,19 +20,17 @@ import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from featbert.data.corpus import Sentence, Split
 from featbert.data.spans import answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
 from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.examples import ExampleTask, single
 from featbert.tasks.measures import Counts
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
 
 CLASSES = ("answerable", "unanswerable")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")

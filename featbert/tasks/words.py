@@ -1,19 +1,15 @@
 """What tasks with an answer for each word share: items, files of predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from featbert.data.corpus import Sentence, Split
 from featbert.data.files import DOCSTART, read_file
 from featbert.errors import InputError, check_known
 from featbert.tasks.base import Counts, Predictions, Rows, Task
-
-if TYPE_CHECKING:
-    from featbert.data.corpus import Sentence, Split
 
 
 class WordTask(Task, Protocol):

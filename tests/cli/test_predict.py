@@ -88,7 +88,6 @@ REFUSED = {
     ("{folder}/notes.txt", "--out", "{folder}/notes.txt"): "{folder}/notes.txt",
     ("{folder}/notes.txt", "--encoding", "utf-99"): "'utf-99'",
     ("{folder}/notes.txt", "--token-column", "2"): "notes.txt",
-    ("{folder}/notes.txt", "--input", "conll", "--token-column", "w"): "'w'",
     ("{folder}/notes.txt", "--model", "{folder}/nowhere"): "{folder}/nowhere",
     ("{folder}/notes.txt", "--runs-dir", "{folder}"): "{folder}",
 }
