@@ -5,6 +5,7 @@ A command's table comes from its help, a key's description from its model in `fe
 """
 
 import dataclasses
+import inspect
 import re
 import types
 import typing
@@ -125,10 +126,12 @@ def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
 def fields(kind: Any) -> Iterator[str]:
     """The fields of a record."""
     known = attributes(kind)
-    rows = [
-        (f"`{field.name}`", in_json(str(field.type)), known.get(field.name, ""))
-        for field in dataclasses.fields(kind)
-    ]
+    rows = []
+    for field in dataclasses.fields(kind):
+        evaluated = not isinstance(field.type, str)
+        of_python = inspect.formatannotation(field.type) if evaluated else field.type
+        bare = re.sub(r"\w+\.", "", str(of_python))  # without modules
+        rows.append((f"`{field.name}`", in_json(bare), known.get(field.name, "")))
     return grid(("field", "type", "meaning"), rows)
 
 

@@ -108,13 +108,13 @@ def _rows_by_kind(report: CorpusReport) -> list[Row]:
     if report.targets == "scores":
         ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
         return [("scores", ranges)]
-    entities, kinds = report.targets == "entities", _KINDS.get(report.targets or "", "labels")
-    counts = [Counter(s.entities_by_type if entities else s.labels) for s in splits]
+    kinds = _KINDS.get(report.targets or "", "labels")
+    counts = [Counter(s.labels) for s in splits]
     total = sum(counts, Counter[str]())
     shown = sorted(kind for kind, _ in total.most_common(MOST_TYPES))
     rows = [(kinds, [f"{len(c):,}" for c in counts])]
-    if entities:
-        rows = [("entities", [f"{s.entities:,}" for s in splits])]
+    if report.targets == "entities":
+        rows = [("entities", [f"{c.total():,}" for c in counts])]
     rows += [(f"  {shortened(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
     if more := len(total) - len(shown):
         rows.append((f"  {more:,} rarer {kinds}: see --format json", [""] * len(splits)))

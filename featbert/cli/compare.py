@@ -58,7 +58,6 @@ def compare(
     vary: list[str] | None = o.option(
         "NAME",
         "What named runs may differ in: context, corpus, model, scorer, ...",
-        completion.varyable,
     ),
 ) -> None:
     """Compare finished runs: quality over seeds, and cost.

@@ -31,10 +31,6 @@ def among(*known: Any) -> Completion:
 # Data and formats are read by these names alone; others are paths, which shells complete.
 layers = among(*NAMES.items())
 stored_layers = among(("all", "every hidden state"), *NAMES.items())
-splits = among("train", "dev", "test")
-schemes = among("auto", "bio", "iob1", "io", "bioes")
-encodings = among("utf-8", "utf-16", "latin-1", "cp1252")
-trackers = among("tensorboard")
 figures = among(*FIGURES)
 
 
@@ -97,23 +93,6 @@ def _tasks() -> list[Task]:
     from featbert.tasks.base import TASKS, get_task
 
     return [get_task(name) for name in TASKS]
-
-
-def varyable() -> Iterable[str]:
-    from featbert.runs.grouping import VARYABLE
-
-    return VARYABLE
-
-
-def keys() -> list[str]:
-    """Keys of an experiment file, as `--set` takes them."""
-    from featbert.config import RowsTable
-    from featbert.runs.experiment_file import AdaptTable, Configuration, FeaturesTable, Grid
-
-    tables: dict[str, Any] = {"features": FeaturesTable, "finetune": RowsTable}
-    tables |= {"adapt": AdaptTable, "grid": Grid}
-    found = [f"{key}=" for key in Configuration.model_fields if key not in tables]
-    return found + [f"{name}.{key}=" for name, t in tables.items() for key in t.model_fields]
 
 
 def _folder(ctx: Any, option: str) -> Path:

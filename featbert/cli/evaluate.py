@@ -37,7 +37,7 @@ def evaluate(
     split: list[str] | None = o.option(
         "SPLIT",
         "Split to score; may be given several times.  [default: test, or dev without it]",
-        completion.splits,
+        completion.among("train", "dev", "test"),
     ),
     types: list[str] | None = o.option(
         "FROM=TO",

@@ -73,7 +73,7 @@ OVERWRITE = flag("--overwrite", "Train again what is finished already.")
 LOG_WITH = option(
     "TRACKER",
     "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
-    completion.trackers,
+    completion.among("tensorboard"),
 )
 QUIET = flag("--quiet", "The result alone: no progress, no remarks.", "-q")
 REPORT_FORMAT = option(
@@ -150,8 +150,8 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
 _COMPLETIONS: dict[str, Completion] = {
     "data": completion.corpora,
     "model": completion.models,
-    "encoding": completion.encodings,
-    "scheme": completion.schemes,
+    "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),
+    "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
 }
 _METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
 

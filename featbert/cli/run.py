@@ -26,7 +26,7 @@ def run(
     changes: list[str] | None = o.option(
         "KEY=VALUE",
         "Override one key, such as features.epochs=2; may be given several times.",
-        completion.keys,
+        None,
         "--set",
     ),
     dry_run: bool = o.flag("--dry-run", "Show the plan; do nothing."),

@@ -1,12 +1,10 @@
 """featbert train and finetune"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -18,11 +16,9 @@ from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.progress import report
+from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.text import unusual
-
-if TYPE_CHECKING:
-    from featbert.runs.run import Run
 
 OF_THE_STORE = dict.fromkeys(
     ("data", "language", "encoding", "scheme", "token_column", "tag_column"), "that of the store"

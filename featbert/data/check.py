@@ -27,8 +27,7 @@ class SplitReport(ReadingNotes):
 
     Attributes:
         documents: None where the file marks none.
-        entities_by_type: sorted by type; empty for a corpus of labels.
-        labels: words by label, or examples by class, sorted; empty for entities and scores. Of
+        labels: entities by type, words by label, or examples by class, sorted; empty for scores. Of
             spans the questions with an answer and without one.
         scores: the lowest and the highest, of a corpus of scores.
         choices: of all examples together; 0 for a corpus of another kind.
@@ -40,8 +39,6 @@ class SplitReport(ReadingNotes):
     sentences: int
     documents: int | None
     words: int
-    entities: int
-    entities_by_type: dict[str, int]
     labels: dict[str, int]
     scores: tuple[float, float] | None
     choices: int
@@ -138,9 +135,8 @@ class _Contents:
 
     def report(self, split: Split) -> SplitReport:
         """Of the split as it was read, with a sequence for each choice."""
-        entities, examples = self.targets == "entities", self.split
+        examples = self.split
         scores = [float(s.tags[0]) for s in split if s.tags] if self.targets == "scores" else []
-        kinds = dict(sorted(self.kinds.items()))
         answers = {(s.words, s.pair, s.tags) for s in examples}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
@@ -149,9 +145,7 @@ class _Contents:
             sentences=len(examples),
             documents=len({s.document for s in split}) if split.has_documents else None,
             words=split.n_words,
-            entities=self.kinds.total() if entities else 0,
-            entities_by_type=kinds if entities else {},
-            labels={} if entities else kinds,
+            labels=dict(sorted(self.kinds.items())),
             scores=(min(scores), max(scores)) if scores else None,
             choices=len(split) if self.targets == "choices" else 0,
             contradictions=contradictions if one_each else 0,
@@ -178,7 +172,7 @@ class _Contents:
 
 def _recognise(reports: Mapping[str, SplitReport]) -> str | None:
     """Name of a known corpus, with the counts that differ from it."""
-    counts = {k: (r.sentences, r.words, r.entities) for k, r in reports.items()}
+    counts = {k: (r.sentences, r.words, sum(r.labels.values())) for k, r in reports.items()}
     if {k: c[0] for k, c in counts.items()} != {k: c[0] for k, c in _CONLL_2003_ENGLISH.items()}:
         return None
     differing = [

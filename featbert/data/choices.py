@@ -16,17 +16,19 @@ from itertools import groupby
 
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.examples import (
+    CLASS_KEYS,
     HIDDEN,
     NO_ANSWER,
+    SCORE_KEYS,
     Columns,
     Examples,
     example_of,
     looks_like_choices,
-    looks_like_examples,
     lower_names,
     number_of,
     text_of,
     usual_choices,
+    usual_texts,
 )
 from featbert.data.files import Row, excerpt
 from featbert.errors import InputError
@@ -93,7 +95,10 @@ def usual_form(names: Collection[str]) -> type[Examples] | None:
     """What reads rows with such columns as examples; None where none has its usual name."""
     if looks_like_choices(names):
         return Choices
-    return Examples if looks_like_examples(names) else None
+    texts, lower = len(usual_texts(names)), lower_names(names).keys()
+    answers = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
+    # One text alone may be a word, which may be called "text", and then its tag.
+    return Examples if texts == 2 or (texts == 1 and (answers or len(lower) == 1)) else None
 
 
 def _choices(row: Row, columns: Sequence[str]) -> list[str]:

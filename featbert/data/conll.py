@@ -13,8 +13,6 @@
 What `write_conll` writes reads back with the same words, tags and documents.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,70 +41,6 @@ _NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 _NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
 Column = int | str | None
-
-
-def read_conll(
-    path: str | Path,
-    *,
-    encoding: str = "utf-8",
-    token_column: Column = None,
-    tag_column: Column = None,
-    tagged: bool = True,
-    conllu_tags: str | None = "upos",
-) -> RawFile:
-    """Read a column file; time and memory are linear in its size.
-
-    Args:
-        token_column, tag_column: counted from 1, or by name in CoNLL-U.
-        tagged: False reads words alone, from a file with or without tags.
-        conllu_tags: column of the tags in CoNLL-U where `tag_column` is None.
-    """
-    path = Path(path)
-    lines = read_file(path, encoding)
-    layout = Layout(lines, path, token_column, tag_column, tagged=tagged, conllu_tags=conllu_tags)
-    skipped: dict[str, Any] = Counter()
-    tracked = track(lines, f"reading {path.name}", "lines")
-    sentences = tuple(column_sentences(tracked, layout, skipped))
-    return RawFile(path, sentences, ReadingNotes(**skipped))
-
-
-def column_sentences(
-    lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
-) -> Iterator[Sentence]:
-    """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
-    documents = Documents()
-    rows: list[tuple[int, str, str]] = []
-
-    def sentence() -> Sentence:
-        numbers, words, tags = zip(*rows, strict=True)
-        run = range(numbers[0], numbers[-1] + 1)
-        return Sentence(
-            words,
-            tags if layout.tag >= 0 else None,
-            documents.of_next(),
-            lines=run if len(run) == len(numbers) else numbers,
-        )
-
-    for number, line in enumerate(lines, start=1):
-        cells = layout.split(line)
-        blank = not line.strip(" \t")
-        mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
-        if (blank or mark) and rows:
-            yield sentence()
-            rows.clear()
-        if mark:
-            documents.begin()
-        elif not blank and not rows and layout.is_comment(line, cells):
-            skipped["comment_lines"] += 1
-            if _NEW_DOCUMENT.match(line):
-                documents.begin()
-        elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
-            skipped["non_words"] += 1
-        elif not blank:
-            layout.check(line, cells, number)
-            rows.append((number, cells[layout.token], cells[layout.tag].strip(" ")))
-    if rows:
-        yield sentence()
 
 
 class Layout:
@@ -189,6 +123,69 @@ class Layout:
     def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
         more = f"; {advice}" if advice else ""
         raise InputError(f"{fault}, line {number} of {self.path}: {excerpt(line)}{more}")
+
+
+def read_conll(
+    path: Path,
+    *,
+    encoding: str = "utf-8",
+    token_column: Column = None,
+    tag_column: Column = None,
+    tagged: bool = True,
+    conllu_tags: str | None = "upos",
+) -> RawFile:
+    """Read a column file; time and memory are linear in its size.
+
+    Args:
+        token_column, tag_column: counted from 1, or by name in CoNLL-U.
+        tagged: False reads words alone, from a file with or without tags.
+        conllu_tags: column of the tags in CoNLL-U where `tag_column` is None.
+    """
+    lines = read_file(path, encoding)
+    layout = Layout(lines, path, token_column, tag_column, tagged=tagged, conllu_tags=conllu_tags)
+    skipped: dict[str, Any] = Counter()
+    tracked = track(lines, f"reading {path.name}", "lines")
+    sentences = tuple(column_sentences(tracked, layout, skipped))
+    return RawFile(path, sentences, ReadingNotes(**skipped))
+
+
+def column_sentences(
+    lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
+) -> Iterator[Sentence]:
+    """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
+    documents = Documents()
+    rows: list[tuple[int, str, str]] = []
+
+    def sentence() -> Sentence:
+        numbers, words, tags = zip(*rows, strict=True)
+        run = range(numbers[0], numbers[-1] + 1)
+        return Sentence(
+            words,
+            tags if layout.tag >= 0 else None,
+            documents.of_next(),
+            lines=run if len(run) == len(numbers) else numbers,
+        )
+
+    for number, line in enumerate(lines, start=1):
+        cells = layout.split(line)
+        blank = not line.strip(" \t")
+        mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
+        if (blank or mark) and rows:
+            yield sentence()
+            rows.clear()
+        if mark:
+            documents.begin()
+        elif not blank and not rows and layout.is_comment(line, cells):
+            skipped["comment_lines"] += 1
+            if _NEW_DOCUMENT.match(line):
+                documents.begin()
+        elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
+            skipped["non_words"] += 1
+        elif not blank:
+            layout.check(line, cells, number)
+            rows.append((number, cells[layout.token], cells[layout.tag].strip(" ")))
+    if rows:
+        yield sentence()
 
 
 def _word_lines(lines: Iterable[str]) -> list[int]:

@@ -110,13 +110,6 @@ def looks_like_choices(names: Collection[str]) -> bool:
     return all(usual_choices(tuple(names)))
 
 
-def looks_like_examples(names: Collection[str]) -> bool:
-    """Whether these are columns of examples, not a word (which may be "text") and its tag."""
-    texts, lower = len(usual_texts(names)), lower_names(names).keys()
-    has_answer = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
-    return texts == 2 or (texts == 1 and (has_answer or len(lower) == 1))
-
-
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
 

@@ -188,7 +188,8 @@ def read_rows(
     features = dataset.features
     tokens = _choose("token", token_column, WORD_KEYS, features, path)
     tags = None if tag_keys is None else _choose("tag", tag_column, tag_keys, features, path)
-    marks = [name for name in DOCUMENT_KEYS if _is_key(features.get(name))]
+    kinds = {name: str(getattr(features.get(name), "dtype", "")) for name in DOCUMENT_KEYS}
+    marks = [name for name, kind in kinds.items() if kind in _STRINGS or "int" in kind]
     keys = None if tags is None else (tags,)
     columns = [tokens, *(keys or ()), *marks[:1]]
 
@@ -223,8 +224,3 @@ def _choose(
 def _is_list(feature: Any) -> bool:
     element = getattr(feature, "feature", None)
     return getattr(element, "dtype", None) in _STRINGS or hasattr(element, "names")
-
-
-def _is_key(feature: Any) -> bool:
-    kind = str(getattr(feature, "dtype", ""))
-    return kind in _STRINGS or "int" in kind

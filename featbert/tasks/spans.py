@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.data.spans import answer_of, answer_words
+from featbert.data.spans import NO_ANSWER, answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
 from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, bucket_of
@@ -100,7 +100,7 @@ class Spans(ExampleTask):
             exact, f1, n = counts[[one == name for one in wanted]].sum(axis=0)
             sizes = {"gold": float(n), "predicted": float(found.count(name))}
             by_class[name] = {"f1": f1 / n, "exact": exact / n} | sizes
-        nothing = self.counts(gold, [NOTHING] * len(gold)).sum(axis=0)
+        nothing = self.counts(gold, [NO_ANSWER] * len(gold)).sum(axis=0)
         floor = float(self.measure.of(nothing)) if len(gold) else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
@@ -144,7 +144,7 @@ class Spans(ExampleTask):
     ) -> Rows:
         """Of (S, 3) first and last place of the best span, and its margin over no answer."""
         return [
-            [*NOTHING]
+            [*NO_ANSWER]
             if threshold is not None and margin <= threshold
             else [answer_of(sentence, int(first) - 1, int(last) - 1)]
             for sentence, (first, last, margin) in zip(sentences, numbers.tolist(), strict=True)
@@ -159,7 +159,7 @@ class Spans(ExampleTask):
         order = np.argsort(margins, kind="stable")
         margins = margins[order]
         start = np.zeros((1, 3))
-        refused = self.counts(gold, [NOTHING] * len(gold))[order]
+        refused = self.counts(gold, [NO_ANSWER] * len(gold))[order]
         answered = self.counts(gold, given)[order]
         # (S + 1, 3) counts where the questions with the k lowest margins are not answered
         totals = np.concatenate([start, (refused - answered).cumsum(axis=0)]) + answered.sum(axis=0)
@@ -245,10 +245,7 @@ class Spans(ExampleTask):
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         texts, gold = [row["question"], row["context"]], [_tag(one) for one in row["answers"] or ()]
-        return texts, gold or [*NOTHING][: row["answers"] is not None], [_tag(row["predicted"])]
-
-
-NOTHING = ("",)
+        return texts, gold or [*NO_ANSWER][: row["answers"] is not None], [_tag(row["predicted"])]
 
 
 def _mean(counts: Counts, column: int) -> Floats:

@@ -46,8 +46,8 @@ class WordTask(Task, Protocol):
         """Of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
         lines = read_file(path)
         separator = "\t" if any("\t" in line for line in lines) else " "
-        found = Predictions([], [], [], [])
-        parts = found.words, found.gold, found.predicted
+        sentences: list[list[list[str]]] = []
+        documents: list[int] = []
         begins, document = True, 0
         for number, line in enumerate(lines, 1):
             columns = line.split(separator)
@@ -61,13 +61,12 @@ class WordTask(Task, Protocol):
                     f"predicted tag): {line[:60]!r}"
                 )
             if begins:
-                found.documents.append(document)
-            for rows, column in zip(parts, columns, strict=True):
-                if begins:
-                    rows.append([])
-                rows[-1].append(column)
+                sentences.append([])
+                documents.append(document)
+            sentences[-1].append(columns)
             begins = False
-        return found
+        parts = ([[row[i] for row in sentence] for sentence in sentences] for i in range(3))
+        return Predictions(*parts, documents)
 
 
 def check_lengths(gold: Rows, predicted: Rows) -> None:

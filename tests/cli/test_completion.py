@@ -86,7 +86,6 @@ def test_values_that_exist_here(finished, tmp_path):
         "featbert check sam": ["sample"],
         "featbert train --sched": ["--schedule"],
         "featbert train --schedule ": ["linear", "constant"],
-        "featbert run FILE --set see": ["seeds="],
     }
     answers, loaded = offered(*asked, cwd=tmp_path)
     assert dict(zip(asked, answers, strict=True)) == asked

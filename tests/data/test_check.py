@@ -25,7 +25,7 @@ def test_labels():
     splits = {"train": tagged("a dog", "DET NOUN"), "dev": tagged("a cat sat", "DET NOUN VERB")}
     report = check_corpus(Corpus("x", splits, targets="labels"))
     dev = report.splits["dev"]
-    assert (dev.labels, dev.entities) == ({"DET": 1, "NOUN": 1, "VERB": 1}, 0)
+    assert dev.labels == {"DET": 1, "NOUN": 1, "VERB": 1}
     assert report.against_train["dev"].new_types == ["VERB"]
     assert report.against_train["dev"].unseen_words == 2
 
@@ -34,7 +34,7 @@ def test_without_train_documents_or_tags():
     report = check_corpus(corpus(test=[Sentence(("a", "b"))]))
     assert report.against_train == {}
     test = report.splits["test"]
-    assert (test.documents, test.entities, test.entities_by_type) == (None, 0, {})
+    assert (test.documents, test.labels) == (None, {})
     held_out = check_corpus(corpus(train=[Sentence(("a",))], test=[Sentence(("b",))]))
     assert held_out.against_train["test"].unseen_forms == 0
 
