@@ -65,8 +65,8 @@ class WordTask(Task, Protocol):
                 documents.append(document)
             sentences[-1].append(columns)
             begins = False
-        parts = ([[row[i] for row in sentence] for sentence in sentences] for i in range(3))
-        return Predictions(*parts, documents)
+        words, gold, predicted = ([[row[i] for row in s] for s in sentences] for i in range(3))
+        return Predictions(words, gold, predicted, documents)
 
 
 def check_lengths(gold: Rows, predicted: Rows) -> None:
