@@ -40,11 +40,11 @@ from featbert.runs.run import Run, find_run
 from featbert.tasks.base import Task
 
 Format = Literal["conll", "jsonl"]
+# The columns of a line, and a JSON object (`Task.answered`).
+Answered = tuple[list[str], dict[str, Any]]
 Words = TypeVar("Words", Piece, Sentence)
 # A piece of the input, and as a JSON object with its tags as the run would have recorded them.
 TaggedPiece = tuple[Piece, dict[str, Any]]
-# An example's texts, its answer as text, and both as a JSON object (`Task.answered`).
-AnsweredText = tuple[tuple[str, ...], str, dict[str, Any]]
 
 
 def predict_stream(
@@ -137,7 +137,7 @@ def _entity(piece: Piece, shares: list[float], kind: str, start: int, end: int) 
 
 def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
-) -> Iterator[AnsweredText]:
+) -> Iterator[Answered]:
     """Answers texts as they come; a block is read, answered and yielded before the next is read."""
     task, classes = run.usable.task, run.usable.record.labels
     by_group = task.groups(()) is not None
@@ -146,23 +146,25 @@ def predict_texts(
         groups = task.groups(block)
         edges = pairwise(range(len(block) + 1) if groups is None else groups)
         for (first, end), answer in zip(edges, answers, strict=True):
-            yield task.answered(block[first:end], answer, classes, shares[first:end])
+            rows = shares[first:end].round(6).tolist()  # without columns for scores
+            by_class = [dict(zip(classes, row, strict=False)) for row in rows]
+            yield task.answered(block[first:end], answer, by_class)
 
 
-def answer_rows(found: Iterable[AnsweredText], form: Format) -> Iterator[str]:
+def answer_rows(found: Iterable[Answered], form: Format) -> Iterator[str]:
     """A line for each text: its texts and its answer, separated by tabs, or a JSON object.
 
     InputError for a text with a tab or line end, which columns cannot hold.
     """
-    for texts, answer, row in found:
+    for cells, row in found:
         if form == "jsonl":
             yield _line(row)
             continue
-        if any(sign in text for text in texts for sign in "\t\n\r"):
+        if any(sign in cell for cell in cells[:-1] for sign in "\t\n\r"):
             raise InputError(
-                f"a tab or line end in {texts[0][:60]!r}; write objects: --format jsonl"
+                f"a tab or line end in {cells[0][:60]!r}; write objects: --format jsonl"
             )
-        yield "\t".join([*texts, answer]) + "\n"
+        yield "\t".join(cells) + "\n"
 
 
 # From Python --------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ class Predictor:
             lines = (_object_line(one, form.names_of_texts) for one in given)
             pairs = usable.record.signature.packing is not None
             read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
-            found = [row for _, _, row in predict_texts(self.run, read)]
+            found = [row for _, row in predict_texts(self.run, read)]
         else:
             pieces = (piece_of(one, number) for number, one in enumerate(given))
             found = [row for _, row in predict_stream(self.run, pieces)]

@@ -300,22 +300,16 @@ class Task(Protocol):
         return dict(zip(("text", "pair"), sentences[0].texts, strict=False))
 
     def answered(
-        self,
-        sentences: Sequence[Sentence],
-        answer: Sequence[str],
-        classes: Sequence[str],
-        shares: Floats,
-    ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
-        """The texts of an example, its answer as text, and both as a JSON object.
+        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
+    ) -> tuple[list[str], dict[str, Any]]:
+        """An example and its answer: the columns of a line, and a JSON object.
 
-        `sentences` are as of `shown`, `shares` (T, C) the probabilities of all classes of its
-        items; C is 0 for scores.
+        `sentences` are as of `shown`, `shares` the probabilities of its items, {} for scores.
         """
-        texts, (found,), row = sentences[0].texts, answer, self.shown(sentences)
-        if not shares.shape[1]:
-            return texts, found, row | {"answer": float(found)}
-        by_class = zip(classes, shares[0].round(6).tolist(), strict=True)
-        return texts, found, row | {"answer": found, "probabilities": dict(by_class)}
+        (found,), row = answer, self.shown(sentences)
+        row |= {"answer": found if shares[0] else float(found)}
+        row |= {"probabilities": shares[0]} if shares[0] else {}
+        return [*sentences[0].texts, found], row
 
     def predictions_name(self, split: str) -> str:
         """File name of the predictions on `split`."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Facet, Predictions, Rows, Scores, bucket_of
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
 from featbert.text import natural
@@ -91,16 +91,12 @@ class Choice(ExampleTask):
         return [bucket_of(n, LENGTHS) for n in longest], [name for _, name in LENGTHS]
 
     def answered(
-        self,
-        sentences: Sequence[Sentence],
-        answer: Sequence[str],
-        classes: Sequence[str],
-        shares: Floats,
-    ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
+    ) -> tuple[list[str], dict[str, Any]]:
         """The number of the chosen one, from 0, and the probability of each choice."""
         row, number = self.shown(sentences), answer.index(RIGHT)
-        shares_of = {"answer": number, "probabilities": shares[:, 1].round(6).tolist()}
-        return (row["context"], *row["choices"]), str(number), row | shares_of
+        row |= {"answer": number, "probabilities": [one[RIGHT] for one in shares]}
+        return [row["context"], *row["choices"], str(number)], row
 
     def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
         choices = [choice.texts[1] for choice in sentences]

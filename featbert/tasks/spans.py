@@ -207,24 +207,16 @@ class Spans(ExampleTask):
         return marks
 
     def answered(
-        self,
-        sentences: Sequence[Sentence],
-        answer: Sequence[str],
-        classes: Sequence[str],
-        shares: Floats,
-    ) -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
+    ) -> tuple[list[str], dict[str, Any]]:
         """The question with its answer, "" for none, and where that starts.
 
         Probabilities are of the best span and of no answer; the rest is of other spans.
         """
-        (question,) = sentences
-        text = _text(answer[0])
-        row = self.shown(sentences) | {
-            "answer": text,
-            "answer_start": (_object(answer[0]) or {}).get("answer_start"),
-            "probabilities": dict(zip(classes, shares[0].round(6).tolist(), strict=True)),
-        }
-        return question.texts[:1], text, row
+        row, text = self.shown(sentences), _text(answer[0])
+        start = (_object(answer[0]) or {}).get("answer_start")
+        row |= {"answer": text, "answer_start": start, "probabilities": shares[0]}
+        return [row["question"], text], row
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """A line a question, and beside it {id: text} in one object, as the official script has."""

@@ -15,7 +15,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.examples import split_text
 from featbert.errors import InputError
 from featbert.tasks.base import Predictions
-from featbert.tasks.spans import CLASSES, NOTHING, TASK
+from featbert.tasks.spans import CLASSES, NO_ANSWER, TASK
 
 # The official script, function by function --------------------------------------------------------
 
@@ -210,4 +210,4 @@ def test_breakdowns_add_up_to_the_whole() -> None:
 def test_what_is_confused_is_whether_there_is_an_answer() -> None:
     found = TASK.spans([["0:Rome", "9:old"], [""]])
     assert found == [{("answerable", 0, -1)}, {("unanswerable", 0, -1)}]
-    assert TASK.counts([["0:the"]], [NOTHING]).tolist() == [[1, 1, 1]]
+    assert TASK.counts([["0:the"]], [NO_ANSWER]).tolist() == [[1, 1, 1]]
