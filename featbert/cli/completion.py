@@ -3,19 +3,14 @@
 Functions return values, or (value, help); typer keeps those that begin as what was typed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from featbert.encoders.layers import NAMES
 from featbert.report.figures.registry import NAMES as FIGURES
-
-if TYPE_CHECKING:
-    from featbert.tasks.base import Task
 
 Completion = Callable[..., Iterable[Any]]
 ENDING = ".experiment.json"
@@ -79,20 +74,18 @@ def published() -> list[str]:
 
 
 def facets() -> Iterable[tuple[str, str]]:
-    known = {name: facet.title for task in _tasks() for name, facet in task.facets.items()}
-    return known.items()
+    from featbert.tasks.base import TASKS, get_task
+
+    tasks = map(get_task, TASKS)
+    return {name: facet.title for task in tasks for name, facet in task.facets.items()}.items()
 
 
 def scores() -> dict[str, None]:
     """Scores besides the measures of the tasks."""
-    columns = [key for task in _tasks() for key in task.columns if key != task.measure.key]
-    return dict.fromkeys(columns)
-
-
-def _tasks() -> list[Task]:
     from featbert.tasks.base import TASKS, get_task
 
-    return [get_task(name) for name in TASKS]
+    tasks = map(get_task, TASKS)
+    return {key: None for task in tasks for key in task.columns if key != task.measure.key}
 
 
 def _folder(ctx: Any, option: str) -> Path:

@@ -23,7 +23,6 @@ from featbert.text import printable
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from featbert.cli.completion import Completion
     from featbert.config import Section
     from featbert.features.store import FeatureStore
 
@@ -33,7 +32,7 @@ S = TypeVar("S", bound="Section")
 def option(
     metavar: str | None,
     text: str,
-    complete: Completion | None = None,
+    complete: completion.Completion | None = None,
     *names: str,
     default: Any = None,
     **more: Any,
@@ -44,7 +43,7 @@ def option(
 
 
 def argument(
-    metavar: str, text: str, complete: Completion | None = None, default: Any = ...
+    metavar: str, text: str, complete: completion.Completion | None = None, default: Any = ...
 ) -> Any:
     """An argument of a command, required unless it has a default."""
     return typer.Argument(default, metavar=metavar, help=text, autocompletion=complete)
@@ -147,7 +146,7 @@ def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
 
 
 # Completion of generated options; names of registries complete themselves.
-_COMPLETIONS: dict[str, Completion] = {
+_COMPLETIONS: dict[str, completion.Completion] = {
     "data": completion.corpora,
     "model": completion.models,
     "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),

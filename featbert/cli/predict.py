@@ -17,6 +17,9 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
+from featbert.data.examples import Columns, Examples
+from featbert.data.files import codec_name, opened, read_file, read_lines, writing
+from featbert.data.tags import targets_of
 from featbert.errors import InputError, MissingError
 from featbert.progress import Advance, report, stage
 from featbert.text import counted, printable
@@ -64,10 +67,7 @@ def predict(
     from SQuAD's JSON or JSONL, or given with --question and --passage.
     """
     _check_out(out, file)
-    from featbert.data.examples import Columns, Examples
-    from featbert.data.files import codec_name, opened, read_lines
     from featbert.data.streaming import kind_of, read_pieces, read_texts
-    from featbert.data.tags import targets_of
     from featbert.runs.run import check_usable, find_run
 
     text = o.chosen(Data, given)
@@ -132,8 +132,6 @@ def _asked(
         return None
     if not questions or passage is None or file != STDIN:
         raise InputError("give --question with --passage, and no FILE, or a FILE alone")
-    from featbert.data.files import read_file
-
     context = "\n".join(read_file(passage, encoding))
     rows = [{"question": question, "context": context} for question in questions]
     return io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
@@ -169,8 +167,6 @@ def _check_out(out: Path | None, file: str) -> None:
 
 def _write(rows: Iterable[str], out: Path | None) -> int:
     """To a file, or as UTF-8 to standard output, each row as it comes; returns how many."""
-    from featbert.data.files import writing
-
     number = 0
     # Data is written as it is, but a terminal would obey what is in it.
     terminal = out is None and sys.stdout.isatty()

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from featbert.progress import Advance, heard_by, logged_by, stage
@@ -59,7 +60,7 @@ def _write(line: str) -> None:
 def _numbers(
     unit: str, done: int, total: int | None, speed: float | None, seconds: float, *, rate: bool
 ) -> str:
-    """Such as "12,000/301,418 words  4,600 words/s  1:02 left"."""
+    """Such as "12,000/301,418 words  4,600 words/s  0:01:02 left"."""
     scale, digits = 1.0, 0
     if unit == "bytes":
         unit, scale, digits = "MB", 1e6, 1
@@ -72,15 +73,9 @@ def _numbers(
         value = (speed if fast else 60 * speed) / scale
         parts.append(f"{value:,.{int(value < 10)}f} {unit}/{'s' if fast else 'min'}")
     left = (total - done) / speed if speed and total is not None else None
-    parts.append(_clock(seconds) if left is None else f"{_clock(left)} left")
+    clock = timedelta(seconds=max(0, round(seconds if left is None else left)))
+    parts.append(f"{clock}{'' if left is None else ' left'}")
     return "  ".join(parts)
-
-
-def _clock(seconds: float) -> str:
-    """62.4 -> 1:02; 3723 -> 1:02:03"""
-    minutes, rest = divmod(round(max(0.0, seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 @contextmanager

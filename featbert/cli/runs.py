@@ -18,7 +18,7 @@ from featbert.report.units import size
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
-    from featbert.runs.run import FoundRuns, Run
+    from featbert.runs.run import FoundRuns
 
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
@@ -61,9 +61,15 @@ def show(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
+    from featbert.report.rendering import as_text
+    from featbert.report.tables import epochs_table, run_facts, run_scores_table
     from featbert.runs.run import find_run
 
-    typer.echo(printable(_facts(find_run(run, runs_dir or ctx.obj)), keep="\n"), nl=False)
+    found = find_run(run, runs_dir or ctx.obj)
+    facts = grid(["", ""], [(name, [value]) for name, value in run_facts(found)], justify="left")
+    tables = map(as_text, (run_scores_table(found), epochs_table(found)))
+    parts = [part.strip("\n") + "\n" for part in (f"{found.folder}\n", facts, *tables)]
+    typer.echo(printable("\n".join(parts), keep="\n"), nl=False)
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
@@ -125,12 +131,3 @@ def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
         yield {"run": folder.name, "state": "unfinished", **known}
     for folder, reason in found.problems.items():
         yield {"run": folder.name, "state": "damaged", "reason": reason}
-
-
-def _facts(run: Run) -> str:
-    from featbert.report.rendering import as_text
-    from featbert.report.tables import epochs_table, run_facts, run_scores_table
-
-    facts = grid(["", ""], [(name, [value]) for name, value in run_facts(run)], justify="left")
-    parts = [f"{run.folder}\n", facts, as_text(run_scores_table(run)), as_text(epochs_table(run))]
-    return "\n".join(part.strip("\n") + "\n" for part in parts)

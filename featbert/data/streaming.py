@@ -58,7 +58,11 @@ def read_pieces(
     skipped.
     """
     if kind == "text":
-        yield from _text_pieces(lines)
+        document = 0  # which begins with the first line, and after each blank one
+        for line in lines:
+            piece = piece_of(line, document)
+            document += not piece.words
+            yield replace(piece, document=document)
         return
     if kind == "jsonl":
         sentences = jsonl_sentences(lines, Path(name), tag_keys=None)
@@ -68,15 +72,6 @@ def read_pieces(
         sentences = column_sentences(chain(first, lines), layout, Counter())
     for sentence in sentences:
         yield Piece(sentence.words, sentence.document)
-
-
-def _text_pieces(lines: Iterable[str]) -> Iterator[Piece]:
-    """A piece a line; a blank line begins a document, and so does the first line."""
-    document = 0
-    for line in lines:
-        piece = piece_of(line, document)
-        document += not piece.words
-        yield replace(piece, document=document)
 
 
 def piece_of(given: str | Sequence[str], document: int | None) -> Piece:

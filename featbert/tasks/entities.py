@@ -186,16 +186,16 @@ def word_report(gold: Rows, predicted: Rows) -> str:
     check_tags(gold, predicted)
 
     def flat(rows: Rows) -> list[str]:
-        # Outside is "", which no type is called. One outside word is added, right on both sides:
+        # "O" becomes "", which no type is called. One such word is added, right on both sides:
         # without any, scikit-learn would print `accuracy` where `micro avg` belongs.
-        return ["" if tag == "O" else tag[2:] for row in rows for tag in row] + [""]
+        return [*(tag[2:] for row in rows for tag in row), ""]
 
-    gold_labels, predicted_labels = flat(gold), flat(predicted)
-    labels = sorted((set(gold_labels) | set(predicted_labels)) - {""})
+    both = flat(gold), flat(predicted)
+    labels = sorted(set().union(*both) - {""})
     if not labels:
         return "no word is tagged other than O, in gold or prediction"
-    options = {"digits": 4, "labels": labels, "zero_division": 0.0}
-    return str(classification_report(gold_labels, predicted_labels, **options)).rstrip("\n")
+    found = classification_report(*both, digits=4, labels=labels, zero_division=0.0)
+    return str(found).rstrip("\n")
 
 
 def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:

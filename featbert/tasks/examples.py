@@ -32,6 +32,7 @@ class ExampleTask(Task, Protocol):
 
     name: str
     output: ClassVar[str]
+    batch_size: ClassVar[int] = 32
     of_texts: bool = True
     unit: str = "example"
     pipeline: str = "text-classification"
@@ -56,7 +57,7 @@ class ExampleTask(Task, Protocol):
         Devlin et al. 2019, note 6: the first piece is not a meaningful representation of a
         sentence without fine-tuning. Rates come from the search in `benchmarks/defaults.md`.
         """
-        settings = {"body": "linear", "output": self.output, "batch_size": 32}
+        settings = {"body": "linear", "output": self.output, "batch_size": self.batch_size}
         if not frozen:
             return settings | {"sentence_pooling": "max_mean" if words else "cls", "epochs": 3}
         if words:
