@@ -19,7 +19,7 @@ class Sentence:
     """Words of one sentence, exactly as the file has them.
 
     Attributes:
-        words: (T,) never empty, in the file's order.
+        words: (T,) in the file's order; never empty, but of a blank line that is predicted.
         tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
             for labels; the answer of an example, or of one of its choices, or several answers
             (`spans`); None where it was read without.
@@ -45,7 +45,7 @@ class Sentence:
     lines: Sequence[int] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.words:
+        if not self.words and not self.texts:
             raise ValueError("a sentence has at least one word")
         if not self.texts and self.tags is not None and len(self.tags) not in (1, len(self.words)):
             raise ValueError(f"{len(self.words)} words but {len(self.tags)} tags")

@@ -7,7 +7,7 @@ before the first mark of a document have none.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -25,23 +25,6 @@ from featbert.text import counted
 LAYOUT_LINES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One sentence of the input, or a blank line of raw text (no words).
-
-    Attributes:
-        words: (T,) as the input has them.
-        document: number of its document, rising; None before the first mark.
-        text: the line it was split from; None for tokenised input.
-        offsets: (T,) places of the words in `text`, code points, end exclusive.
-    """
-
-    words: tuple[str, ...]
-    document: int | None
-    text: str | None = None
-    offsets: tuple[tuple[int, int], ...] | None = None
-
-
 def kind_of(name: str) -> str:
     """What a file holds by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or else "text"."""
     if is_json(Path(name)):
@@ -51,9 +34,10 @@ def kind_of(name: str) -> str:
 
 def read_pieces(
     lines: Iterator[str], name: str, kind: str, token_column: int | str | None = None
-) -> Iterator[Piece]:
+) -> Iterator[Sentence]:
     """The sentences of a stream in order, read as they are asked for; `name` is for messages.
 
+    A line of raw text is one, also a blank one, which has no words.
     `kind` is as of `kind_of`. `token_column` counts from 1, or is a name in CoNLL-U; tags are
     skipped.
     """
@@ -70,18 +54,18 @@ def read_pieces(
         first = list(islice(lines, LAYOUT_LINES))
         layout = Layout(first, Path(name), token_column, None, tagged=False)
         sentences = column_sentences(chain(first, lines), layout, Counter())
-    for sentence in sentences:
-        yield Piece(sentence.words, sentence.document)
+    yield from sentences
 
 
-def piece_of(given: str | Sequence[str], document: int | None) -> Piece:
+def piece_of(given: str | Sequence[str], document: int | None) -> Sentence:
     """A line of raw text, split into words, or words as they are; InputError for anything else."""
     if isinstance(given, str):
-        offsets = tuple(split_words(given))
-        return Piece(tuple(given[a:b] for a, b in offsets), document, given, offsets)
-    if not isinstance(given, Sequence) or not all(isinstance(w, str) and w for w in given):
+        places = tuple(split_words(given))
+        words = tuple(given[a:b] for a, b in places)
+        return Sentence(words, document=document, texts=(given,), places=places)
+    if not given or not all(isinstance(w, str) and w for w in given):
         raise InputError(f"{given!r:.60} is neither a text nor a list of words")
-    return Piece(tuple(given), document)
+    return Sentence(tuple(given), document=document)
 
 
 def read_texts(

@@ -23,14 +23,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples
 from featbert.data.files import BOM, DOCSTART
-from featbert.data.streaming import Piece, piece_of, read_texts
+from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import targets_of
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
@@ -42,13 +42,12 @@ from featbert.tasks.base import Task
 Format = Literal["conll", "jsonl"]
 # The columns of a line, and a JSON object (`Task.answered`).
 Answered = tuple[list[str], dict[str, Any]]
-Words = TypeVar("Words", Piece, Sentence)
 # A piece of the input, and as a JSON object with its tags as the run would have recorded them.
-TaggedPiece = tuple[Piece, dict[str, Any]]
+TaggedPiece = tuple[Sentence, dict[str, Any]]
 
 
 def predict_stream(
-    run: LoadedRun, pieces: Iterable[Piece], *, block_words: int = BLOCK_WORDS
+    run: LoadedRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
     """Tags pieces as they come; a block is read, tagged and yielded before the next is read."""
     by_document = run.usable.record.signature.context == "document"
@@ -67,14 +66,14 @@ def predict_stream(
 
 
 def cut_blocks(
-    pieces: Iterable[Words], block_words: int, *, by_document: bool
-) -> Iterator[list[Words]]:
+    pieces: Iterable[Sentence], block_words: int, *, by_document: bool
+) -> Iterator[list[Sentence]]:
     """The pieces in blocks of at least `block_words` words, the last one excepted.
 
     Nothing is read beyond a block, except one piece with whole documents. A piece without words
     counts as one.
     """
-    block: list[Words] = []
+    block: list[Sentence] = []
     size = 0
     for piece in pieces:
         if by_document and size >= block_words and piece.document != block[-1].document:
@@ -102,7 +101,7 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
     document = None
     for number, (piece, row) in enumerate(pieces):
         rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, row["tags"], strict=True)]
-        if piece.text is None and piece.document != document:
+        if not piece.texts and piece.document != document:
             document = piece.document
             rows.insert(0, f"{DOCSTART}\tO\n\n")
         if not number and rows and rows[0].startswith(BOM):
@@ -110,23 +109,25 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
         yield "".join(rows) + "\n"
 
 
-def _row(piece: Piece, tags: list[str], shares: list[float], task: Task) -> dict[str, Any]:
+def _row(piece: Sentence, tags: list[str], shares: list[float], task: Task) -> dict[str, Any]:
     """A piece as a JSON object; `shares` are the probabilities of its tags."""
-    row: dict[str, Any] = {"text": piece.text, "tokens": piece.words}
-    row |= {"offsets": piece.offsets, "tags": tags}
+    text, places = (piece.texts[0], piece.places) if piece.texts else (None, None)
+    row: dict[str, Any] = {"text": text, "tokens": piece.words, "offsets": places, "tags": tags}
     if (entities := task.phrases(tags)) is not None:
         row["entities"] = [_entity(piece, shares, *one) for one in entities]
     row["probabilities"] = [round(share, 6) for share in shares]
-    if piece.text is None:
+    if not piece.texts:
         row["document"] = piece.document
     return {name: value for name, value in row.items() if value is not None}
 
 
-def _entity(piece: Piece, shares: list[float], kind: str, start: int, end: int) -> dict[str, Any]:
+def _entity(
+    piece: Sentence, shares: list[float], kind: str, start: int, end: int
+) -> dict[str, Any]:
     row: dict[str, Any] = {"type": kind, "start": start, "end": end}
-    if piece.text is not None and piece.offsets is not None:
-        first, after = piece.offsets[start][0], piece.offsets[end - 1][1]
-        row |= {"start_char": first, "end_char": after, "text": piece.text[first:after]}
+    if piece.texts:
+        first, after = piece.places[start][0], piece.places[end - 1][1]
+        row |= {"start_char": first, "end_char": after, "text": piece.texts[0][first:after]}
     else:
         row["text"] = " ".join(piece.words[start:end])
     return row | {"probability": round(math.prod(shares[start:end]), 6)}

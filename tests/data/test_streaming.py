@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
+from featbert.data.corpus import Sentence
 from featbert.data.files import RawFile, read_lines
 from featbert.data.jsonl import jsonl_sentences
-from featbert.data.streaming import LAYOUT_LINES, Piece, read_pieces
+from featbert.data.streaming import LAYOUT_LINES, read_pieces
 from featbert.errors import InputError
 
 # More than what is read of a stream at a time.
@@ -31,13 +32,13 @@ class Trickle(io.BytesIO):
 
 def pieces(
     data: str | bytes, kind: str, step: int = CHUNK_BYTES, encoding: str = "utf-8"
-) -> list[Piece]:
+) -> list[Sentence]:
     data = data.encode() if isinstance(data, str) else data
     lines = read_lines(Trickle(data, step), encoding, "input", is_text=kind == "text")
     return list(read_pieces(lines, "input", kind))
 
 
-def same(found: list[Piece], whole: RawFile) -> None:
+def same(found: list[Sentence], whole: RawFile) -> None:
     """The same words, and documents that begin and end at the same sentences."""
     assert [p.words for p in found] == [s.words for s in whole.sentences]
     if any(s.document is not None for s in whole.sentences):
@@ -86,13 +87,19 @@ def test_encodings_whatever_the_chunks(encoding: str) -> None:
     lines = ["Café in Genève", "über"]
     for step in (1, 2, 7):
         found = pieces("\n".join(lines).encode(encoding), "text", step, encoding=encoding)
-        assert [p.text for p in found] == lines
+        assert [p.texts[0] for p in found] == lines
 
 
 def test_raw_text_keeps_its_lines() -> None:
     text = "\ufeffRome's end.\r\n\n  \nA\u2028B\u0085C\u00a0D\nlast"
     found = pieces(text, "text", 2)
-    assert [p.text for p in found] == ["Rome's end.", "", "  ", "A\u2028B\u0085C\u00a0D", "last"]
+    assert [p.texts[0] for p in found] == [
+        "Rome's end.",
+        "",
+        "  ",
+        "A\u2028B\u0085C\u00a0D",
+        "last",
+    ]
     assert [p.words for p in found] == [
         ("Rome", "'s", "end", "."),
         (),
@@ -100,7 +107,7 @@ def test_raw_text_keeps_its_lines() -> None:
         ("A", "B", "C", "D"),
         ("last",),
     ]
-    assert found[0].offsets == ((0, 4), (4, 6), (7, 10), (10, 11))
+    assert found[0].places == ((0, 4), (4, 6), (7, 10), (10, 11))
     assert [p.document for p in found] == [0, 1, 2, 2, 2]
     assert pieces("", "text") == pieces("", "conll") == pieces("", "jsonl") == []
     assert len(pieces("\n\n", "text")) == 2

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from featbert.data.corpus import Sentence
 from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
-from featbert.data.streaming import Piece, read_pieces
+from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
 from featbert.runs.load import LoadedRun, load_run
 from featbert.runs.predict import predict_stream, rows_of
@@ -22,7 +23,7 @@ def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
     return load_run(both[request.param], device="cpu")
 
 
-def read(text: str, kind: str) -> Iterator[Piece]:
+def read(text: str, kind: str) -> Iterator[Sentence]:
     lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", is_text=kind == "text")
     return read_pieces(lines, "input", kind)
 
@@ -68,11 +69,11 @@ def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
     """At no time has more been read than the block of what comes out next."""
     taken = 0
 
-    def endless() -> Iterator[Piece]:
+    def endless() -> Iterator[Sentence]:
         nonlocal taken
         while True:
             taken += 1
-            yield Piece(("Jordan", "Smith", "of", "Chelsea"), None)
+            yield Sentence(("Jordan", "Smith", "of", "Chelsea"))
 
     sizes = []
     inputs = LoadedRun.inputs
