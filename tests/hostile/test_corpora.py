@@ -38,7 +38,7 @@ def test_a_sentence_of_100_000_words(tmp_path):
     (tmp_path / "train.conll").write_text("word B-X\nother O\n" * (n // 2), "utf-8")
     ok(check(tmp_path))
     report = json.loads(check(tmp_path, "--format", "json").stdout)["splits"]["train"]
-    counts = {"longest_sentence": n, "words": n, "sentences": 1, "entities": n // 2}
+    counts = {"longest_sentence": n, "words": n, "sentences": 1, "labels": {"X": n // 2}}
     assert {name: report[name] for name in counts} == counts
 
 
@@ -61,7 +61,7 @@ def test_50_000_tag_types(tmp_path):
     assert "and 49,987 more" in result.stdout
     assert len(result.stdout) < 10_000
     report = json.loads(check(tmp_path, "--format", "json").stdout)
-    assert len(report["splits"]["dev"]["entities_by_type"]) == 50_000
+    assert len(report["splits"]["dev"]["labels"]) == 50_000
     assert len(report["against_train"]["dev"]["new_types"]) == 49_999
 
 

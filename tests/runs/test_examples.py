@@ -266,9 +266,9 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
     for kind, given in (("tsv", table), ("text", lines)):
         read = read_texts(iter(given), "test", kind, pairs=True)
         found = list(predict_texts(loaded, read))
-        assert [texts for texts, _, _ in found] == [(first, second) for first, second, *_ in rows]
-        assert [[answer] for _, answer, _ in found] == kept
-        shares = [row.get("probabilities") for _, _, row in found]
+        expected = [[*row[:2], *answer] for row, answer in zip(rows, kept, strict=True)]
+        assert [cells for cells, _ in found] == expected
+        shares = [row.get("probabilities") for _, row in found]
         assert all(s and abs(sum(s.values()) - 1) < 1e-5 for s in shares) == (
             task == "classification"
         )
