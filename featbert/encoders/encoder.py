@@ -367,14 +367,7 @@ def load_encoder(
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    options: dict[str, Any] = {
-        "dtype": dtype,
-        "local_files_only": True,
-        "trust_remote_code": False,
-        "weights_only": True,  # nothing in a pytorch_model.bin is called
-        "output_loading_info": True,
-        **source.changes,
-    }
+    options = {"dtype": dtype, **source.loading}
     with refusing(f"transformers cannot load {source.folder}"), stage(f"loading {source.name}", ""):
         try:
             model, info = AutoModel.from_pretrained(

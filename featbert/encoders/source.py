@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -91,9 +91,11 @@ class EncoderSource:
     depth: int | None = None
 
     @property
-    def changes(self) -> dict[str, int]:
-        """Keys of the checkpoint's config that have other values."""
-        return {} if self.depth is None else {"num_hidden_layers": self.depth}
+    def loading(self) -> dict[str, Any]:
+        """Options of `from_pretrained` for a model: nothing that its files name is called."""
+        safe = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
+        changes = {} if self.depth is None else {"num_hidden_layers": self.depth}
+        return {**safe, "output_loading_info": True, **changes}
 
     @cached_property
     def config(self) -> dict[str, object]:

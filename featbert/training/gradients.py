@@ -21,9 +21,8 @@ class GradientWatch:
     def __init__(self, module: nn.Module, device: torch.device) -> None:
         self._named = list(module.named_parameters())
         self._wrong = torch.zeros((), dtype=torch.bool, device=device)
-        self._first = torch.full((), -1, dtype=torch.int64, device=device)
-        self._where = torch.zeros(len(self._named), dtype=torch.bool, device=device)
-        self._loss = torch.zeros((), device=device)
+        # (2 + P,) loss, step and norms of the first step in which something is not finite
+        self._record = torch.zeros(2 + len(self._named), dtype=torch.float64, device=device)
         self._held: list[int] = []  # numbers of the parameters that have gradients
         self._numbers = torch.empty(0, dtype=torch.int64, device=device)
         self.is_immediate = device.type == "cpu"
@@ -40,12 +39,10 @@ class GradientWatch:
         if self.is_immediate and not wrong:
             return
         if held != self._held:
-            self._held, self._numbers = held, torch.tensor(held, device=wrong.device)
-        here = torch.zeros_like(self._where).index_copy_(0, self._numbers, ~norms.isfinite())
-        is_first = wrong & ~self._wrong
-        self._where = torch.where(is_first, here, self._where)
-        self._first = torch.where(is_first, step, self._first)
-        self._loss = torch.where(is_first, loss.detach().float(), self._loss)
+            self._held, self._numbers = held, 2 + torch.tensor(held, device=wrong.device)
+        record = torch.zeros_like(self._record).index_copy_(0, self._numbers, norms.double())
+        record[0], record[1] = loss.detach(), step
+        self._record = torch.where(self._wrong, self._record, record)
         self._wrong = self._wrong | wrong
 
     def found(self) -> str | None:
@@ -53,11 +50,13 @@ class GradientWatch:
         if not self._wrong:
             return None
         self._wrong = torch.zeros_like(self._wrong)
-        names = [name for (name, _), w in zip(self._named, self._where.tolist(), strict=True) if w]
+        loss, step, *norms = self._record.tolist()
+        found = zip(self._named, norms, strict=True)
+        names = [name for (name, _), norm in found if not math.isfinite(norm)]
         what = "the norm of the gradients is too large for float32"
-        if not math.isfinite(self._loss):
-            what = f"the loss is {float(self._loss)}"
+        if not math.isfinite(loss):
+            what = f"the loss is {loss}"
         elif names:
             concerned = f"{counted(len(names), 'parameter')} ({names[0]} first)"
             what = f"the gradients of {concerned} are not finite"
-        return f"{what} in step {int(self._first)}"
+        return f"{what} in step {int(step)}"

@@ -280,12 +280,7 @@ def load_language_model(
     torch.manual_seed(seed)
     with refusing(f"transformers cannot load {source.folder} as a masked language model"):
         model, info = architecture.from_pretrained(
-            source.folder,
-            dtype=torch.float32,
-            local_files_only=True,
-            weights_only=True,  # nothing in a pytorch_model.bin is called
-            output_loading_info=True,
-            **source.changes,
+            source.folder, dtype=torch.float32, **source.loading
         )
     lacking = [key for key in info["missing_keys"] if key not in model.all_tied_weights_keys]
     return model, tokenizer, tuple(sorted({key.rpartition(".")[0] for key in lacking}))

@@ -5,6 +5,7 @@ linear decay. Whether a parameter decays is decided by its shape: vectors (biase
 and scalars do not.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -101,12 +102,8 @@ def rate_share(step: int, *, total: int, warmup: float, schedule: str = "linear"
 
 def make_schedule(optimizer: Optimizer, settings: Settings, *, total: int) -> LambdaLR:
     """The schedule of `rate_share` over all groups."""
-    return LambdaLR(
-        optimizer,
-        lambda step: rate_share(
-            step, total=total, warmup=settings.warmup, schedule=settings.schedule
-        ),
-    )
+    share = partial(rate_share, total=total, warmup=settings.warmup, schedule=settings.schedule)
+    return LambdaLR(optimizer, share)
 
 
 def describe_groups(optimizer: Optimizer, share: float) -> list[ParameterGroup]:
