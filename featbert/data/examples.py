@@ -179,17 +179,17 @@ class Examples:
         """The sequences of an example; InputError names the row."""
         columns = self.columns_of(row)
         sentence = example_of(row, columns)
-        if columns.target is None:
+        value = None if columns.target is None else row.values.get(columns.target)
+        if value is None or str(value).strip() in NO_ANSWER:
             return [sentence]
         try:
-            answer = self.answer(row.values.get(columns.target))
+            return [replace(sentence, tags=(self.answer(value),))]
         except ValueError as error:
             raise InputError(f"{error} in column {columns.target}, {row.where}") from None
-        return [sentence if answer is None else replace(sentence, tags=(answer,))]
 
-    def answer(self, value: Any) -> str | None:
-        """The answer that a value is; None where it is hidden. ValueError for another value."""
-        return None
+    def answer(self, value: Any) -> str:
+        """The answer that a value is; ValueError for another value."""
+        return str(value)
 
     def columns_of(self, row: Row) -> Columns:
         """The columns of text, second text and answer, with None for those there are not."""
@@ -228,13 +228,11 @@ class Examples:
 class Classes(Examples):
     """Reads examples with a class each."""
 
-    def answer(self, value: Any) -> str | None:
+    def answer(self, value: Any) -> str:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if value is None or str(value).strip() in NO_ANSWER:
-            return None
         if not isinstance(value, str | int):
             raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
         return str(value).strip()
@@ -243,9 +241,7 @@ class Classes(Examples):
 class Scores(Examples):
     """Reads examples with a score each."""
 
-    def answer(self, value: Any) -> str | None:
-        if value is None or (isinstance(value, str) and value.strip() in NO_ANSWER):
-            return None
+    def answer(self, value: Any) -> str:
         number = number_of(value)
         if not math.isfinite(number):
             raise ValueError(f"{excerpt(str(value))} is no finite number")

@@ -33,17 +33,10 @@ class Truecaser:
 
     @classmethod
     def from_sentences(cls, train: Iterable[Sentence]) -> Self:
-        counts: dict[str, Counter[str]] = {}
-        for sentence in train:
-            if in_capitals(sentence.words):
-                continue
-            for word in sentence.words[1:]:
-                counts.setdefault(word.lower(), Counter())[word] += 1
-        forms = {
-            lower: min(forms, key=lambda form: (-forms[form], form))
-            for lower, forms in counts.items()
-        }
-        return cls(forms)
+        counts = Counter(w for s in train if not in_capitals(s.words) for w in s.words[1:])
+        # The last one counts: that which is most frequent, of equally frequent ones the first.
+        rising = sorted(sorted(counts, reverse=True), key=counts.__getitem__)
+        return cls({word.lower(): word for word in rising})
 
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
         """The words (T,) of one sentence, truecased if they are in capitals."""

@@ -154,7 +154,7 @@ def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace, mon
     def lacking(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("featbert.features.extraction.run_extraction", lacking)
+    monkeypatch.setattr("featbert.features.shards.extract_shards", lacking)
     assert out_of_memory(error)
     assert size in memory_lack(error)
     message = error_of(workspace.extract("--quiet"))
