@@ -30,6 +30,7 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
+from featbert.encoders.dropout import use_dropout
 from featbert.encoders.encoding import Context, Packing, Pooling
 from featbert.encoders.products import PRODUCT_FLOPS, use_products
 from featbert.encoders.source import EncoderSource, refusing
@@ -397,6 +398,7 @@ def load_encoder(
             "say so; set is_decoder to true there"
         )
     use_products(model)
+    use_dropout(model)
     model.config.use_cache = False  # of keys and values, which only generation reads again
     return Encoder(
         model,

@@ -1,0 +1,130 @@
+"""Dropout of an encoder that is trained on a processor: fewer random numbers, and less memory.
+
+    w = softmax(scale Q K^T),  out = (w * kept / (1 - p)) V
+
+torch draws a number for each entry in double precision, and keeps several tensors of scores. Here
+an entry takes 16 random bits, so that p is exact to 1/131,072, and what is kept of a pair of tokens
+is its weight, in the precision of the vectors, and a bit in a byte. A few sequences are computed at
+a time, while their scores are in the processor's cache. What is not trained, causal, or on a GPU is
+left to torch.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+NAME = "featbert"
+# Scores that are computed at a time.
+BLOCK = 1 << 17
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout` with random numbers of 16 bits."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        if not (self.training and self.p and values.device.type == "cpu"):
+            return super().forward(values)
+        return values * kept(values.shape, self.p).to(values.dtype).div_(1 - self.p)
+
+
+def kept(shape: torch.Size, p: float) -> Tensor:
+    """Boolean, false with probability p."""
+    count = math.prod(shape)
+    four_each = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
+    return four_each.view(torch.int16)[:count].view(shape) >= round(p * 2**16) - 2**15
+
+
+def use_dropout(model: Any) -> None:
+    """Lets an encoder of transformers drop out so."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    for module in model.modules():
+        if type(module) is nn.Dropout:
+            module.__class__ = Dropout
+    if model.config._attn_implementation == "sdpa":
+        AttentionInterface.register(NAME, _attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        model.set_attn_implementation(NAME)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """As `sdpa_attention_forward` of transformers: (B, heads, S, D) -> (B, S, heads, D)."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    plain = key.shape == query.shape == value.shape and query.device.type == "cpu"
+    causal = getattr(module, "is_causal", False) if attention_mask is None else False
+    if (
+        not (plain and dropout and torch.is_grad_enabled())
+        or causal
+        or any(others.get(name) is not None for name in ("softcap", "position_bias"))
+    ):
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout, scaling, **others
+        )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    found: Tensor = _Attention.apply(query, key, value, attention_mask, dropout, scale)  # type: ignore[no-untyped-call]
+    return found.transpose(1, 2).contiguous(), None
+
+
+class _Attention(torch.autograd.Function):
+    """Products in the precision of the vectors; softmax and its gradient in float32 at least."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        p: float,
+        scale: float,
+    ) -> Tensor:
+        batch, heads, tokens, _ = query.shape
+        step = max(1, BLOCK // (heads * tokens**2))
+        ctx.parts = [slice(start, start + step) for start in range(0, batch, step)]
+        found = torch.empty_like(query)
+        weights = query.new_empty((batch, heads, tokens, tokens))
+        used = torch.empty_like(weights, dtype=torch.bool)
+        with torch.autocast("cpu", enabled=False):
+            for part in ctx.parts:
+                scores = (query[part] * scale) @ key[part].mT
+                if mask is not None:
+                    scores.masked_fill_(~mask[part], torch.finfo(scores.dtype).min)
+                weights[part] = scores.softmax(-1, dtype=_wide(scores))
+                used[part] = kept(scores.shape, p)
+                found[part] = (weights[part] * used[part]) @ (value[part] / (1 - p))
+        ctx.save_for_backward(query, key, value, weights, used, found)
+        ctx.p, ctx.scale = p, scale
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, weights, used, found = ctx.saved_tensors
+        of_query, of_key, of_value = (torch.empty_like(t) for t in (query, key, value))
+        for part in ctx.parts:
+            mean = (above[part] * found[part]).sum(-1, keepdim=True, dtype=_wide(found))
+            upon = above[part] / (1 - ctx.p)
+            of_value[part] = (weights[part] * used[part]).mT @ upon
+            of_weights = (upon @ value[part].mT).to(_wide(found)) * used[part]
+            of_scores = (of_weights.sub_(mean) * weights[part]).to(query.dtype)
+            of_query[part] = of_scores @ (key[part] * ctx.scale)
+            of_key[part] = of_scores.mT @ (query[part] * ctx.scale)
+        return of_query, of_key, of_value, None, None, None
+
+
+def _wide(values: Tensor) -> torch.dtype:
+    return torch.promote_types(values.dtype, torch.float32)

@@ -1,0 +1,81 @@
+"""Dropout on a processor against torch's attention and numerical gradients."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from featbert.encoders import dropout
+from featbert.encoders.dropout import NAME, Dropout, _Attention, kept
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+
+SCALE = 0.3
+
+
+def vectors(*shape: int) -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    return [torch.randn(shape, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+
+
+def padding() -> torch.Tensor:
+    mask = torch.ones(3, 1, 4, 4, dtype=torch.bool)
+    mask[1, :, :, 2:] = False
+    return mask
+
+
+@pytest.mark.parametrize("mask", [None, padding()])
+@pytest.mark.parametrize("block", [1, 1 << 17])
+def test_without_drops_it_is_torchs_attention(monkeypatch, mask, block) -> None:
+    monkeypatch.setattr(dropout, "BLOCK", block)
+    given = vectors(3, 2, 4, 5)
+    expected = functional.scaled_dot_product_attention(*given, attn_mask=mask, scale=SCALE)
+    found = _Attention.apply(*given, mask, 0.0, SCALE)
+    torch.testing.assert_close(found, expected)
+    above = torch.randn_like(expected)
+    gradients = [torch.autograd.grad(out, given, above) for out in (found, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_gradients_are_those_of_what_was_kept(monkeypatch) -> None:
+    monkeypatch.setattr(dropout, "BLOCK", 32)
+
+    def attended(*given: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(1)
+        out: torch.Tensor = _Attention.apply(*given, padding(), 0.4, SCALE)
+        return out
+
+    assert torch.autograd.gradcheck(attended, vectors(3, 2, 4, 5))
+    dropped = [attended(*(v.detach() for v in vectors(3, 2, 4, 5)))]
+    assert not torch.equal(
+        dropped[0], _Attention.apply(*vectors(3, 2, 4, 5), padding(), 0.0, SCALE)
+    )
+
+
+def test_entries_are_kept_at_random_and_the_mean_stays() -> None:
+    torch.manual_seed(0)
+    mask = kept(torch.Size([1000, 1001]), 0.1)
+    rows, columns = mask.float().mean(1), mask.float().mean(0)
+    assert float(mask.float().mean()) == pytest.approx(0.9, abs=0.002)  # six standard errors
+    for means in (rows, columns):
+        assert float(means.std()) == pytest.approx((0.09 / 1000) ** 0.5, rel=0.15)
+    layer = Dropout(0.1)
+    assert float(layer(torch.ones(10**6)).mean()) == pytest.approx(1, abs=0.002)
+    assert torch.equal(layer.eval()(rows), rows)
+
+
+def test_an_encoder_in_training_attends_so_and_in_use_as_torch_does(encoder_folder) -> None:
+    encoder = load_encoder(find_encoder(str(encoder_folder("bert"))))
+    model = encoder.model
+    assert model.config._attn_implementation == NAME
+    assert "featbert" not in model.config.to_json_string()
+    ids = torch.arange(5, 25).view(2, 10)
+    called = []
+    with pytest.MonkeyPatch.context() as patch:
+        apply = _Attention.apply
+        patch.setattr(_Attention, "apply", lambda *a: called.append(1) or apply(*a))
+        in_use = model(ids).last_hidden_state
+        assert not called
+        model.train()(ids)
+    assert len(called) == encoder.num_layers
+    model.eval().set_attn_implementation("sdpa")
+    assert torch.equal(model(ids).last_hidden_state, in_use)
