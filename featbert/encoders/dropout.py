@@ -114,16 +114,24 @@ class _Attention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights, used, found = ctx.saved_tensors
-        of_query, of_key, of_value = (torch.empty_like(t) for t in (query, key, value))
+        of_query, of_key, of_value = gradients = [
+            torch.empty_like(vectors) if needed else None
+            for vectors, needed in zip((query, key, value), ctx.needs_input_grad, strict=False)
+        ]
         for part in ctx.parts:
-            mean = (above[part] * found[part]).sum(-1, keepdim=True, dtype=_wide(found))
             upon = above[part] / (1 - ctx.p)
-            of_value[part] = (weights[part] * used[part]).mT @ upon
+            if of_value is not None:
+                of_value[part] = (weights[part] * used[part]).mT @ upon
+            if of_query is None and of_key is None:
+                continue
+            mean = (above[part] * found[part]).sum(-1, keepdim=True, dtype=_wide(found))
             of_weights = (upon @ value[part].mT).to(_wide(found)) * used[part]
             of_scores = (of_weights.sub_(mean) * weights[part]).to(query.dtype)
-            of_query[part] = of_scores @ (key[part] * ctx.scale)
-            of_key[part] = of_scores.mT @ (query[part] * ctx.scale)
-        return of_query, of_key, of_value, None, None, None
+            if of_query is not None:
+                of_query[part] = of_scores @ (key[part] * ctx.scale)
+            if of_key is not None:
+                of_key[part] = of_scores.mT @ (query[part] * ctx.scale)
+        return *gradients, None, None, None
 
 
 def _wide(values: Tensor) -> torch.dtype:
