@@ -26,14 +26,13 @@ _HOMES = {
     "evaluate": "featbert.runs.evaluate",
     "extract": "featbert.features.extraction",
     "find_runs": "featbert.runs.run",
-    "finetune": "featbert.runs.api",
-    "load": "featbert.runs.predict",
+    "finetune": "featbert.runs.train",
+    "load": "featbert.runs.load",
     "load_corpus": "featbert.data.load",
-    "load_run": "featbert.runs.load",
     "parse_layers": "featbert.encoders.layers",
     "render": "featbert.report.rendering",
     "run_experiment": "featbert.analysis.compare",
-    "train": "featbert.runs.api",
+    "train": "featbert.runs.train",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -75,9 +75,9 @@ def evaluate(
         was_there = record is not None
         if record is None:
             load_torch()
-            from featbert.runs.load import load_run
+            from featbert.runs.load import load
 
-            loaded = loaded or load_run(usable, device=o.chosen(Compute, given).device)
+            loaded = loaded or load(usable, device=o.chosen(Compute, given).device)
             report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
             record = carry_out(plan, loaded, cache_dir)
         results.append((plan, record, was_there))

@@ -94,10 +94,10 @@ def predict(
         stream: BinaryIO = stack.enter_context(given_text)
         load_torch()
 
-        from featbert.runs.load import load_run
+        from featbert.runs.load import load
         from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
 
-        loaded = load_run(usable, device=o.chosen(Compute, given).device)
+        loaded = load(usable, device=o.chosen(Compute, given).device)
         report(f"tagging {name} with {usable.run.name}")
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")

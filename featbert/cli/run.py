@@ -96,7 +96,7 @@ def _later(plan: ExperimentPlan) -> str:
     if n := len(plan.adaptations):
         one = "encoder to train as a language model first"
         later.append(counted(n, one, "encoders to train as language models first"))
-    if n := sum(search.record.chosen is None for search in plan.searches):
+    if n := sum(search.chosen is None for search in plan.searches):
         one = "grid search decides on further runs"
         later.append(counted(n, one, "grid searches decide on further runs"))
     return "; " + "; ".join(later) if later else ""
@@ -118,5 +118,5 @@ def _describe(plan: ExperimentPlan) -> str:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")
-    lines += [f"grid   {search_line(search.record)}" for search in plan.searches]
+    lines += [f"grid   {search_line(search)}" for search in plan.searches]
     return "\n".join(printable(line) for line in lines)

@@ -41,13 +41,13 @@ def speed(
     usable = [check_usable(find_run(name, runs_dir), model=model) for name in runs]
     load_torch()
 
-    from featbert.runs.load import load_run
+    from featbert.runs.load import load
     from featbert.runs.speed import PER, measure_speed
 
     found = []
     for one in usable:
         report(f"timing {one.run.name}")
-        loaded = load_run(one, device=o.chosen(Compute, given).device)
+        loaded = load(one, device=o.chosen(Compute, given).device)
         took = measure_speed(loaded, sentences=sentences, repeats=repeats)
         found.append(dataclasses.asdict(took))
         if format == "text":

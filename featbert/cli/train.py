@@ -76,7 +76,7 @@ def train(
         report(f"{m.model} is uncased: words were lowercased before they were read")
     load_torch()
 
-    from featbert.runs.api import train as train_run
+    from featbert.runs.train import train as train_run
 
     one = partial(
         train_run,
@@ -136,7 +136,7 @@ def finetune(
         report(f"{source.name} is uncased: words are lowercased before they are read")
     load_torch()
 
-    from featbert.runs.api import finetune as finetune_run
+    from featbert.runs.train import finetune as finetune_run
 
     one = partial(
         finetune_run,

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from featbert.errors import InputError, check_known
+from featbert.versions import library_versions
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,12 @@ class Device:
         import torch
 
         return torch.device(self.kind)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields of records that say where, and with which libraries, was computed."""
+        where = {"device": self.kind, "device_name": self.name, "threads": self.threads}
+        return where | {"versions": library_versions()}
 
 
 @contextlib.contextmanager

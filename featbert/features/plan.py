@@ -20,7 +20,6 @@ from featbert.errors import InputError, MissingError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
 from featbert.features.writer import partial_path
 from featbert.io import explaining
-from featbert.versions import library_versions
 
 # Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
 # matrix rate.
@@ -103,10 +102,7 @@ def plan_extraction(
         dtype=encoding.dtype,
         token_budget=encoding.token_budget or TOKEN_BUDGET[device.kind],
         block_words=block_words(num_layers, hidden_size, encoding.dtype),
-        device=device.kind,
-        device_name=device.name,
-        threads=device.threads,
-        versions=library_versions(),
+        **device.facts,
         adapted_epochs=source.adapted_epochs,
         packing=encoding.packing if corpus.has_pairs else None,
         keep=encoding.keep,

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING
 import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
-from featbert.errors import InputError, check_known, nearest
+from featbert.errors import InputError, check_known
 from featbert.io import json_hash, slug
 from featbert.progress import notice
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
 from featbert.tasks.base import KEPT, Scores
-from featbert.versions import library_versions
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -148,7 +147,8 @@ def plan_evaluation(
 ) -> PlannedEvaluation:
     """Checks that the run can be scored on a split and names the record; nothing is written.
 
-    InputError where the corpus lacks the split, its answers, or documents that the run reads.
+    InputError where the corpus lacks the split, its answers, or documents that the run reads, and
+    for a mapping of classes that neither has.
     """
     (name,) = choose_splits(corpus, [split])
     chosen, mapping = corpus[name], dict(mapping or {})
@@ -163,7 +163,13 @@ def plan_evaluation(
             f"{where} has no documents, but {usable.run.name} reads whole documents; mark them "
             "with -DOCSTART- lines, or evaluate a run with sentence context"
         )
-    check_mapping(mapping, data=usable.task.classes_of(corpus), run=usable.classes)
+    sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
+    known = sorted(sides[0] | sides[1])
+    check_known("class in --map", mapping, known)
+    for new in mapping.values():  # a new name is of classes of both, as in `LOC=ENT`, `PER=ENT`
+        joined = {old for old, to in mapping.items() if to == new}
+        if not all(side & joined for side in sides):
+            check_known("class in --map", [new], [*known, "O"])
     mapping = {old: new for old, new in mapping.items() if old != new}
     identity = split_identity(corpus, name)
     path = evaluation_path(usable.run.folder, corpus.name, name, identity, mapping)
@@ -182,24 +188,6 @@ def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
-def check_mapping(mapping: Mapping[str, str], *, data: Iterable[str], run: Iterable[str]) -> None:
-    """Raises InputError for names that neither the data nor the run has.
-
-    A new name is unknown unless classes of both get it, as in `LOC=ENT`, `PER=ENT`.
-    """
-    sides = (set(data), set(run))
-    known = sorted(sides[0] | sides[1])
-    for old, new in mapping.items():
-        fresh = {name for name, to in mapping.items() if to == new}
-        shared = all(side & fresh for side in sides)
-        for name, fits in ((old, old in known), (new, new in ("O", *known) or shared)):
-            if not fits:
-                raise InputError(
-                    f"--map {old}={new}: unknown class {name!r}{nearest(name, known)}; "
-                    f"data and run have {', '.join(known)}"
-                )
-
-
 def evaluate(
     run: Run | UsableRun,
     corpus: Corpus,
@@ -215,12 +203,12 @@ def evaluate(
     An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
     `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
     """
-    from featbert.runs.load import load_run  # and torch, only where something is computed
+    from featbert.runs.load import load  # and torch, only where something is computed
 
     usable = check_usable(run) if isinstance(run, Run) else run
     plan = plan_evaluation(usable, corpus, split, mapping)
     found = None if overwrite else plan.finished
-    return found or carry_out(plan, load_run(usable, device=device), Path(cache_dir))
+    return found or carry_out(plan, load(usable, device=device), Path(cache_dir))
 
 
 def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
@@ -258,11 +246,8 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,
-        device=run.device.kind,
-        device_name=run.device.name,
-        threads=run.device.threads,
-        versions=library_versions(),
         started=started,
+        **run.device.facts,
     )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions

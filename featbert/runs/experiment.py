@@ -61,14 +61,6 @@ class Job:
         return self.run.base is None or self.run.base.finished is not None
 
 
-@dataclass(frozen=True)
-class Search:
-    """A grid search on dev for one row, and the runs of each of its points, one a seed."""
-
-    tried: tuple[tuple[Job, ...], ...]
-    record: SearchRecord
-
-
 @dataclass
 class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
@@ -85,7 +77,7 @@ class ExperimentPlan:
     adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
-    searches: list[Search] = field(default_factory=list)
+    searches: list[SearchRecord] = field(default_factory=list)
 
     @property
     def missing(self) -> list[Job]:
@@ -99,44 +91,37 @@ class ExperimentPlan:
             vary=list(self.experiment.vary),
             rows=[name for name, job in self.rows.items() if job.run.finished is not None],
             missing=[job.name for job in self.missing],
-            searches=[search.record for search in self.searches],
+            searches=self.searches,
             failures=dict(failures),
             **self.experiment.keys.model_dump(include=kept),
         )
 
-    def add(self, asked: Configuration, name: str) -> None:
-        """Adds the runs of a configuration."""
-        configuration = self._with_encoder(asked)
-        if configuration is None:  # it is checked on the encoder that its adaptation begins from
-            before = asked.model_copy(update={"adapt": None, "grid": Grid()})
-            where = (self.cache_dir, self.runs_dir, self.resources)
-            ExperimentPlan(self.experiment, *where).add(before, name)
-            return
+    def add(self, configuration: Configuration, name: str) -> None:
+        """Adds the runs of a configuration, or the adaptation that its encoder needs before."""
+        if (asked := configuration.adapt) is not None:
+            plan = plan_adaptation(
+                self.resources.corpus(configuration),
+                self.resources.encoder(configuration.model),
+                settings=Adapt(**asked.model_dump(exclude={"seed"})),
+                models_dir=self.cache_dir / "models",
+                seed=asked.seed,
+                device=configuration.device,
+                precision=configuration.precision,
+            )
+            if plan.finished is None:  # its runs are checked on the encoder that it begins from
+                self.adaptations.setdefault(plan.folder, plan)
+                before = configuration.model_copy(update={"adapt": None, "grid": Grid()})
+                where = (self.cache_dir, self.runs_dir, self.resources)
+                ExperimentPlan(self.experiment, *where).add(before, name)
+                return
+            adapted = {"model": str(plan.folder), "adapt": None}
+            configuration = configuration.model_copy(update=adapted)
         if configuration.features is not None:
             num_layers = self._extraction(configuration).manifest.num_layers
             for layers in configuration.features.specs(num_layers):
                 self._add_row(name, configuration, "features", layers)
         if configuration.finetune is not None:
             self._add_row(name, configuration, "finetune", None)
-
-    def _with_encoder(self, configuration: Configuration) -> Configuration | None:
-        """The configuration with the encoder that it names; None while it must be adapted."""
-        asked = configuration.adapt
-        if asked is None:
-            return configuration
-        plan = plan_adaptation(
-            self.resources.corpus(configuration),
-            self.resources.encoder(configuration.model),
-            settings=Adapt(**asked.model_dump(exclude={"seed"})),
-            models_dir=self.cache_dir / "models",
-            seed=asked.seed,
-            device=configuration.device,
-            precision=configuration.precision,
-        )
-        if plan.finished is None:
-            self.adaptations.setdefault(plan.folder, plan)
-            return None
-        return configuration.model_copy(update={"model": str(plan.folder), "adapt": None})
 
     def _add_row(
         self, name: str, configuration: Configuration, table: str, layers: str | None
@@ -145,10 +130,10 @@ class ExperimentPlan:
         chosen, tried = configuration, 1
         if points := configuration.tries(table):
             search = self._search(name, points, table, layers)
-            if search.record.chosen is None:
+            if search.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
-            best = search.tried[search.record.chosen][0]
+            best = self.jobs[search.tried[search.chosen].runs[0]]
             chosen, tried = best.configuration.model_copy(update=own), len(search.tried)
         for seed in chosen.seeds:
             job = self._add_job(chosen, table, layers, seed, tried)
@@ -156,7 +141,7 @@ class ExperimentPlan:
 
     def _search(
         self, name: str, points: Sequence[Configuration], table: str, layers: str | None
-    ) -> Search:
+    ) -> SearchRecord:
         """The search of one row; one that tries the same runs as another is that other."""
         seeds = points[0].grid.seeds
         distinct: dict[tuple[str, ...], Configuration] = {}
@@ -166,12 +151,12 @@ class ExperimentPlan:
             runs = (self._job(alone, table, layers, seed, 1) for seed in seeds)
             distinct.setdefault(tuple(job.name for job in runs), alone)
         for search in self.searches:
-            if [tuple(point.runs) for point in search.record.tried] == list(distinct):
+            if [tuple(point.runs) for point in search.tried] == list(distinct):
                 return search
-        tried = tuple(
-            tuple(self._add_job(p, table, layers, seed, len(distinct)) for seed in seeds)
+        tried = [
+            [self._add_job(p, table, layers, seed, len(distinct)) for seed in seeds]
             for p in distinct.values()
-        )
+        ]
         settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
         varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
         found = [
@@ -184,8 +169,7 @@ class ExperimentPlan:
         waiting = any(p.dev is None and not {*p.runs} & {*self.failed} for p in found)
         chosen = None if waiting or not known else scores.index(max(known))
         signature, tuning = tried[0][0].run.signature, tried[0][0].run.options.settings.tuning
-        record = SearchRecord(tuning, layers, signature.corpus, name, found, chosen)
-        self.searches.append(Search(tried, record))
+        self.searches.append(SearchRecord(tuning, layers, signature.corpus, name, found, chosen))
         return self.searches[-1]
 
     def _add_job(

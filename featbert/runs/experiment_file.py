@@ -31,9 +31,10 @@ from featbert.config import (
 )
 from featbert.encoders.layers import NAMES, parse_layers
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.published import published_table
+from featbert.text import counted
 
 # In `layers`: every hidden state by itself, from the embeddings to the last layer.
 EACH = "each"
@@ -192,7 +193,7 @@ def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        near = nearest(path.name, [p.name for p in path.parent.glob("*.toml")])
+        near = nearest_path(path, "*.toml")
         raise MissingError(f"no experiment file {path}{near}; see experiments/") from None
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
@@ -227,9 +228,8 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     reader = _Reader(data)
     found = reader.experiment()
     if reader.wrong or found is None:
-        n = len(reader.wrong)
-        count = f"{n} mistakes" if n > 1 else "a mistake"
-        raise InputError(f"{count} in {where}: " + "; ".join(m[:400] for m in reader.wrong))
+        wrong = "; ".join(mistake[:400] for mistake in reader.wrong)
+        raise InputError(f"{counted(len(reader.wrong), 'mistake')} in {where}: {wrong}")
     return found
 
 

@@ -28,7 +28,7 @@ from featbert.errors import InputError, check_known
 from featbert.io import explaining, file_hash, flush, owning, replace_folder, write_text
 from featbert.models.transformers_model import transformers_model, write_adapters
 from featbert.runs.folder import WEIGHTS, check_free, save_weights
-from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.load import LoadedRun, load
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
 
@@ -78,7 +78,7 @@ def export(
 
 def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
     """The run's own weights and record."""
-    load_run(usable, device="cpu")  # checks them
+    load(usable, device="cpu")  # checks them
     shutil.copyfile(usable.run.folder / WEIGHTS, folder / WEIGHTS)
     return usable.record
 
@@ -145,7 +145,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
         raise InputError(f"{what}: it reads words in another casing; {advice}")
     if signature.pooling != "first" and usable.settings.reads != "cls":
         raise InputError(f"{what}: it reads the {signature.pooling} piece of words; {advice}")
-    loaded = load_run(usable, device="cpu")
+    loaded = load(usable, device="cpu")
     encoder = loaded.encoder
     sentences = _sentences(loaded)
     inputs = loaded.inputs(sentences)
@@ -177,15 +177,13 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
 
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
-    words = [tuple(text[a:b] for a, b in split_text(text)) for text in _TEXTS]
-    if loaded.usable.record.signature.packing is None:
-        return [Sentence(one, document=i, texts=(_TEXTS[i],)) for i, one in enumerate(words)]
-    return [
-        Sentence(
-            words[i] + words[1 - i], document=i, pair=len(words[i]), texts=_TEXTS[:: 1 - 2 * i]
-        )
-        for i in (0, 1)
-    ]
+    single = loaded.record.signature.packing is None
+    found: list[Sentence] = []
+    for texts in (_TEXTS[:1], _TEXTS[1:]) if single else (_TEXTS, _TEXTS[::-1]):
+        words = [tuple(text[a:b] for a, b in split_text(text)) for text in texts]
+        pair = None if single else len(words[0])
+        found.append(Sentence(sum(words, ()), document=len(found), pair=pair, texts=texts))
+    return found
 
 
 def _pieces(tokenizer: Any, sentences: Sequence[Sentence], *, raw: bool) -> list[list[int]]:

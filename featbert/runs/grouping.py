@@ -32,9 +32,7 @@ VARYABLE: dict[str, tuple[str, ...]] = {
 VARIED: dict[str, tuple[str, ...]] = {
     "corpus": (*_TEXTS, *_TAGS),
     "model": ("encoder_weights",),
-    "context": ("context",),
-    "casing": ("casing",),
-    "scorer": ("scorer",),
+    **{name: VARYABLE[name] for name in ("context", "casing", "scorer")},
 }
 
 # Parts of the signature outside the key. They keep rows apart, so runs that differ in them are
@@ -112,37 +110,26 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     differing = [part for part in parts if len({key[part] for key in keys if part in key}) > 1]
     if differing:
         named = "; ".join(_values(part, runs, keys) for part in differing)
-        raise InputError(
-            f"the runs cannot share a table, they differ in {named}; {_advice(differing)}"
-        )
+        advice = "compare them apart: runs with and without test do not share a table"
+        if "splits" not in differing:
+            wanted = {name for part in differing for name in VARYABLE if part in VARYABLE[name]}
+            wanted -= {"text", "tags"} if wanted >= {"text", "tags"} else {"corpus"}
+            listed = ", ".join(f'"{name}"' for name in sorted(wanted))
+            advice = f"compare them apart, or let their experiment declare vary = [{listed}]"
+        raise InputError(f"the runs cannot share a table, they differ in {named}; {advice}")
     return freed
 
 
-def _shown(part: str, run: Run, value: str) -> str:
-    """A key's value for people, with 8 hex digits of a fingerprint."""
-    signature = run.record.signature
-    if part == "encoder_weights":
-        return f"{signature.model} {value[:8]}"
-    if part.endswith((".text", ".tags")):
-        return f"{signature.corpus} {value[:8]}"
-    return value or "none"
-
-
 def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
-    """`context: sentence (a, b) against document (c)`, with at most three runs of each."""
+    """`context: sentence (a, b) against document (c)`, with at most three runs of each.
+
+    A fingerprint is shown as its name and 8 of its hex digits.
+    """
+    named = "model" if part == "encoder_weights" else "corpus" if "." in part else None
     by_value: dict[str, list[str]] = {}
     for run, key in zip(runs, keys, strict=True):
         if part in key:
-            by_value.setdefault(_shown(part, run, key[part]), []).append(run.name)
+            name = f"{getattr(run.record.signature, named)} {key[part][:8]}" if named else key[part]
+            by_value.setdefault(name or "none", []).append(run.name)
     values = [f"{value} ({', '.join(names[:3])})" for value, names in by_value.items()]
     return f"{part}: {' against '.join(values)}"
-
-
-def _advice(parts: list[str]) -> str:
-    """Which names of `vary` would free the parts."""
-    if "splits" in parts:
-        return "compare them apart: runs with and without test do not share a table"
-    wanted = {name for part in parts for name, freed in VARYABLE.items() if part in freed}
-    wanted -= {"text", "tags"} if wanted >= {"text", "tags"} else {"corpus"}
-    listed = ", ".join(f'"{name}"' for name in sorted(wanted))
-    return f"compare them apart, or let their experiment declare vary = [{listed}]"

@@ -19,27 +19,21 @@ from safetensors.torch import load_file
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import TokenBudget, holder
+from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.encoding import Casing, Encoding, Reading
+from featbert.encoders.encoding import Casing, Encoding
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
-from featbert.features.store import FeatureStore
 from featbert.io import file_hash
 from featbert.models.model import Model, stored_model, tuned_model
+from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.training.inputs import (
-    FeatureInputs,
-    Inputs,
-    PieceInputs,
-    grouped,
-    stored_inputs,
-)
+from featbert.runs.run import Run, UsableRun, check_usable, find_run
+from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import predict, prediction_budget
 from featbert.training.step import Compute
 
@@ -50,10 +44,9 @@ Numbers = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class LoadedRun:
-    """A run's model in eval mode, on the device, with all that turns words into its inputs."""
+class LoadedRun(UsableRun):
+    """A run with its model in eval mode, on the device."""
 
-    usable: UsableRun
     model: Model
     compute: Compute
 
@@ -67,23 +60,14 @@ class LoadedRun:
         assert self.model.encoder is not None
         return self.model.encoder
 
-    @cached_property
-    def reading(self) -> Reading:
-        """The words of sentences as the encoder reads them."""
-        casing = self.usable.record.signature.casing
-        return Reading(self.usable.counted or Corpus("", {}), casing)
-
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
         """The model's inputs for sentences, in memory; frozen vectors are computed now."""
-        signature = self.usable.record.signature
-        words = self.reading(sentences)
-        alignment = self.encoder.align(words, signature.context, signature.packing)
-        found = self._inputs(alignment, sentences)
-        return grouped(found, self.usable.task.groups(sentences))
+        context, packing = self.record.signature.context, self.record.signature.packing
+        alignment = self.encoder.align(self.reading(sentences), context, packing)
+        return grouped(self._inputs(alignment), self.task.groups(sentences))
 
-    def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
-        reads = self.usable.settings.reads
-        return PieceInputs(alignment, self.encoder, self.device.torch, reads=reads)
+    def _inputs(self, alignment: Alignment) -> Inputs:
+        return PieceInputs(alignment, self.encoder, self.device.torch, reads=self.settings.reads)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -100,22 +84,34 @@ class LoadedRun:
         numbers, shares = self._predicted(inputs, sentences, probabilities=True)
         if not np.isfinite(shares).all():
             raise InputError(
-                f"{self.usable.run.name} gives probabilities that are not finite: its numbers are "
+                f"{self.run.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.compute.precision}"
             )
         return self._answers(numbers, sentences), shares.astype(float)
 
+    def predict(self, texts: Any) -> Any:
+        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
+
+        A text is a string; for a run that answers words also a tuple or list of words, for other
+        runs a tuple, such as (text, pair), (question, passage) or (context, choices), or a dict
+        with columns as files have. Each text is a document of its own. InputError for anything
+        else.
+        """
+        from featbert.runs.predict import answered  # with runs that are loaded
+
+        found = answered(self, texts if isinstance(texts, list) else [texts])
+        return found if isinstance(texts, list) else found[0]
+
     def _predicted(
         self, inputs: Inputs, sentences: Sentences, *, probabilities: bool = False
     ) -> tuple[Numbers, ...]:
-        budget = TokenBudget(prediction_budget(inputs, self.usable.settings, self.device))
-        items, how = self.usable.task.items(sentences), self.compute
+        budget = TokenBudget(prediction_budget(inputs, self.settings, self.device))
+        items, how = self.task.items(sentences), self.compute
         return predict(self.model, inputs, items, how, budget, probabilities=probabilities)
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
-        task, record = self.usable.task, self.usable.record
-        scheme, classes = record.signature.tag_scheme, tuple(record.labels)
-        return task.answers(numbers, classes, sentences, scheme, record.threshold)
+        classes, scheme = tuple(self.record.labels), self.record.signature.tag_scheme
+        return self.task.answers(numbers, classes, sentences, scheme, self.record.threshold)
 
 
 class FrozenRun(LoadedRun):
@@ -124,46 +120,30 @@ class FrozenRun(LoadedRun):
     @cached_property
     def combination(self) -> LayerCombination:
         """The layers that it reads."""
-        record = self.usable.record
-        return parse_layers(record.layers or "", record.signature.encoder_layers)
+        return parse_layers(self.record.layers or "", self.record.signature.encoder_layers)
 
     @cached_property
     def encoder(self) -> Encoder:
         """The frozen encoder, loaded when it is first needed."""
-        signature = self.usable.record.signature
+        signature = self.record.signature
         dtype = torch_dtype(signature.encoder_precision)
-        encoder = load_encoder(self.usable.source, dtype=dtype, pooling=signature.pooling)
+        encoder = load_encoder(self.source, dtype=dtype, pooling=signature.pooling)
         return encoder.to(self.device.torch)
 
-    def _inputs(self, alignment: Alignment, sentences: Sequence[Sentence]) -> Inputs:
-        states, n_words = self._states(alignment), alignment.n_words
-        reads, where = self.usable.settings.reads, self.device.torch
-        if reads not in ("words", "sequence"):
-            units = alignment.text_units
-            places = np.stack([units, units + 1], axis=2)
-            return FeatureInputs(states, places, where, offsets=alignment.sentences)
-        finite = states.isfinite().all(dim=2).all(dim=0)  # (words,)
-        if not finite.all():
-            word = int((~finite).nonzero()[0])
-            # First pieces of units, if they are read, are behind the words.
-            word = word if word < n_words else int(alignment.unit_words[word - n_words])
-            at = holder(alignment.texts, word)
+    def _inputs(self, alignment: Alignment) -> Inputs:
+        states, reads, where = self._states(alignment), self.settings.reads, self.device.torch
+        if not states.isfinite().all():
             raise InputError(
-                f"{self.usable.source.name} gives hidden states that are not finite in "
-                f"{' '.join(sentences[at].words)[:60]!r}: they are too large for "
-                f"{self.usable.record.signature.store_dtype}"
+                f"{self.source.name} gives hidden states that are not finite: they are too large "
+                f"for {self.record.signature.store_dtype}"
             )
+        if reads not in ("words", "sequence"):
+            places = np.stack([alignment.text_units, alignment.text_units + 1], axis=2)
+            return FeatureInputs(states, places, where, offsets=alignment.sentences)
         if reads == "words":
             return FeatureInputs(states, alignment.texts, where)
-        firsts = n_words + alignment.text_units[:, 0]
+        firsts = alignment.n_words + alignment.text_units[:, 0]
         return FeatureInputs(states, alignment.texts, where, pairs=alignment.pairs, firsts=firsts)
-
-    def stored(self, store: FeatureStore, split: Split) -> Inputs:
-        """The model's inputs for a split whose vectors are in a store."""
-        reads, where = self.usable.settings.reads, self.device.torch
-        texts = split.sentences
-        found = stored_inputs(store, [split.name], self.combination, reads, where, texts=texts)
-        return grouped(found, self.usable.task.groups(texts))
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
@@ -172,7 +152,7 @@ class FrozenRun(LoadedRun):
 
         The latter is in <cache>/evaluations/, away from the stores that `featbert train` offers.
         """
-        signature = self.usable.record.signature
+        signature, store, seconds = self.record.signature, None, None
         marked = all(s.has_documents for s in corpus.splits.values())
         own_train = "train" in corpus and (
             corpus["train"].text_fingerprint == signature.splits["train"].text
@@ -181,19 +161,19 @@ class FrozenRun(LoadedRun):
         if (signature.context == "sentence" or marked) and (
             signature.casing == "original" or own_train
         ):
-            whole = self._extraction(corpus, signature.casing, cache_dir)
-            if whole.hit is not None:
-                return self.stored(whole.hit, split), None
-        part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
-        alone = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
-        planned = self._extraction(alone, "original", cache_dir / EVALUATIONS)
-        if planned.hit is not None:
-            return self.stored(planned.hit, split), None
-        store = run_extraction(planned, alone, self.usable.source)
-        return self.stored(store, split), store.manifest.seconds
+            store = self._extraction(corpus, signature.casing, cache_dir).hit
+        if store is None:
+            part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
+            alone = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
+            planned = self._extraction(alone, "original", cache_dir / EVALUATIONS)
+            store = planned.hit or run_extraction(planned, alone, self.source)
+            seconds = None if planned.hit else store.manifest.seconds
+        reads, where, texts = self.settings.reads, self.device.torch, split.sentences
+        found = stored_inputs(store, [split.name], self.combination, reads, where, texts=texts)
+        return grouped(found, self.task.groups(texts)), seconds
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
-        signature = self.usable.record.signature
+        signature = self.record.signature
         encoding = Encoding(
             layers=self.combination.indices,
             context=signature.context,
@@ -204,18 +184,18 @@ class FrozenRun(LoadedRun):
             dtype=signature.store_dtype or "float16",
             device=self.device.kind,
         )
-        return plan_extraction(corpus, self.usable.source, encoding, cache_dir=folder)
+        return plan_extraction(corpus, self.source, encoding, cache_dir=folder)
 
     def _states(self, alignment: Alignment) -> torch.Tensor:
         """(k, N, H) on the device, as a store would hold them: the same batches and rounding.
 
         Kind after kind where the head reads several.
         """
-        kept = self.usable.record.signature.store_dtype or "float16"
+        kept = self.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
         edges = block_edges(alignment.unit_words, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
-        reads = self.usable.settings.reads
+        reads = self.settings.reads
         kinds = ("words", "cls") if reads == "sequence" else (reads,)
         with torch.inference_mode():
             parts = [
@@ -234,11 +214,19 @@ class FrozenRun(LoadedRun):
             return torch.cat([part[kind] for kind in kinds for part in parts], dim=1)
 
 
-def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = None) -> LoadedRun:
-    """A finished run's model, ready to predict; `model` and errors as in `check_usable`.
+def load(
+    run: Run | UsableRun | str | Path,
+    *,
+    runs_dir: str | Path = RUNS_DIR,
+    device: str = "auto",
+    model: str | None = None,
+) -> LoadedRun:
+    """A finished run, ready to answer: also a folder, an exported one, or a name in `runs_dir`.
 
-    On another device than the run's, the last bits differ.
+    The last part of the name is enough. `model` is where the encoder is now; errors are those of
+    `find_run` and `check_usable`. On another device than the run's, the last bits differ.
     """
+    run = find_run(str(run), runs_dir) if isinstance(run, str | Path) else run
     usable = check_usable(run, model=model) if isinstance(run, Run) else run
     record, settings = usable.record, usable.settings
     signature = record.signature
@@ -247,29 +235,24 @@ def load_run(run: Run | UsableRun, *, device: str = "auto", model: str | None = 
     frozen = get_tuning(record.tuning).frozen
     if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
-    encoder_precision = signature.encoder_precision.removesuffix("-autocast")
-    if "fp16" in (precision, encoder_precision) and where.kind == "cpu":
+    if "fp16" in (precision, signature.encoder_precision) and where.kind == "cpu":
         raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1
     if frozen:
         layers = parse_layers(record.layers or "", signature.encoder_layers)
-        loaded = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
+        made = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
     else:
         pooler = settings.sentence_pooling == "pooler"
         encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
-        loaded = tuned_model(encoder, classes, settings, texts)
-    _load_weights(loaded, usable)
-    kind = FrozenRun if frozen else LoadedRun
-    return kind(usable, loaded.to(where.torch).eval(), Compute(where, precision))
-
-
-def _load_weights(model: Model, usable: UsableRun) -> None:
-    """Puts the run's weights, those of the trained parameters, into its model."""
+        made = tuned_model(encoder, classes, settings, texts)
     path = usable.run.folder / WEIGHTS
-    if file_hash(path) != usable.record.weights:
+    if file_hash(path) != record.weights:
         raise InputError(f"{path} was modified after the run was scored; train the run again")
-    found = model.load_state_dict(load_file(path), strict=False)
+    found = made.load_state_dict(load_file(path), strict=False)
     missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
     if missing or found.unexpected_keys:
         raise InputError(f"{path} has not the weights of its record; train the run again")
+    kind = FrozenRun if frozen else LoadedRun
+    made, compute = made.to(where.torch).eval(), Compute(where, precision)
+    return kind(usable.run, usable.source, settings, usable.reading, made, compute)

@@ -25,7 +25,6 @@ from featbert.io import json_hash, slug
 from featbert.runs.record import RECORD_NAME, Signature, SplitIdentity, read_record
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
-from featbert.versions import library_versions
 
 # Signature fields that say where and by which libraries a run was computed, or follow from the
 # weights; they do not make another run of it.
@@ -128,8 +127,20 @@ def plan_tuned_run(
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    get_tuning(options.settings.tuning).check(options.settings, source.num_layers or 0)
-    _check_shared(options.settings, source)
+    settings, layers = options.settings, source.num_layers or 0
+    tuning = get_tuning(settings.tuning)
+    tuning.check(settings, layers)
+    # Whether the first and the last layer are ever trained in different ways
+    different = settings.discriminative != 1 or any(
+        tuning.trains("", 1, settings, layers, epoch)
+        != tuning.trains("", layers, settings, layers, epoch)
+        for epoch in range(1, min(settings.epochs, layers + 2) + 1)
+    )
+    if source.shares_layers and different:
+        raise InputError(
+            f"the {layers} layers of {source.name} share their weights, so they cannot be frozen "
+            "or have learning rates of their own; train all or none of them"
+        )
     encoding = {
         "context": how.context,
         "casing": how.casing,
@@ -183,20 +194,6 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
             )
 
 
-def _check_shared(settings: Settings, source: EncoderSource) -> None:
-    """Raises InputError where layers are to be trained in different ways that share weights."""
-    trains, layers = get_tuning(settings.tuning).trains, source.num_layers or 0
-    different = settings.discriminative != 1 or any(
-        trains("", 1, settings, layers, epoch) != trains("", layers, settings, layers, epoch)
-        for epoch in range(1, min(settings.epochs, layers + 2) + 1)
-    )
-    if source.shares_layers and different:
-        raise InputError(
-            f"the {layers} layers of {source.name} share their weights, so they cannot be frozen "
-            "or have learning rates of their own; train all or none of them"
-        )
-
-
 def _named(
     corpus: Corpus,
     encoding: Mapping[str, Any],
@@ -224,10 +221,7 @@ def _named(
         entity_types=list(task.classes_of(corpus)),
         training_precision=precision,
         scorer=task.scorer,
-        device=device.kind,
-        device_name=device.name,
-        threads=device.threads,
-        versions=library_versions(),
+        **device.facts,
         **encoding,
     )
     weighted = combination is not None and combination.mode == "weighted"

@@ -20,9 +20,7 @@ its tokens.
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
+from itertools import groupby, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -34,9 +32,7 @@ from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import targets_of
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
-from featbert.runs.experiment import RUNS_DIR
-from featbert.runs.load import LoadedRun, load_run
-from featbert.runs.run import Run, find_run
+from featbert.runs.load import LoadedRun
 from featbert.tasks.base import Task
 
 Format = Literal["conll", "jsonl"]
@@ -50,19 +46,19 @@ def predict_stream(
     run: LoadedRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
     """Tags pieces as they come; a block is read, tagged and yielded before the next is read."""
-    by_document = run.usable.record.signature.context == "document"
+    by_document = run.record.signature.context == "document"
     for block in cut_blocks(pieces, block_words, by_document=by_document):
         # Text before the first mark of a document is a document too, number 0.
         sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
         answered: Iterator[tuple[list[str], list[float]]] = iter(())
         if sentences:
             found, shares = run.shares(run.inputs(sentences), sentences)
-            ends = run.usable.task.items(sentences)[1:-1]
+            ends = run.task.items(sentences)[1:-1]
             highest = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
             answered = zip(found, highest, strict=True)
         for piece in block:
             tags, chosen = next(answered) if piece.words else ([], [])
-            yield piece, _row(piece, tags, chosen, run.usable.task)
+            yield piece, _row(piece, tags, chosen, run.task)
 
 
 def cut_blocks(
@@ -73,15 +69,13 @@ def cut_blocks(
     Nothing is read beyond a block, except one piece with whole documents. A piece without words
     counts as one.
     """
+    documents = (list(group) for _, group in groupby(pieces, key=lambda piece: piece.document))
     block: list[Sentence] = []
     size = 0
-    for piece in pieces:
-        if by_document and size >= block_words and piece.document != block[-1].document:
-            yield block
-            block, size = [], 0
-        block.append(piece)
-        size += max(1, len(piece.words))
-        if not by_document and size >= block_words:
+    for unit in documents if by_document else ([piece] for piece in pieces):
+        block += unit
+        size += sum(max(1, len(piece.words)) for piece in unit)
+        if size >= block_words:
             yield block
             block, size = [], 0
     if block:
@@ -140,7 +134,7 @@ def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[Answered]:
     """Answers texts as they come; a block is read, answered and yielded before the next is read."""
-    task, classes = run.usable.task, run.usable.record.labels
+    task, classes = run.task, run.record.labels
     by_group = task.groups(()) is not None
     for block in cut_blocks(sentences, block_words, by_document=by_group):
         answers, shares = run.shares(run.inputs(block), block)
@@ -168,35 +162,16 @@ def answer_rows(found: Iterable[Answered], form: Format) -> Iterator[str]:
         yield "\t".join(cells) + "\n"
 
 
-# From Python --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Predictor:
-    """A finished run that answers texts; `load` makes it."""
-
-    run: LoadedRun
-
-    def predict(self, texts: Any) -> Any:
-        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
-
-        A text is a string; for a run that answers words also a tuple or list of words, for other
-        runs a tuple, such as (text, pair), (question, passage) or (context, choices), or a dict
-        with columns as files have. Each text is a document of its own. InputError for anything
-        else.
-        """
-        given = texts if isinstance(texts, list) else [texts]
-        usable = self.run.usable
-        if usable.task.of_texts:
-            form = targets_of(usable.task.targets).form or Examples
-            lines = (_object_line(one, form.names_of_texts) for one in given)
-            pairs = usable.record.signature.packing is not None
-            read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
-            found = [row for _, row in predict_texts(self.run, read)]
-        else:
-            pieces = (piece_of(one, number) for number, one in enumerate(given))
-            found = [row for _, row in predict_stream(self.run, pieces)]
-        return found if isinstance(texts, list) else found[0]
+def answered(run: LoadedRun, given: Sequence[Any]) -> list[dict[str, Any]]:
+    """The answers to texts as JSON objects; see `LoadedRun.predict`."""
+    if not run.task.of_texts:
+        pieces = (piece_of(one, number) for number, one in enumerate(given))
+        return [row for _, row in predict_stream(run, pieces)]
+    form = targets_of(run.task.targets).form or Examples
+    lines = (_object_line(one, form.names_of_texts) for one in given)
+    pairs = run.record.signature.packing is not None
+    read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
+    return [row for _, row in predict_texts(run, read)]
 
 
 def _object_line(given: Any, names: Sequence[str]) -> str:
@@ -209,19 +184,3 @@ def _object_line(given: Any, names: Sequence[str]) -> str:
         return json.dumps(given)
     except (TypeError, ValueError) as error:
         raise InputError(f"{given!r:.60} is no text: {error}") from None
-
-
-def load(
-    run: Run | str | Path,
-    *,
-    runs_dir: str | Path = RUNS_DIR,
-    device: str = "auto",
-    model: str | None = None,
-) -> Predictor:
-    """A finished run, ready to answer: a folder, also an exported one, or its name in `runs_dir`.
-
-    The last part of the name is enough. `model` is where the encoder is now; errors are those of
-    `find_run` and `check_usable`.
-    """
-    found = run if isinstance(run, Run) else find_run(str(run), runs_dir)
-    return Predictor(load_run(found, device=device, model=model))

@@ -26,7 +26,6 @@ RECORD_NAME = "record.json"
 # The same of a run that was exported, in a folder of any name.
 EXPORTED = "featbert.json"
 SUFFIX = ".experiment.json"
-_CHECKSUM = "checksum"
 Kept = TypeVar("Kept")
 
 
@@ -41,7 +40,7 @@ PathText = Annotated[str, BeforeValidator(_encodable)]
 def to_json(record: Any) -> str:
     """A record (a dataclass) with its checksum, as JSON text."""
     data = dataclasses.asdict(record)
-    text = json.dumps(data | {_CHECKSUM: checksum(data)}, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(data | {"checksum": checksum(data)}, indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace").decode()  # lone surrogates as JSON escapes
 
 
@@ -52,7 +51,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
     """
     try:
         data = json.loads(text)
-        known = data.pop(_CHECKSUM, None) if isinstance(data, dict) else None
+        known = data.pop("checksum", None) if isinstance(data, dict) else None
         # Strict types are checked on JSON, where an object may become a dataclass.
         record = TypeAdapter(kind).validate_json(json.dumps(data))
     except ValidationError as error:

@@ -12,6 +12,7 @@ from typing import Any
 from featbert.config import Settings, defaults
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.load import load_corpus
+from featbert.encoders.encoding import Reading
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import (
     FeatbertError,
@@ -209,15 +210,12 @@ _WORD_OPTIONS = ("language", "encoding", "token_column", "answerable")
 
 @dataclass(frozen=True)
 class UsableRun:
-    """A finished run with what is needed to use it.
-
-    `counted` is the corpus whose train split gives the casing of words, where the run truecases.
-    """
+    """A finished run with what is needed to use it; `reading` cases words as it does."""
 
     run: Run
     source: EncoderSource
     settings: Settings
-    counted: Corpus | None
+    reading: Reading
 
     @property
     def record(self) -> RunRecord:
@@ -239,23 +237,17 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     MissingError where its weights, its encoder or, for truecasing, its training text are gone;
     InputError where one of them differs from what the run was trained with.
     """
-    record = run.record
+    from featbert.features.store import encoder_differences  # h5py, which runs are found without
+
+    record, signature = run.record, run.record.signature
     if not (run.folder / WEIGHTS).is_file():
         raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
-    counted = None
-    if record.signature.casing != "original":
+    counted = Corpus("", {})
+    if signature.casing != "original":
         options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
         counted = learned_corpus(record, ["train"], targets=None, **options)
-    settings = defaults(record.tuning, record.task).but(**record.settings)
-    return UsableRun(run, _encoder(run, model), settings, counted)
-
-
-def _encoder(run: Run, model: str | None) -> EncoderSource:
-    from featbert.features.store import encoder_differences  # h5py, which runs are found without
-
-    record, signature = run.record, run.record.signature
     try:
         kept = record.model_source or signature.model
         kept = str(run.folder / kept) if kept.startswith(".") else kept
@@ -270,7 +262,8 @@ def _encoder(run: Run, model: str | None) -> EncoderSource:
             f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
             "one with --model"
         )
-    return source
+    settings = defaults(record.tuning, record.task).but(**record.settings)
+    return UsableRun(run, source, settings, Reading(counted, signature.casing))
 
 
 def learned_corpus(record: RunRecord, splits: Sequence[str], **how: Any) -> Corpus:

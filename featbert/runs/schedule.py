@@ -26,12 +26,10 @@ from featbert.errors import BusyError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
 from featbert.progress import Message, Relay, forwarded, notice, report, stage, track
-from featbert.runs.evaluate import carry_out as carry_out_evaluation
-from featbert.runs.evaluate import choose_splits, plan_evaluation
+from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment
 from featbert.runs.folder import settle
-from featbert.runs.load import load_run
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
@@ -42,6 +40,8 @@ SMALLER = "lower --token-budget or --jobs"
 # Seconds between two looks at the lock of another process, and those a process has to end.
 LOOK_EVERY = 0.2
 PATIENCE = 5.0
+# How processes start: where they can be forked safely, from one that computes nothing.
+METHOD = "forkserver" if sys.platform.startswith("linux") else "spawn"
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,9 @@ class _Process:
         self.job = job
         self.result: Ended | None = None
         self.relay = Relay(job.name)
-        context = _context()
+        context: Any = multiprocessing.get_context(METHOD)
+        if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
+            context.set_forkserver_preload(["featbert.runs.schedule"])
         self.pipe, theirs = context.Pipe(duplex=False)
         self.child: BaseProcess = context.Process(
             target=_child, args=(theirs, job, threads, log_dir), daemon=True
@@ -206,15 +208,6 @@ class _Process:
         return Ended(self.job, f"the process of the run died: {how}{memory}")
 
 
-def _context() -> Any:
-    """Where processes can be forked safely, all come from one that has loaded the libraries."""
-    if not sys.platform.startswith("linux"):
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["featbert.runs.schedule"])
-    return context
-
-
 def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -238,8 +231,7 @@ def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> No
 
 def _end_with_parent() -> None:
     """Ends this process as soon as the one that started it has ended, even by SIGKILL."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 
@@ -297,18 +289,16 @@ def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path
     runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
     for job, run in track(runs, "scoring on the other corpora", "runs"):
         texts = {identity.text for identity in run.record.signature.splits.values()}
+        how: dict[str, Any] = {"cache_dir": cache_dir, "device": job.configuration.device}
         try:
-            usable, loaded = check_usable(run), None
+            usable = check_usable(run)
             for corpus in corpora.values():
                 (split,) = choose_splits(corpus)
                 if corpus[split].text_fingerprint in texts:
                     continue
                 known = {*usable.task.classes_of(corpus), *usable.classes}
                 mapping = {old: new for old, new in labels.items() if old in known}
-                planned = plan_evaluation(usable, corpus, split, mapping)
-                if planned.finished is None:
-                    loaded = loaded or load_run(usable, device=job.configuration.device)
-                    carry_out_evaluation(planned, loaded, cache_dir)
+                evaluate(usable, corpus, split, mapping=mapping, **how)
         except Exception as error:
             failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
     return failures

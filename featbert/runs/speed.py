@@ -19,7 +19,6 @@ from featbert.data.corpus import Sentence
 from featbert.runs.record import read_json, write_json
 from featbert.runs.run import Run, learned_corpus
 from featbert.tasks.base import KEPT
-from featbert.versions import library_versions
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 FILE = "speed.json"
 # Costs are shown for so many sentences.
 PER = 1000
-Blocks = Sequence[list[Sentence]]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -89,7 +87,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     from featbert.features.plan import BLOCK_WORDS
     from featbert.runs.predict import cut_blocks
 
-    usable, task, record = loaded.usable, loaded.usable.task, loaded.usable.record
+    task, record = loaded.task, loaded.record
     started = datetime.now(UTC).isoformat(timespec="seconds")
     name = [*(record.scores or record.signature.splits)][-1]
     corpus = learned_corpus(record, [name], targets=task.targets, **record.reading)
@@ -112,17 +110,14 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
         words=sum(len(sentence.words) for sentence in flat),
         one_by_one=[_seconds(loaded, single) for _ in range(repeats)],
         batched=[_seconds(loaded, blocks) for _ in range(repeats)],
-        device=loaded.device.kind,
-        device_name=loaded.device.name,
-        threads=loaded.device.threads,
-        versions=library_versions(),
         started=started,
+        **loaded.device.facts,
     )
-    write_json(usable.run.folder / FILE, speed)
+    write_json(loaded.run.folder / FILE, speed)
     return speed
 
 
-def _seconds(loaded: LoadedRun, blocks: Blocks) -> float:
+def _seconds(loaded: LoadedRun, blocks: Sequence[list[Sentence]]) -> float:
     clock = time.perf_counter()
     for block in blocks:
         loaded.answers(loaded.inputs(block), block)

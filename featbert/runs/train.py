@@ -1,4 +1,4 @@
-"""One planned run, from a model to a record."""
+"""Runs from Python, and the training of a planned run: from a model to a record."""
 
 import dataclasses
 import json
@@ -6,26 +6,28 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Split, joined
+from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part, drawn_sentences
 from featbert.encoders.batching import Ints, TokenBudget
-from featbert.encoders.device import computing_threads
+from featbert.encoders.device import computing_threads, find_device
+from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling
 from featbert.encoders.memory import peak_memory, reset_peak_memory
-from featbert.encoders.source import EncoderSource
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning
 from featbert.io import write_json as write_plain_json
-from featbert.models.combination import ScalarMix
-from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, stage
 from featbert.runs.evaluate import evaluation_files
+from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import (
     CHECKPOINT,
     WEIGHTS,
@@ -36,11 +38,11 @@ from featbert.runs.folder import (
     settle_owned,
     working_folder,
 )
-from featbert.runs.planned import PlannedRun
+from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RECORD_NAME, Cost, Mix, RunRecord, write_json
 from featbert.runs.run import Run
 from featbert.runs.states import training_states
-from featbert.tasks.base import get_task
+from featbert.tasks.base import get_task, task_of
 from featbert.text import counted, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
@@ -48,6 +50,99 @@ from featbert.training.inputs import Inputs, grouped
 from featbert.training.loop import fit, predict, prediction_budget, prediction_flops
 from featbert.training.step import Compute, Targets
 from featbert.training.tracking import epoch_log
+
+
+def train(
+    store: FeatureStore | str | Path,
+    layers: str = "concat_last4",
+    *,
+    corpus: Corpus | None = None,
+    reading: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    settings: Settings | None = None,
+    task: str = "entities",
+    tag_scheme: str = "bio",
+    runs_dir: str | Path = RUNS_DIR,
+    device: str = "auto",
+    precision: str = "auto",
+    overwrite: bool = False,
+    log_dir: Path | None = None,
+) -> Run:
+    """A head on frozen features, trained, scored and recorded.
+
+    A finished run of the same name (same text, targets, encoder, settings, seed) is returned as it
+    is, unless `overwrite`. Where `settings.train_on` is "train+dev", the same run on train alone
+    is trained first, unless it is finished: its best epoch is the number of epochs.
+
+    Args:
+        layers: layer combination, such as "concat_last4", "last" or "weighted:0-6".
+        corpus: the text of the store with targets; read from where the store says by default.
+        reading: options that `corpus` was read with, kept in the record; the store's by default.
+        settings: defaults to `defaults("none")`.
+        tag_scheme: of the labels that are learned; scores are of the same entities.
+        log_dir: folder that the epochs are logged to (`log_folder`).
+
+    Raises:
+        BusyError: another process trains this run.
+    """
+    store = store if isinstance(store, FeatureStore) else FeatureStore(store)
+    m = store.manifest
+    task = task_of(task, m.source if corpus is None else corpus.source)
+    corpus = corpus or load_corpus(m.source, targets=get_task(task).targets, **m.reading)
+    options = RunOptions(
+        seed,
+        settings or defaults("none", task),
+        Path(runs_dir),
+        find_device(device),
+        precision,
+        reading=m.reading if reading is None else reading,
+        task=task,
+        tag_scheme=tag_scheme,
+    )
+    plan = plan_stored_run(m, store.path, corpus, layers, options)
+    return train_planned(plan, store, corpus, overwrite=overwrite, log_dir=log_dir)
+
+
+def finetune(
+    corpus: Corpus | str,
+    model: str | EncoderSource = DEFAULT_MODEL,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    settings: Settings | None = None,
+    task: str = "entities",
+    context: Context = "sentence",
+    casing: Casing = "original",
+    pooling: Pooling | Literal["auto"] = "auto",
+    packing: Packing = "joint",
+    tag_scheme: str = "bio",
+    runs_dir: str | Path = RUNS_DIR,
+    device: str = "auto",
+    precision: str = "auto",
+    overwrite: bool = False,
+    log_dir: Path | None = None,
+) -> Run:
+    """An encoder that is tuned with a head on top, scored and recorded; see `train`.
+
+    `settings` default to `defaults("full")`; their `tuning` says what is trained.
+    """
+    task = task_of(task, corpus if isinstance(corpus, str) else corpus.source)
+    if isinstance(corpus, str):
+        corpus = load_corpus(corpus, targets=get_task(task).targets)
+    source = find_encoder(model) if isinstance(model, str) else model
+    options = RunOptions(
+        seed,
+        settings or defaults("full", task),
+        Path(runs_dir),
+        find_device(device),
+        precision,
+        reading=reading or {},
+        task=task,
+        tag_scheme=tag_scheme,
+    )
+    encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
+    plan = plan_tuned_run(source, corpus, options, encoding)
+    return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)
 
 
 def train_planned(
@@ -117,8 +212,8 @@ class _Training:
         """Trains, predicts, scores and records; the record is written last."""
         plan, folder = self.plan, working_folder(self.plan.folder)
         torch.manual_seed(plan.options.seed)
-        model = self.states.model(self.classes)
-        inputs = self._inputs()
+        self.model = self.states.model(self.classes)
+        self.inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
         asked: dict[str, Any] = {
@@ -135,16 +230,20 @@ class _Training:
         write_plain_json(folder / "config.json", same)
         identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
-        fitted = self._fit(model, inputs, folder, checkpoint)
+        fitted = self._fit(folder, checkpoint)
         clock = time.perf_counter()
-        numbers = {split.name: self._numbers(model, inputs, split) for split in self.scored}
+        numbers = {split.name: self._numbers(split) for split in self.scored}
         threshold = self._threshold(numbers)
         predicted = {s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored}
         prediction_seconds = time.perf_counter() - clock
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored}
         for split in self.scored:
             self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
-        save_weights(folder / WEIGHTS, model, fitted.trained)
+        save_weights(folder / WEIGHTS, self.model, fitted.trained)
+        mix = None
+        if (learned := getattr(self.model.states, "mix", None)) is not None:
+            weights, scale = learned.weights.detach().tolist(), float(learned.scale.detach())
+            mix = Mix(asked["layer_indices"], weights, scale)
         record = RunRecord(
             **asked,
             name=plan.name,
@@ -160,8 +259,8 @@ class _Training:
             },
             history=fitted.history,
             best_epoch=fitted.best_epoch,
-            mix=_learned_mix(model, asked["layer_indices"]),
-            cost=self._cost(model, inputs, fitted, folder, prediction_seconds),
+            mix=mix,
+            cost=self._cost(fitted, folder, prediction_seconds),
             counts={
                 **self.states.counts,
                 "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
@@ -173,7 +272,7 @@ class _Training:
             epochs_from=None if self.base is None else self.base.name,
             configurations_tried=plan.options.configurations_tried,
             weights=file_hash(folder / WEIGHTS),
-            train_sentences=len(inputs["train"].offsets) - 1,
+            train_sentences=len(self.inputs["train"].offsets) - 1,
             train_words=self.train.n_words,
             threshold=threshold,
             predictions={name: file_hash(path) for name, path in paths.items()},
@@ -204,9 +303,7 @@ class _Training:
             split.name: read([split.name], split) for split in self.scored
         }
 
-    def _fit(
-        self, model: Model, inputs: Mapping[str, Inputs], folder: Path, checkpoint: Checkpoint
-    ) -> Progress:
+    def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
         groups = self.task.groups(self.train.sentences)
         targets = Targets(encoded, self.task.items(self.train), joint=groups is not None)
@@ -217,7 +314,7 @@ class _Training:
             documents = np.array([s.document for s in self.train], dtype=np.int64)
 
         def score_dev() -> dict[str, float]:
-            numbers = self._numbers(model, inputs, dev)
+            numbers = self._numbers(dev)
             predicted = self._answers(numbers, dev, self._threshold({dev.name: numbers}))
             return self.task.dev_values(self.task.gold(dev), predicted)
 
@@ -235,8 +332,8 @@ class _Training:
                 report(_epoch_line(row, self.settings.epochs, self.task.measure.name))
 
             return fit(
-                model,
-                inputs["train"],
+                self.model,
+                self.inputs["train"],
                 targets,
                 self.settings,
                 self.compute,
@@ -248,10 +345,10 @@ class _Training:
                 name_of=name_of,
             )
 
-    def _numbers(self, model: Model, inputs: Mapping[str, Inputs], split: Split) -> Any:
-        mine, offsets = inputs[split.name], self.task.items(split)
-        budget = TokenBudget(prediction_budget(mine, self.settings, self.device))
-        return predict(model, mine, offsets, self.compute, budget)[0]
+    def _numbers(self, split: Split) -> Any:
+        inputs = self.inputs[split.name]
+        budget = TokenBudget(prediction_budget(inputs, self.settings, self.device))
+        return predict(self.model, inputs, self.task.items(split), self.compute, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
         """The best one on dev; where dev is learned from, that of the run on train alone."""
@@ -262,18 +359,11 @@ class _Training:
     def _answers(self, numbers: Any, split: Split, threshold: float | None) -> Any:
         return self.task.answers(numbers, self.classes, split, self.scheme, threshold)
 
-    def _cost(
-        self,
-        model: Model,
-        inputs: Mapping[str, Inputs],
-        fitted: Progress,
-        folder: Path,
-        prediction_seconds: float,
-    ) -> Cost:
-        store = self.states.store
+    def _cost(self, fitted: Progress, folder: Path, prediction_seconds: float) -> Cost:
+        model, store = self.model, self.states.store
         manifest = None if store is None else store.manifest
         flops = {
-            s.name: prediction_flops(model, inputs[s.name], self.settings, self.device)
+            s.name: prediction_flops(model, self.inputs[s.name], self.settings, self.device)
             for s in self.scored
         }
         encoder = 0 if manifest is None else manifest.encoder_parameters
@@ -298,11 +388,3 @@ def _epoch_line(row: Epoch, epochs: int, measure: str) -> str:
     """epoch 3/12  loss 0.0481  dev accuracy 63.12  4.1 s"""
     dev = "" if row.dev_score is None else f"  dev {measure} {100 * row.dev_score:.2f}"
     return f"epoch {row.epoch}/{epochs}  loss {row.train_loss:.4f}{dev}  {row.seconds:.1f} s"
-
-
-def _learned_mix(model: Model, indices: list[int] | None) -> Mix | None:
-    for module in model.modules():
-        if isinstance(module, ScalarMix):
-            weights = module.weights.detach().float().cpu().tolist()
-            return Mix(indices or [], weights, float(module.scale.detach()))
-    return None

@@ -6,8 +6,8 @@ from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
-from featbert.runs.api import finetune, train
 from featbert.runs.run import Run
+from featbert.runs.train import finetune, train
 from tests.workspace import write_splits
 
 SENTENCES = [

@@ -12,8 +12,8 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.models.model import Model, stored_model, tuned_model
-from featbert.runs.api import finetune, train
 from featbert.runs.run import Run
+from featbert.runs.train import finetune, train
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 CPU = torch.device("cpu")

@@ -22,7 +22,7 @@ from featbert.models.model import tuned_model
 from featbert.report.summary import findings
 from featbert.report.tables import tables
 from featbert.runs.evaluate import evaluate
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
 from featbert.training.inputs import GroupedInputs, PieceInputs
@@ -80,7 +80,7 @@ def full(made, folder: Path, learning_rate=1e-3, **given) -> Run:
 
 def assert_answers_again(made, run: Run) -> None:
     """A loaded run gives the recorded answers, and probabilities that are a softmax an example."""
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     sentences = made["corpus"]["test"].sentences
     offsets = run.task.items(sentences)
     answers, shares = loaded.shares(loaded.inputs(sentences), sentences)

@@ -24,7 +24,7 @@ from featbert.runs.evaluate import (
     plan_evaluation,
     read_evaluation,
 )
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
@@ -82,7 +82,7 @@ def test_a_truecasing_run_counts_in_its_own_training_text(run, tmp_path):
     odd = load_corpus(folder)
     read = Truecaser.from_sentences(own["train"]).sentences(odd["test"].sentences)
     assert read != Truecaser.from_sentences(odd["train"]).sentences(odd["test"].sentences)
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     assert loaded.reading(odd["test"].sentences) == read
     evaluate(run, odd, cache_dir=cache, device="cpu")
     if run.record.tuning == "none":
@@ -148,8 +148,8 @@ def test_the_same_again_is_found(run, elsewhere, tmp_path, monkeypatch):
     mapping = {"person": "PER"}
     first = evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
     loads = []
-    load = module.load_run
-    monkeypatch.setattr(module, "load_run", lambda *a, **k: loads.append(1) or load(*a, **k))
+    load = module.load
+    monkeypatch.setattr(module, "load", lambda *a, **k: loads.append(1) or load(*a, **k))
     same = mapping | {"LOC": "LOC"}  # says nothing
     assert evaluate(run, elsewhere, "dev", mapping=same, cache_dir=cache, device="cpu") == first
     assert not loads

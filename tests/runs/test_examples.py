@@ -17,11 +17,11 @@ from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.runs import train as train_module
-from featbert.runs.api import finetune
 from featbert.runs.evaluate import evaluate
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 from featbert.runs.predict import answer_rows, predict_texts
 from featbert.runs.run import Run
+from featbert.runs.train import finetune
 from tests.runs.rows import FP32, before_any_step, frozen, settings_of, tuned
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
@@ -117,7 +117,7 @@ def test_heads_on_pooled_vectors_have_one_thread(made, tmp_path, monkeypatch):
 def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
     run = trained(made, (*store, "words"), "classification", tmp_path, **head)
     corpus = load_corpus(made["root"] / store[0], targets="classes")
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     sentences = corpus["test"].sentences
     kept = run.predictions("test")
     assert [tuple(words) for words in kept.words] == [s.words for s in sentences]
@@ -140,7 +140,7 @@ def test_tuned_rows_of_pairs(made, tmp_path, task, packing):
     assert run.record.task == task
     assert next(iter(run.record.scores["dev"].values)) == run.task.measure.key
     sentences = corpus["dev"].sentences
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("dev").predicted
 
 
@@ -168,7 +168,7 @@ def test_the_pooler_is_trained_with_the_encoder(made, tmp_path, tuning, given, t
     before = load_file(Path(made["model"]) / "model.safetensors")["pooler.dense.bias"]
     assert all(not torch.equal(kept[name], before) for name in bias & kept.keys())
     sentences = corpus["test"].sentences
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
 
 
@@ -258,7 +258,7 @@ def test_a_store_of_pooled_vectors_is_refused_where_words_are_read(made, tmp_pat
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, task):
     run = trained(made, ("pairs", "joint", "words"), task, tmp_path / "runs")
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     kept = run.predictions("test").predicted
     table = (made["root"] / "pairs" / "test.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in table[1:]]

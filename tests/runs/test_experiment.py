@@ -80,17 +80,18 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     assert (len(before.jobs), before.rows) == (4, {})  # what is tried; rows are not known yet
     outcome = lab.carry_out(**keys)
     (search,) = outcome.plan.searches
-    settings = [jobs[0].configuration.settings("finetune") for jobs in search.tried]
+    jobs = [outcome.plan.jobs[point.runs[0]] for point in search.tried]
+    settings = [job.configuration.settings("finetune") for job in jobs]
     assert [(s.epochs, s.learning_rate) for s in settings] == [
         (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
     ]
-    tried = [jobs[0].run.finished for jobs in search.tried]
+    tried = [job.run.finished for job in jobs]
     scores = [run.record.scores["dev"].values["f1"] for run in tried if run is not None]
-    assert [t.dev for t in search.record.tried] == scores
-    assert search.record.chosen == scores.index(max(scores))
+    assert [t.dev for t in search.tried] == scores
+    assert search.chosen == scores.index(max(scores))
     ((row,),) = (one.rows for one in compare_tasks(outcome.runs))
     assert sorted(run.record.seed for run in outcome.runs) == [1, 2]
-    chosen = settings[search.record.chosen]
+    chosen = settings[search.chosen]
     assert row.settings["learning_rate"] == chosen.learning_rate
     assert row.settings["epochs"] == chosen.epochs
     assert {run.record.configurations_tried for run in outcome.runs} == {4}
@@ -100,7 +101,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
         {"epochs": s.epochs, "learning_rate": s.learning_rate} for s in settings
     ]
     assert [t.dev for t in kept.tried] == scores
-    assert kept.chosen == search.record.chosen
+    assert kept.chosen == search.chosen
 
 
 def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
@@ -112,13 +113,14 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
     }
     outcome = lab.carry_out(**keys)
     (search,) = outcome.plan.searches
-    assert {j.run.settings["train_on"] for jobs in search.tried for j in jobs} == {"train"}
+    jobs = [outcome.plan.jobs[name] for point in search.tried for name in point.runs]
+    assert {job.run.settings["train_on"] for job in jobs} == {"train"}
     run, on_train = outcome.runs
     assert run.record.trained_on == ["train", "dev"]
     assert on_train.record.trained_on == ["train"]
-    scores = [jobs[0].run.finished.record.score("dev") for jobs in search.tried]
-    assert search.record.chosen == scores.index(max(scores))
-    assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.record.chosen]
+    scores = [job.run.finished.record.score("dev") for job in jobs]
+    assert search.chosen == scores.index(max(scores))
+    assert run.record.settings["learning_rate"] == [1e-9, 5e-3][search.chosen]
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
@@ -126,7 +128,7 @@ def test_what_a_grid_tries_is_tried_once(lab):
     # A single layer has no mix, so its rate changes nothing.
     rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
     plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
-    assert [(s.record.layers, len(s.tried)) for s in plan.searches] == [
+    assert [(s.layers, len(s.tried)) for s in plan.searches] == [
         ("last", 1),
         ("weighted_all", 2),
     ]
@@ -139,7 +141,7 @@ def test_what_a_grid_tries_is_tried_once(lab):
     assert len(plan.searches) == 1
     depths = {"finetune": {"freeze_to": ["none", 0, "all"]}}
     (search,) = lab.plan(finetune={"epochs": 1}, grid=depths).searches
-    tried = [t.settings for t in search.record.tried]
+    tried = [t.settings for t in search.tried]
     assert tried == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]
 
 
@@ -154,8 +156,8 @@ def test_a_point_that_fails_does_not_hold_up_its_row(lab, monkeypatch):
         finetune={"epochs": 1}, grid={"finetune": {"learning_rate": [1e-3, 1e-4]}}
     )
     (search,) = outcome.plan.searches
-    assert [t.dev is None for t in search.record.tried] == [True, False]
-    assert search.record.chosen == 1
+    assert [t.dev is None for t in search.tried] == [True, False]
+    assert search.chosen == 1
     assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
     assert list(outcome.failures.values()) == ["loss is nan"]
 

@@ -60,7 +60,7 @@ def test_a_wrong_change(tmp_path, change):
 
 def test_a_missing_file_names_the_nearest(tmp_path):
     written(tmp_path, "")
-    with pytest.raises(MissingError, match=r"'trial\.toml'"):
+    with pytest.raises(MissingError, match=r"trial\.toml'"):
         read_experiment(tmp_path / "tral.toml")
 
 

@@ -20,9 +20,9 @@ from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
-from featbert.runs.api import finetune
 from featbert.runs.export import export
 from featbert.runs.run import Run, check_usable, find_run
+from featbert.runs.train import finetune
 from featbert.tasks.base import get_task
 from tests.runs import finished_runs, questions, test_choices, test_examples
 from tests.tiny_encoders import write_encoder
@@ -162,7 +162,7 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     assert again.predict(given) == before.predict(given)
     assert again.predict(given[0]) == again.predict(given[:1])[0]
     split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
-    assert again.run.answers(again.run.inputs(split.sentences), split) == kept
+    assert again.answers(again.inputs(split.sentences), split) == kept
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_adapters_are_merged_or_stay_as_peft_has_them(tuned, tmp_path, task, tun
     assert all(tuning in n or ".classifier." in n or ".pooler." in n for n in names)
     split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
     for out in (merged, folder):
-        again = featbert.load(out, device="cpu").run
+        again = featbert.load(out, device="cpu")
         assert again.answers(again.inputs(split.sentences), split) == kept
 
 

@@ -12,7 +12,7 @@ from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
-from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.load import LoadedRun, load
 from featbert.runs.predict import predict_stream, rows_of
 from featbert.runs.run import Run
 from tests.runs.finished_runs import learned_run, write_corpus
@@ -20,7 +20,7 @@ from tests.runs.finished_runs import learned_run, write_corpus
 
 @pytest.fixture(scope="module", params=["none", "full"])
 def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
-    return load_run(both[request.param], device="cpu")
+    return load(both[request.param], device="cpu")
 
 
 def read(text: str, kind: str) -> Iterator[Sentence]:
@@ -92,7 +92,7 @@ def test_whole_documents(tmp_path, small_bert, tuning):
     """In document context blank lines part documents, which are read whole whatever the block."""
     corpus = write_corpus(tmp_path / "mine")
     run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     kept = run.predictions("test")
     text = ""
     document = 0

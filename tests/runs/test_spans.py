@@ -24,7 +24,7 @@ from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.models.model import tuned_model
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
@@ -72,7 +72,7 @@ ROWS = {
 def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
     run = ROWS[row](made, tmp_path / "runs")
     corpus, record = made["corpus"], run.record
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     for split in ("dev", "test"):
         sentences, kept = corpus[split].sentences, run.predictions(split)
         assert loaded.answers(loaded.inputs(sentences), sentences) == kept.predicted

@@ -8,7 +8,7 @@ from featbert.analysis.compare import compare
 from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.runs.load import LoadedRun, load_run
+from featbert.runs.load import LoadedRun, load
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
 from featbert.runs.speed import FILE, measure_speed, read_speed
@@ -32,7 +32,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, ...]]]:
 def test_every_sentence_by_itself_and_then_all_in_blocks(run: Run, answered) -> None:
     """Of both tunings, from the words of the run's own test text."""
     assert read_speed(run) is None
-    speed = measure_speed(load_run(run, device="cpu"), sentences=4, repeats=2)
+    speed = measure_speed(load(run, device="cpu"), sentences=4, repeats=2)
     assert read_speed(run) == speed
     words = [sentence.words for sentence in load_corpus(run.record.signature.source)["test"]]
     chosen = [words[i] for i in (0, 2, 5, 7)]
@@ -44,20 +44,20 @@ def test_every_sentence_by_itself_and_then_all_in_blocks(run: Run, answered) -> 
     assert speed.text == run.record.signature.splits["test"].text
     (run.folder.parent.parent / "mine" / "test.conll").write_text("Other O\n", "utf-8")
     with pytest.raises(InputError, match=r"mine"):
-        measure_speed(load_run(run, device="cpu"))
+        measure_speed(load(run, device="cpu"))
 
 
 def test_documents_stay_whole(run: Run, answered) -> None:
     signature = dataclasses.replace(run.record.signature, context="document")
     record = dataclasses.replace(run.record, signature=signature)
     write_json(run.folder / RECORD_NAME, record)
-    speed = measure_speed(load_run(Run(run.folder, record), device="cpu"), sentences=4, repeats=1)
+    speed = measure_speed(load(Run(run.folder, record), device="cpu"), sentences=4, repeats=1)
     assert [len(block) for block in answered] == [4, 4, 4]  # the first does not count
     assert speed.sentences == 4
 
 
 def test_seconds_are_medians_for_a_thousand_and_means_over_runs(tmp_path, run: Run) -> None:
-    one = measure_speed(load_run(run, device="cpu"), sentences=1, repeats=1)
+    one = measure_speed(load(run, device="cpu"), sentences=1, repeats=1)
     times = {"one_by_one": [1.0, 9.0, 2.0], "batched": [0.5, 0.25, 0.125], "sentences": 100}
     speed = dataclasses.replace(one, **times)
     assert (speed.one_by_one_seconds, speed.batched_seconds) == (20.0, 2.5)

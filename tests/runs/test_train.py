@@ -23,10 +23,10 @@ from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
 from featbert.io import owning
 from featbert.runs import train as training
-from featbert.runs.api import finetune, train
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
+from featbert.runs.train import finetune, train
 from featbert.tasks.entities import TASK
 from featbert.training.inputs import Inputs
 from featbert.training.sampler import epoch_batches
@@ -234,7 +234,7 @@ def test_the_record_says_what_was_learned_from(corpus, small_bert, tmp_path):
     assert run.record.labels == ["O"]
     (person,) = run.record.scores["test"].by_class.values()
     assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
-    loaded = load_run(run, device="cpu")
+    loaded = load(run, device="cpu")
     assert loaded.answers(loaded.inputs(rare["test"].sentences), rare["test"]) == [["O", "O"]] * 3
 
 

@@ -7,7 +7,7 @@ from featbert import compare, defaults, extract, finetune, load_corpus, train
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.load import load_run
+from featbert.runs.load import load
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
 # Parameters of the encoder that are trained, of four layers of 16 dimensions.
@@ -40,7 +40,7 @@ def test_each_way_has_a_row_and_keeps_what_it_trained(workspace):
         with safe_open(run.folder / WEIGHTS, "np") as kept:
             sizes = {name: kept.get_tensor(name).size for name in kept.keys()}  # noqa: SIM118
         assert sum(sizes.values()) == trained + head
-        loaded = load_run(run, device="cpu")
+        loaded = load(run, device="cpu")
         dev = corpus["dev"].sentences
         assert loaded.answers(loaded.inputs(dev), dev) == run.predictions("dev").predicted
     (comparison,) = compare(runs)
