@@ -63,7 +63,8 @@ def piece_of(given: str | Sequence[str], document: int | None) -> Sentence:
         places = tuple(split_words(given))
         words = tuple(given[a:b] for a, b in places)
         return Sentence(words, document=document, texts=(given,), places=places)
-    if not given or not all(isinstance(w, str) and w for w in given):
+    fits = isinstance(given, Sequence) and all(isinstance(w, str) and w for w in given)
+    if not given or not fits:
         raise InputError(f"{given!r:.60} is neither a text nor a list of words")
     return Sentence(tuple(given), document=document)
 
