@@ -43,6 +43,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "features": lambda: keys(files.FeaturesTable, defaults("none")),
     "finetune": lambda: keys(RowsTable, defaults("full")),
     "adapt": lambda: keys(files.AdaptTable),
+    "search": lambda: keys(files.Search),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},
 }
 

@@ -29,6 +29,10 @@ class BusyError(FeatbertError):
     """Another process is writing this run, store or encoder."""
 
 
+class PrunedError(FeatbertError):
+    """A search ended this run early: its dev scores are below the median of others."""
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory ran out, on the processor or a GPU."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":

@@ -26,17 +26,17 @@ _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextlib.contextmanager
-def owning(path: Path) -> Iterator[None]:
+def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
     """Within the block no other process writes `path`; BusyError where another one does.
 
-    Holds the lock file next to it, which is deleted afterwards. The parent folder is made, and
-    removed again where it stays empty.
+    It is waited for `patience` seconds. Holds the lock file next to it, which is deleted
+    afterwards. The parent folder is made, and removed again where it stays empty.
     """
     from filelock import FileLock, Timeout
 
     lock = lock_beside(path)
     made = not lock.parent.exists()
-    held = FileLock(lock, _PATIENCE, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
+    held = FileLock(lock, patience, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         held.acquire()

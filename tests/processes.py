@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HEAVY = (
     *("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy"),
-    *("matplotlib", "pandas"),
+    *("matplotlib", "pandas", "optuna"),
 )
 _MARK = "loaded:"
 _TELL = f"import sys; print({_MARK!r}, *(name for name in {HEAVY} if name in sys.modules))"

@@ -82,6 +82,7 @@ def test_no_modules_import_each_other():
         ("matplotlib", "report/figures"),
         ("jinja2", "report/html"),
         ("datasets", "data/hub.py"),
+        ("optuna", "runs/search.py"),
         ("peft", "encoders/tunings"),
         ("pandas", ("analysis", "report")),
     ],

@@ -109,6 +109,46 @@ class CostRow:
 
 
 @dataclass(frozen=True)
+class BudgetCurve:
+    """What a row's random search reaches with k = 1..n of its n finished trials.
+
+    Attributes:
+        trials: k.
+        operations, seconds: that k trials cost, with extraction once.
+        dev: expected best score, in [0, 1]; `low` and `high` are its bootstrap band.
+        test: expected test score of the trial that dev chooses; None without test scores.
+    """
+
+    row: str
+    trials: tuple[int, ...]
+    operations: tuple[float, ...]
+    seconds: tuple[float, ...]
+    dev: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    test: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class BudgetSpan:
+    """Budgets from `start` up to `end` (None: all above): the row ahead, None where not clear."""
+
+    start: float
+    end: float | None
+    ahead: str | None
+
+
+@dataclass(frozen=True)
+class BudgetLead:
+    """A row on features and a tuned row in one currency: "operations", "trials" or "seconds"."""
+
+    row: str
+    against: str
+    currency: str
+    spans: tuple[BudgetSpan, ...]
+
+
+@dataclass(frozen=True)
 class Difference:
     """A row against its baseline on one split, or against the row that leads.
 
@@ -201,6 +241,8 @@ class Comparison:
     breakdowns: tuple[Breakdown, ...] = ()
     costs: tuple[CostRow, ...] = ()
     scorers: tuple[ScorerRow, ...] = ()
+    budgets: tuple[BudgetCurve, ...] = ()
+    budget_leads: tuple[BudgetLead, ...] = ()
 
     @property
     def encoding(self) -> str:

@@ -19,7 +19,7 @@ from featbert.analysis.compare import Comparison, CostRow, Price
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 from featbert.runs.speed import PER, read_speed
 
-_Spent = Literal["seconds", "flops"]
+Spent = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
 
@@ -44,11 +44,10 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
 
 
 def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
-    tuned, read = _tuned(row, rows), _read(row)
+    tuned = _tuned(row, rows)
 
-    def price(currency: _Spent) -> Price:
-        extraction, run = _spent(row, currency)
-        once = read * (extraction or 0.0)
+    def price(currency: Spent) -> Price:
+        once, (_, run) = paid_once(row, currency), _spent(row, currency)
         other = None if tuned is None else _spent(tuned, currency)[1]
         return Price(once, run, None if other is None else cheaper_from(once, run, other))
 
@@ -56,7 +55,12 @@ def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
     return CostRow(row.name, against, price("seconds"), price("flops"))
 
 
-def _spent(row: Row, currency: _Spent) -> tuple[float | None, float]:
+def paid_once(row: Row, currency: Spent) -> float:
+    """Extraction of what the row read; 0 where it is not known, or nothing was extracted."""
+    return _read(row) * (_spent(row, currency)[0] or 0.0)
+
+
+def _spent(row: Row, currency: Spent) -> tuple[float | None, float]:
     """On extraction, as far as it is known, and on training one run."""
     cost = row.cost
     if currency == "seconds":
@@ -228,7 +232,7 @@ def machines_of(comparison: Comparison, name: str = "time") -> list[str]:
     return list(found)
 
 
-def _of_one_run(row: Row, currency: _Spent) -> float:
+def _of_one_run(row: Row, currency: Spent) -> float:
     """Of one run, extraction included; not a number where a part of it is not known."""
     extraction, training = _spent(row, currency)
     if row.frozen:

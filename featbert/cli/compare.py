@@ -47,6 +47,9 @@ def compare(
     cost: bool = o.flag(
         "--cost", "What rows cost, and from which run on features are the cheaper way."
     ),
+    budget: bool = o.flag(
+        "--budget", "What random searches reach by trials, operations and time, and who is ahead."
+    ),
     scorers: bool = o.flag(
         "--scorers", "Scores also by the task's other scorers, and where they disagree."
     ),
@@ -111,6 +114,12 @@ def compare(
         comparisons = [with_significance(comparison) for comparison in comparisons]
     if cost:
         comparisons = [with_costs(comparison) for comparison in comparisons]
+    if budget:
+        from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
+
+        comparisons = [with_budgets(comparison) for comparison in comparisons]
+        if not any(comparison.budgets for comparison in comparisons):
+            notice(f"no row was found by a random search with {FEWEST_TRIALS} finished trials")
     if scorers:
         for task in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
             notice(f"{task.title} have one scorer, {task.scorer}: there is nothing to compare")

@@ -72,7 +72,7 @@ def run(
     from featbert.runs.schedule import carry_out
 
     where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
-    plan = plan_experiment(experiment, **where)
+    plan = plan_experiment(experiment, at_a_time=jobs, **where)
     if dry_run:
         typer.echo(_describe(plan))
         return
@@ -97,8 +97,8 @@ def _later(plan: ExperimentPlan) -> str:
         one = "encoder to train as a language model first"
         later.append(counted(n, one, "encoders to train as language models first"))
     if n := sum(search.chosen is None for search in plan.searches):
-        one = "grid search decides on further runs"
-        later.append(counted(n, one, "grid searches decide on further runs"))
+        one = "search decides on further runs"
+        later.append(counted(n, one, "searches decide on further runs"))
     return "; " + "; ".join(later) if later else ""
 
 
@@ -118,5 +118,5 @@ def _describe(plan: ExperimentPlan) -> str:
         done = job.run.finished
         line = "to train  " + job.name if done is None else run_line(done, was_there=True)
         lines.append(f"run    {line}")
-    lines += [f"grid   {search_line(search)}" for search in plan.searches]
+    lines += [f"search {search_line(search)}" for search in plan.searches]
     return "\n".join(printable(line) for line in lines)

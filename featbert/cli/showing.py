@@ -97,12 +97,13 @@ class Outputs:
             self._draw(self.figures, comparisons, matrices)
         if self.report is not None:
             from featbert.analysis.breakdown import with_breakdowns, with_scorers
+            from featbert.analysis.budget import with_budgets
             from featbert.analysis.cost import with_costs
             from featbert.analysis.significance import with_significance
             from featbert.report.html.page import html_report, write_report
 
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
-            analysed = [with_breakdowns(one, list(one.task.facets)) for one in analysed]
+            analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
             name = "" if asked is None else asked.name
             page = html_report(analysed, matrices=matrices, published=grids, notes=notes, name=name)
             written = write_report(self.report, page)

@@ -219,6 +219,7 @@ def _json(
     parts: dict[str, Callable[[Any], Mapping[str, Any]]] = {
         "rows": _row,
         **dict.fromkeys(("differences", "leads", "costs", "scorers", "breakdowns"), vars),
+        **dict.fromkeys(("budgets", "budget_leads"), vars),
         "published": _published,
     }
     report: dict[str, Any] = {

@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from featbert.analysis import frame as frames
-from featbert.analysis.compare import CLEAR, Breakdown, Comparison, PublishedFigures
+from featbert.analysis.compare import (
+    CLEAR,
+    Breakdown,
+    BudgetLead,
+    Comparison,
+    PublishedFigures,
+)
 from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.rows import base_name, best_of, run_title
+from featbert.analysis.rows import base_name, best_of, listed, run_title, setting_text
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
@@ -141,7 +147,10 @@ def comparison_tables(
         "scores": [_scores_table(comparison, frame, show)],
         "trust": [_significance_table(comparison, frame)] if comparison.differences else [],
         "scorers": [_scorers_table(comparison, frame)] if comparison.scorers else [],
-        "cost": [_cost_table(comparison, frame)] if comparison.costs else [],
+        "cost": [
+            *([_cost_table(comparison, frame)] if comparison.costs else []),
+            *([_budget_table(comparison)] if comparison.budgets else []),
+        ],
         "where": [_breakdown_table(comparison, frame, one) for one in comparison.breakdowns],
         "published": [_published_table(one) for one in comparison.published],
     }
@@ -372,6 +381,55 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     )
 
 
+def _budget_table(comparison: Comparison) -> Table:
+    """A line for each row and for 1, 2, 4, ... and all of its trials."""
+    lines, sections = [], []
+    for curve in comparison.budgets:
+        columns_of = {n: v for n, v in vars(curve).items() if n not in ("row", "test")}
+        columns_of["test"] = curve.test or [None] * len(curve.trials)
+        n = len(curve.trials)
+        for k in sorted({n, *(2**power for power in range(n.bit_length()))}):
+            lines.append({"row": curve.row, **{n: v[k - 1] for n, v in columns_of.items()}})
+            sections.append(k == 1 and len(lines) > 1)
+    frame = frames.frame_of(lines)
+    columns = [
+        _names("row"),
+        Column("trials", "trials"),
+        Column("operations", "operations", units.operations),
+        Column("time", "seconds", units.duration),
+        Column("best dev", "dev", percent),
+        Column("band", "low", percent, "high", " to "),
+        *([Column("its test", "test", percent)] if frame["test"].notna().any() else []),
+    ]
+    return Table(
+        f"Expected best dev {comparison.task.measure.name} by budget of search",
+        frame,
+        columns,
+        " · ".join([comparison.corpus, *machines_of(comparison)]),
+        sections,
+        [
+            *map(lead_line, comparison.budget_leads),
+            "in percent; best dev: the mean over all subsets of so many random trials; band: 95% "
+            "bootstrap interval over trials; its test: the mean of the trials that dev chooses",
+            "operations, time: of so many trials at their mean, with extraction once",
+            "ahead: by the 99% bootstrap interval of the difference at a budget, with at most half "
+            "of a row's trials",
+        ],
+    )
+
+
+def lead_line(lead: BudgetLead) -> str:
+    """Which of two rows is ahead at which budget, in a sentence."""
+    show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
+    said = []
+    for span in lead.spans:
+        end = "on" if span.end is None else f"to {show(span.end)}"
+        where = f"from {show(span.start)} {end}"
+        said.append(f"{span.ahead} is ahead {where}" if span.ahead else f"{where} it is not clear")
+    by = "time" if lead.currency == "seconds" else lead.currency
+    return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
+
+
 def _from_run(number: float) -> str:
     return "never" if math.isinf(number) else f"run {number:,.0f}"
 
@@ -598,5 +656,5 @@ def search_line(search: SearchRecord) -> str:
         done = sum(one.dev is not None for one in search.tried)
         return f"{what}: {done} of {configurations} tried so far"
     chosen = search.tried[search.chosen]
-    settings = ", ".join(f"{name}={value}" for name, value in chosen.settings.items())
+    settings = listed({name: setting_text(chosen.settings, name) for name in chosen.settings})
     return f"{what}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"

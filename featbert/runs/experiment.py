@@ -1,16 +1,20 @@
 """What an experiment will do, as far as it is known.
 
-With a grid, the settings of a row follow from the runs that were tried; with train+dev, the epochs
-follow from the run on train alone. So a plan depends on what is finished and on nothing else, and
-an experiment is planned again whenever runs have finished, until none is missing.
+With a search, the settings of a row follow from the runs that were tried; with train+dev, the
+epochs follow from the run on train alone. So a plan depends on what is finished and, with TPE, on
+what was asked before, and an experiment is planned again whenever runs have finished, until none is
+missing.
 """
 
 import dataclasses
 import functools
+import itertools
+import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
@@ -21,13 +25,33 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.features.store import FeatureStore
-from featbert.runs.experiment_file import Configuration, Experiment, Grid
+from featbert.io import json_hash
+from featbert.runs.experiment_file import (
+    MOST_COMBINATIONS,
+    Configuration,
+    Experiment,
+    Grid,
+    Search,
+    every,
+)
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
-from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings
+from featbert.runs.record import (
+    ExperimentRecord,
+    RunRecord,
+    SearchRecord,
+    TriedSettings,
+    search_path,
+)
+from featbert.runs.run import Run
+from featbert.runs.search import ends_of, open_trials
 from featbert.tasks.base import get_task
 from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
 RUNS_DIR = Path("experiments/runs")
+# Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
+FEWEST = 5
+# A configuration before its encoder is adapted, to be checked alone.
+_UNSEARCHED = {"adapt": None, "grid": Grid(), "search": Search()}
 
 
 class Resources:
@@ -66,7 +90,8 @@ class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
     `adaptations` are encoders to be trained as language models first, by folder. Searches end
-    without the runs whose names are in `failed`.
+    without the runs whose names are in `failed`; where further tries depend on those before,
+    `at_a_time` are asked for, which are kept in the runs directory where `keep` says so.
     """
 
     experiment: Experiment
@@ -74,15 +99,21 @@ class ExperimentPlan:
     runs_dir: Path
     resources: Resources
     failed: Collection[str] = ()
+    at_a_time: int = 1
+    keep: bool = False
     adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     rows: dict[str, Job] = field(default_factory=dict)
-    searches: list[SearchRecord] = field(default_factory=list)
+    found: dict[str, SearchRecord] = field(default_factory=dict)
+
+    @property
+    def searches(self) -> list[SearchRecord]:
+        return list(self.found.values())
 
     @property
     def missing(self) -> list[Job]:
-        """Runs that are not finished."""
-        return [job for job in self.jobs.values() if job.run.finished is None]
+        """Runs that are not finished, nor ended by a search."""
+        return [j for j in self.jobs.values() if j.run.finished is None and j.run.pruned is None]
 
     def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
         """The record of the experiment as it is now."""
@@ -110,7 +141,7 @@ class ExperimentPlan:
             )
             if plan.finished is None:  # its runs are checked on the encoder that it begins from
                 self.adaptations.setdefault(plan.folder, plan)
-                before = configuration.model_copy(update={"adapt": None, "grid": Grid()})
+                before = configuration.model_copy(update=_UNSEARCHED)
                 where = (self.cache_dir, self.runs_dir, self.resources)
                 ExperimentPlan(self.experiment, *where).add(before, name)
                 return
@@ -127,9 +158,9 @@ class ExperimentPlan:
         self, name: str, configuration: Configuration, table: str, layers: str | None
     ) -> None:
         """The runs of one row, and before them those that it follows from."""
-        chosen, tried = configuration, 1
-        if points := configuration.tries(table):
-            search = self._search(name, points, table, layers)
+        chosen, tried, search = configuration, 1, None
+        if (asked := configuration.searched(table)) is not None:
+            search = self._search(name, configuration, asked, table, layers)
             if search.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
@@ -138,39 +169,97 @@ class ExperimentPlan:
         for seed in chosen.seeds:
             job = self._add_job(chosen, table, layers, seed, tried)
             self.rows.setdefault(job.name, job)
+            if search is not None and job.name not in search.rows:
+                search.rows.append(job.name)
 
     def _search(
-        self, name: str, points: Sequence[Configuration], table: str, layers: str | None
+        self, name: str, configuration: Configuration, asked: Search, table: str, layers: str | None
     ) -> SearchRecord:
-        """The search of one row; one that tries the same runs as another is that other."""
-        seeds = points[0].grid.seeds
-        distinct: dict[tuple[str, ...], Configuration] = {}
-        for point in points:
-            # Dev decides, so what is tried never learns from it.
-            alone = point.model_copy(update={"train_on": "train"})
-            runs = (self._job(alone, table, layers, seed, 1) for seed in seeds)
-            distinct.setdefault(tuple(job.name for job in runs), alone)
-        for search in self.searches:
-            if [tuple(point.runs) for point in search.tried] == list(distinct):
-                return search
-        tried = [
-            [self._add_job(p, table, layers, seed, len(distinct)) for seed in seeds]
-            for p in distinct.values()
-        ]
-        settings = [jobs[0].run.options.settings.model_dump() for jobs in tried]
-        varied = [name for name in settings[0] if len({repr(s[name]) for s in settings}) > 1]
-        found = [
-            TriedSettings({n: s[n] for n in varied}, [job.name for job in jobs], _mean_dev(jobs))
-            for s, jobs in zip(settings, tried, strict=True)
-        ]
-        scores = [point.dev for point in found]
-        known = [score for score in scores if score is not None]
+        """The search of one row; rows that differ in nothing that it depends on share it."""
+        ranges = asked.ranges(table)
+        may_prune: dict[str, Any] = {"prune_below": ()} if asked.pruning else {}
+
+        def jobs_at(settings: Mapping[str, Any]) -> list[Job]:
+            at = configuration.at(table, settings)
+            jobs = (self._job(at, table, layers, seed, 1) for seed in asked.seeds)
+            return [_with(job, **may_prune) for job in jobs]
+
+        first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
+        signature, settings = first[0].run.signature, first[0].run.options.settings
+        how = asked.model_dump(include={"sampler", "sampler_seed", "pruning"}) | {"ranges": ranges}
+        study = json_hash([how, settings.model_dump(), [job.name for job in first]])[:8]
+        key = json_hash([study, asked.trials, asked.seconds, asked.operations])
+        if key in self.found:
+            return self.found[key]
+        # Where later tries depend on earlier ones, only those are asked for that can run now.
+        at_once = asked.sampler != "tpe" and asked.is_sized and not asked.pruning
+        most = MOST_COMBINATIONS if at_once else self.at_a_time
+        jobs: list[Job] = []
+        tried: list[TriedSettings] = []
+        journal = open_trials(
+            search_path(self.runs_dir, self.experiment.name),
+            "--".join([*first[0].name.split("--")[:-2], study]),
+            keep=self.keep,
+            ranges=ranges,
+            sampler=asked.sampler,
+            seed=asked.sampler_seed,
+            points=list(every(ranges)) if asked.sampler == "grid" else (),
+        )
+        with journal as trials:
+            for number in itertools.count():
+                waiting = sum(one.state == "waiting" for one in tried)
+                if asked.is_spent(tried) or waiting >= most:
+                    break
+                if (point := trials.settings(number)) is None:
+                    break
+                of_point = jobs_at(point)
+                one = self._tried(of_point, ranges)
+                if one.state in ("finished", "pruned"):
+                    trials.tell(number, one.dev)
+                # A grid tries settings that make no difference once.
+                if asked.sampler != "grid" or all(one.runs != other.runs for other in tried):
+                    jobs += of_point
+                    tried.append(one)
+        known = asked.sampler != "grid" and asked.is_sized and asked.trials
+        if asked.pruning:
+            may_prune["prune_below"] = _medians([job.run.finished for job in jobs])
+        for job in jobs:
+            job = _with(job, configurations_tried=known or len(tried), **may_prune)
+            self.jobs.setdefault(job.name, job)
+        scores = [one.dev for one in tried]
+        best = max((score for score in scores if score is not None), default=None)
         # The first of the best, once no more scores can come.
-        waiting = any(p.dev is None and not {*p.runs} & {*self.failed} for p in found)
-        chosen = None if waiting or not known else scores.index(max(known))
-        signature, tuning = tried[0][0].run.signature, tried[0][0].run.options.settings.tuning
-        self.searches.append(SearchRecord(tuning, layers, signature.corpus, name, found, chosen))
-        return self.searches[-1]
+        waits = best is None or any(one.state == "waiting" for one in tried)
+        chosen = None if waits else scores.index(best)
+        of_row = (settings.tuning, layers, signature.corpus, name, asked.sampler)
+        self.found[key] = SearchRecord(*of_row, tried, chosen, rows=[])
+        return self.found[key]
+
+    def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:
+        """What is known of one try, given its runs, one a seed."""
+        settings = jobs[0].run.options.settings.model_dump()
+        names = [job.name for job in jobs]
+        records = [run.record for job in jobs if (run := job.run.finished) is not None]
+        pruned = [ended for job in jobs if (ended := job.run.pruned) is not None]
+        spent = [(one.cost.training_flops, one.cost.training_seconds) for one in records]
+        spent += [(one.operations, one.seconds) for one in pruned]
+        state: Literal["finished", "pruned", "failed", "waiting"] = "waiting"
+        if len(records) == len(jobs):
+            state = "finished"
+        elif pruned and len(spent) == len(jobs):
+            state = "pruned"
+        elif {*names} & {*self.failed}:
+            state = "failed"
+        done, paid = state == "finished", len(spent) == len(jobs)
+        return TriedSettings(
+            settings={n: settings[n] for n, of in ranges.items() if len(ends_of(of)) > 1},
+            runs=names,
+            dev=_mean(records, "dev") if done else None,
+            test=_mean(records, "test") if done else None,
+            state=state,
+            operations=math.fsum(one for one, _ in spent) if paid else None,
+            seconds=math.fsum(one for _, one in spent) if paid else None,
+        )
 
     def _add_job(
         self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
@@ -223,21 +312,41 @@ def plan_experiment(
     runs_dir: Path,
     resources: Resources,
     failed: Collection[str] = (),
+    *,
+    at_a_time: int = 1,
+    keep: bool = False,
 ) -> ExperimentPlan:
-    """Checks everything that can be checked and names every run known now; nothing is written."""
+    """Checks everything that can be checked and names every run known now.
+
+    Nothing is written but, with `keep`, what searches try; see `ExperimentPlan`.
+    """
     if labels := experiment.keys.labels:
         texts = ((get_task(c.task), resources.corpus(c)) for c in experiment.configurations)
         known = {name for task, corpus in texts for name in task.classes_of(corpus)}
         check_known("class in labels", labels, sorted(known))
-    plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources, failed)
+    plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources, failed, at_a_time, keep)
     for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
         plan.add(configuration, name)
     return plan
 
 
-def _mean_dev(jobs: Sequence[Job]) -> float | None:
-    """None where a run is missing."""
-    runs = [job.run.finished for job in jobs]
-    scores = [run.record.score("dev") for run in runs if run is not None]
+def _with(job: Job, **options: Any) -> Job:
+    """The job with other options of its run."""
+    changed = dataclasses.replace(job.run.options, **options)
+    return dataclasses.replace(job, run=dataclasses.replace(job.run, options=changed))
+
+
+def _mean(records: Sequence[RunRecord], split: str) -> float | None:
+    """None where a score is not known."""
+    scores = [record.score(split) for record in records]
     known = [score for score in scores if score is not None]
-    return statistics.fmean(known) if len(known) == len(runs) else None
+    return statistics.fmean(known) if len(known) == len(scores) else None
+
+
+def _medians(runs: Sequence[Run | None]) -> tuple[float, ...]:
+    """The median dev score of finished runs after each epoch; none before `FEWEST` are finished."""
+    curves = [[row.dev_score or 0.0 for row in run.record.history] for run in runs if run]
+    if len(curves) < FEWEST:
+        return ()
+    epochs = range(max(map(len, curves)))
+    return tuple(statistics.median(c[n] for c in curves if len(c) > n) for n in epochs)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,15 +35,21 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.published import published_table
+from featbert.runs.record import TriedSettings
+from featbert.runs.search import ends_of
 from featbert.text import counted
 
 # In `layers`: every hidden state by itself, from the embeddings to the last layer.
 EACH = "each"
 # The tables of rows.
 TABLES = ("features", "finetune")
+# The tables of searches.
+SEARCHES = ("grid", "search")
 # Keys of a configuration, and the name in `vary` that allows a comparison across them.
 FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
 MOST_COMBINATIONS = 10_000
+# Trials that may fail in a search that seconds or operations would end.
+MOST_FAILED = 10
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
@@ -87,6 +94,47 @@ class Grid(Section):
     finetune: dict[str, Any] = Field({}, description="Settings of the row with a tuned encoder.")
 
 
+class Search(Grid):
+    """`[search]`: lists or ranges of a table's settings, of which the best on dev are taken."""
+
+    sampler: Literal["random", "tpe", "grid"] = Field(
+        "random", description="What is tried: random settings, those of TPE, or all (lists only)."
+    )
+    trials: int | None = Field(
+        None, ge=1, le=MOST_COMBINATIONS, description="Settings to try for each row, at most."
+    )
+    seconds: float | None = Field(
+        None, gt=0, description="Training time from which on no further settings are tried."
+    )
+    operations: float | None = Field(
+        None, gt=0, description="Operations of training from which on no further ones are tried."
+    )
+    sampler_seed: Seed = Field(1, description="Random seed of the settings.")
+    pruning: bool = Field(
+        False, description="End runs whose dev score is below the median of finished ones."
+    )
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the number of trials is known before any is finished."""
+        return self.seconds is None and self.operations is None
+
+    def is_spent(self, tried: Sequence[TriedSettings]) -> bool:
+        """Whether no further settings are tried after these."""
+        spent = (
+            (self.trials, len(tried)),
+            (self.seconds, math.fsum(one.seconds or 0 for one in tried)),
+            (self.operations, math.fsum(one.operations or 0 for one in tried)),
+            (MOST_FAILED, sum(one.state == "failed" for one in tried) * (not self.is_sized)),
+            (MOST_COMBINATIONS, len(tried)),
+        )
+        return any(budget is not None and done >= budget for budget, done in spent)
+
+    def ranges(self, table: str) -> dict[str, Any]:
+        """The lists and ranges of a table's settings, by name."""
+        return dict(getattr(self, table))
+
+
 class Configuration(Data, Encoding, Compute):
     """A text, an encoder, and the rows to train on them: at least one of the two tables."""
 
@@ -106,6 +154,7 @@ class Configuration(Data, Encoding, Compute):
     features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
     finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
     grid: Grid = Field(Grid(), description="Settings to search on dev, by table.")
+    search: Search = Field(Search(), description="The same with ranges and a budget.")
 
     def settings(self, table: str, num_layers: int = 0) -> Settings:
         """Settings of the rows of a table; "all" means the encoder's L = `num_layers`."""
@@ -119,11 +168,17 @@ class Configuration(Data, Encoding, Compute):
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
 
-    def tries(self, table: str) -> list[Configuration]:
-        """The configurations of which a grid takes the best on dev for the rows of a table."""
-        given, lists = self.model_dump(exclude_unset=True), getattr(self.grid, table)
-        combinations = every(lists) if lists else ()
-        return [Configuration.model_validate(merged(given, {table: c})) for c in combinations]
+    def searched(self, table: str) -> Search | None:
+        """The search of a table's settings, if there is one; a grid is one that tries all."""
+        if lists := getattr(self.grid, table):
+            return Search(sampler="grid", seeds=self.grid.seeds, **{table: lists})
+        return self.search if self.search.ranges(table) else None
+
+    def at(self, table: str, settings: Mapping[str, Any]) -> Configuration:
+        """The configuration that a search tries, which never learns from dev: dev decides."""
+        given = self.model_dump(exclude_unset=True)
+        found = Configuration.model_validate(merged(given, {table: dict(settings)}))
+        return found.model_copy(update={"train_on": "train"})
 
     def idle(self, table: str) -> set[str]:
         """Settings of a table that have no effect on its rows."""
@@ -253,18 +308,24 @@ class _Reader:
         for data in (merged(self.common, overlay) for overlay in overlays):
             configuration = self.configuration(data)
             if configuration is not None:
-                self.check_grid(data, configuration)
+                self.check_searches(data, configuration)
                 configurations.append(configuration)
         for table in TABLES:
             with_rows = [c for c in configurations if getattr(c, table) is not None]
-            if not with_rows and any(getattr(c.grid, table) for c in configurations):
-                self.note([f"[grid.{table}] without a [{table}] table"])
+            for key in SEARCHES:
+                if not with_rows and any(getattr(getattr(c, key), table) for c in configurations):
+                    self.note([f"[{key}.{table}] without a [{table}] table"])
             if with_rows and not self.wrong:
                 idle = set.intersection(*(c.idle(table) for c in with_rows))
                 self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
+        searches = [c.search for c in configurations if c.search.model_fields_set]
+        if searches and not any(one.ranges(table) for one in searches for table in TABLES):
+            self.note(["[search] without [search.features] or [search.finetune]"])
         if not configurations:
             return None
-        ends = [dict(flattened({k: v for k, v in o.items() if k != "grid"})) for o in overlays]
+        ends = [
+            dict(flattened({k: v for k, v in o.items() if k not in SEARCHES})) for o in overlays
+        ]
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
@@ -305,15 +366,34 @@ class _Reader:
             found.append(merged(overlay, size))
         return found
 
-    def check_grid(self, data: dict[str, Any], configuration: Configuration) -> None:
-        """Notes what is wrong with the configurations that a grid tries."""
-        for table in TABLES:
-            settings = getattr(configuration.grid, table)
-            if "layers" in settings:
-                self.note(["grid.features.layers: list layers in [features], they make rows"])
-            elif settings and getattr(configuration, table) is not None:
-                for combination in self.combinations(settings, f"grid.{table}"):
-                    self.configuration(merged(data, {table: combination}))
+    def check_searches(self, data: dict[str, Any], configuration: Configuration) -> None:
+        """Notes what is wrong with a search, or with the configurations that it tries."""
+        search, given = configuration.search, dict[str, str]()
+        for key, table in itertools.product(SEARCHES, TABLES):
+            ranges = getattr(getattr(configuration, key), table)
+            if ranges and given.setdefault(table, key) != key:
+                self.note([f"[grid.{table}] and [search.{table}] exclude each other"])
+            if "layers" in ranges:
+                self.note([f"{key}.features.layers: list layers in [features], they make rows"])
+            elif ranges and getattr(configuration, table) is not None:
+                is_grid = key == "grid" or search.sampler == "grid"
+                ways = self.combinations if is_grid else self.extremes
+                for settings in ways(ranges, f"{key}.{table}"):
+                    self.configuration(merged(data, {table: settings}))
+        budgets = (search.trials, search.seconds, search.operations)
+        if "search" in given.values() and search.sampler != "grid" and budgets == (None,) * 3:
+            self.note(["[search] has no budget; give trials, seconds or operations"])
+
+    def extremes(self, ranges: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+        """Settings at the ends of each range, and each choice, the others at their first."""
+        ends: dict[str, list[Any]] = {}
+        for name, values in ranges.items():
+            try:
+                ends[name] = ends_of(values)
+            except ValueError as error:
+                self.note([f"{where}.{name}: {error}"])
+        first = {name: values[0] for name, values in ends.items()}
+        return [first | {name: end} for name, values in ends.items() for end in values]
 
     def combinations(self, table: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
         """One overlay for each combination of the lists in `table`; one empty one for none."""

@@ -1,6 +1,7 @@
 """A run's folder while it is written: without a record nothing in it counts.
 
 <runs>/<run>/           config.json, history.jsonl, predictions, weights.safetensors, record.json
+<runs>/<run>/           config.json, history.jsonl, pruned.json: a search ended it early
 <runs>/.<run>/          the same, while a finished run is replaced
 <runs>/.<run>.lock      which process trains it
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.pt"
+PRUNED = "pruned.json"
 
 
 def working_folder(folder: Path) -> Path:

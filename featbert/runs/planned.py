@@ -22,7 +22,15 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.store import Manifest
 from featbert.io import json_hash, slug
-from featbert.runs.record import RECORD_NAME, Signature, SplitIdentity, read_record
+from featbert.runs.folder import PRUNED
+from featbert.runs.record import (
+    RECORD_NAME,
+    PrunedRun,
+    Signature,
+    SplitIdentity,
+    read_json,
+    read_record,
+)
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 
@@ -43,7 +51,9 @@ _OF_THE_STORE = (
 class RunOptions:
     """What a run is asked besides its corpus and encoder.
 
-    `configurations_tried`, `experiment`, `vary` and `reading` are those of `RunRecord`.
+    `configurations_tried`, `experiment`, `vary` and `reading` are those of `RunRecord`. A run ends
+    early whose best dev score is below that of `prune_below` after as many epochs; it may be pruned
+    at all where that is not None.
     """
 
     seed: int
@@ -57,6 +67,7 @@ class RunOptions:
     task: str = "entities"
     tag_scheme: str = "bio"
     configurations_tried: int = 1
+    prune_below: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,13 @@ class PlannedRun:
         if found != (self.layers, self.options.seed, self.settings, self.signature.splits):
             raise InputError(f"{self.folder} holds another run than its name says; move it away")
         return Run(self.folder, record)
+
+    @property
+    def pruned(self) -> PrunedRun | None:
+        """What it cost until a search ended it early, if one did."""
+        if self.options.prune_below is None or not (path := self.folder / PRUNED).is_file():
+            return None
+        return read_json(path, PrunedRun, f"{path} does not exist")
 
 
 def plan_stored_run(

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic.dataclasses
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
@@ -266,6 +266,15 @@ class RunRecord:
         return None if scores is None else scores.values.get(key or get_task(self.task).measure.key)
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class PrunedRun:
+    """What training a run cost until a search ended it early; it has no other record."""
+
+    epochs: int
+    operations: float
+    seconds: float
+
+
 def read_record(folder: Path) -> RunRecord:
     """The record of a finished run's folder; MissingError where the folder holds none.
 
@@ -291,11 +300,23 @@ def read_record(folder: Path) -> RunRecord:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class TriedSettings:
-    """One point of a search: its settings, its runs, and their mean score on dev in [0, 1]."""
+    """One try of a search; scores and costs are null where runs are missing.
+
+    Attributes:
+        settings: those that the search varies.
+        runs: names, one a seed.
+        dev, test: mean scores over the runs, in [0, 1].
+        state: "finished", "pruned" (ended early for its dev scores), "failed" or "waiting".
+        operations, seconds: of training all runs.
+    """
 
     settings: dict[str, Any]
     runs: list[str]
     dev: float | None
+    test: float | None
+    state: Literal["finished", "pruned", "failed", "waiting"]
+    operations: float | None
+    seconds: float | None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -305,16 +326,20 @@ class SearchRecord:
     Attributes:
         tuning, layers, corpus: of the row.
         configuration: its name among those of the experiment.
-        tried: every point, in the file's order.
+        sampler: "random", "tpe" or "grid".
+        tried: every try, in order.
         chosen: place of the one that was taken; None where runs are missing.
+        rows: names of the runs with the settings that were taken, of all rows that take them.
     """
 
     tuning: str
     layers: str | None
     corpus: str
     configuration: str
+    sampler: str
     tried: list[TriedSettings]
     chosen: int | None
+    rows: list[str]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -346,6 +371,11 @@ class ExperimentRecord:
 def experiment_path(runs_dir: Path, name: str) -> Path:
     """Where the record of the experiment called `name` is."""
     return runs_dir / (slug(name, 80) + SUFFIX)
+
+
+def search_path(runs_dir: Path, name: str) -> Path:
+    """Where the trials of the searches of the experiment called `name` are."""
+    return runs_dir / (slug(name, 80) + ".search.log")
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:

@@ -24,7 +24,7 @@ from featbert.errors import (
 )
 from featbert.io import file_hash
 from featbert.progress import track
-from featbert.runs.folder import WEIGHTS
+from featbert.runs.folder import PRUNED, WEIGHTS
 from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, read_record
 from featbert.tasks.base import Predictions, Task, get_task
 
@@ -88,7 +88,7 @@ class FoundRuns:
     """What a runs directory holds; iterating gives the finished runs.
 
     `problems` say why the record of a folder cannot be read; `unfinished` are folders without one:
-    interrupted, or still running.
+    interrupted, or still running. Those that a search pruned are left out.
     """
 
     runs: tuple[Run, ...]
@@ -138,7 +138,8 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
         except InputError as error:
             problems[folder] = str(error)
         except MissingError:
-            unfinished.append(folder)
+            if not (folder / PRUNED).exists():
+                unfinished.append(folder)
     return FoundRuns(tuple(runs), problems, tuple(unfinished))
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.encoders.device import find_device
-from featbert.errors import BusyError, reason
+from featbert.errors import BusyError, PrunedError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
 from featbert.progress import Message, Relay, forwarded, notice, report, stage, track
@@ -81,7 +81,9 @@ def carry_out(
     failures = work.failures
     kept = experiment_path(runs_dir, experiment.name)
     while True:
-        plan = plan_experiment(experiment, cache_dir, runs_dir, resources, failures)
+        plan = plan_experiment(
+            experiment, cache_dir, runs_dir, resources, failures, at_a_time=jobs, keep=True
+        )
         write_json(kept, plan.record(failures))
         adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
         for adaptation in adapt:
@@ -132,6 +134,8 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
         store, model = job.extraction, job.configuration.model
         material = resources.encoder(model) if store is None else resources.store(store.path)
         train_planned(job.run, material, corpus, log_dir=log_dir)
+    except PrunedError as error:
+        report(str(error))
     except Exception as error:
         return Ended(job, reason(error, SMALLER), isinstance(error, BusyError))
     return Ended(job)

@@ -21,6 +21,7 @@ from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooli
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
+from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning
 from featbert.io import write_json as write_plain_json
@@ -30,6 +31,7 @@ from featbert.runs.evaluate import evaluation_files
 from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import (
     CHECKPOINT,
+    PRUNED,
     WEIGHTS,
     clean_run_folder,
     move_into_place,
@@ -39,7 +41,7 @@ from featbert.runs.folder import (
     working_folder,
 )
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
-from featbert.runs.record import RECORD_NAME, Cost, Mix, RunRecord, write_json
+from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import Run
 from featbert.runs.states import training_states
 from featbert.tasks.base import get_task, task_of
@@ -157,7 +159,8 @@ def train_planned(
 
     A finished run, also of another process in the meantime, is returned as it is, unless
     `overwrite`. `material` is the store that it reads, or the encoder that it tunes; epochs are
-    logged to `log_dir` (`log_folder`). BusyError where another process trains it.
+    logged to `log_dir` (`log_folder`). BusyError where another process trains it, PrunedError where
+    a search ends it early.
     """
     settle(plan.folder)
     if not overwrite and (done := plan.finished) is not None:
@@ -231,6 +234,12 @@ class _Training:
         identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(folder, checkpoint)
+        if self._is_pruned(fitted):
+            epochs = len(fitted.history)
+            spent = fitted.flops + epochs * self._prediction_flops("dev")
+            write_json(folder / PRUNED, PrunedRun(epochs, spent, fitted.seconds))
+            checkpoint.path.unlink(missing_ok=True)
+            raise PrunedError(f"{plan.name} was pruned after epoch {epochs}")
         clock = time.perf_counter()
         numbers = {split.name: self._numbers(split) for split in self.scored}
         threshold = self._threshold(numbers)
@@ -341,6 +350,7 @@ class _Training:
                 score_dev=score_dev if chooses else None,
                 documents=documents,
                 on_epoch=on_epoch,
+                is_over=self._is_pruned,
                 checkpoint=checkpoint,
                 name_of=name_of,
             )
@@ -359,13 +369,20 @@ class _Training:
     def _answers(self, numbers: Any, split: Split, threshold: float | None) -> Any:
         return self.task.answers(numbers, self.classes, split, self.scheme, threshold)
 
+    def _prediction_flops(self, split: str) -> float:
+        return prediction_flops(self.model, self.inputs[split], self.settings, self.device)
+
+    def _is_pruned(self, progress: Progress) -> bool:
+        """Whether the best dev score so far is too low, before the last epoch."""
+        least, done = self.plan.options.prune_below or (), len(progress.history)
+        if progress.best is None or done == self.settings.epochs or done > len(least):
+            return False
+        return progress.best[0] < least[done - 1]
+
     def _cost(self, fitted: Progress, folder: Path, prediction_seconds: float) -> Cost:
         model, store = self.model, self.states.store
         manifest = None if store is None else store.manifest
-        flops = {
-            s.name: prediction_flops(model, self.inputs[s.name], self.settings, self.device)
-            for s in self.scored
-        }
+        flops = {s.name: self._prediction_flops(s.name) for s in self.scored}
         encoder = 0 if manifest is None else manifest.encoder_parameters
         return Cost(
             extraction_seconds=None if manifest is None else manifest.seconds,

@@ -41,6 +41,7 @@ def fit(
     score_dev: Callable[[], dict[str, float]] | None = None,
     documents: Ints | None = None,
     on_epoch: Callable[[Epoch], None] = lambda row: None,
+    is_over: Callable[[Progress], bool] = lambda progress: False,
     checkpoint: Checkpoint | None = None,
     name_of: Callable[[int], str] = "sentence {}".format,
 ) -> Progress:
@@ -52,6 +53,7 @@ def fit(
             trains all epochs and keeps the last weights.
         documents: (S,) document of each sequence where batches are drawn by document.
         on_epoch: called with the history row of each epoch, including those of the checkpoint.
+        is_over: asked after each epoch; whether training ends before its last one.
         checkpoint: where an interrupted training of the same kind resumes from, and is kept.
 
     InputError where the loss or gradients are not finite, or a batch does not fit in memory.
@@ -120,6 +122,8 @@ def fit(
             if score is not None and (progress.best is None or score > progress.best[0]):
                 progress.best = score, epoch
                 learner.best = {n: t.clone() for n, t in learner.weights().items()}
+            if is_over(progress):
+                break
             if checkpoint is not None and epoch < settings.epochs and checkpoint.pace.is_due():
                 checkpoint.keep(learner, progress)
     if learner.best is not None:

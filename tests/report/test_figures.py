@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
-from featbert.analysis.compare import Breakdown, compare
+from featbert.analysis.compare import Breakdown, BudgetCurve, compare
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
@@ -111,6 +111,7 @@ def matrices(tmp_path):
 SHOWN = {
     "seeds": lambda: one(usual_runs()),
     "pareto": lambda: one(usual_runs()),
+    "budget": lambda: searched(one(usual_runs())),
     "learning": lambda: one(shares()),
     "layers": lambda: one(single_layers()),
     "freezing": lambda: one(frozen()),
@@ -118,6 +119,17 @@ SHOWN = {
     "types": lambda: broken_down(one(usual_runs())),
     "training": lambda: one(trained()),
 }
+
+
+def searched(comparison):
+    """Curves of two rows, one of which costs a tenth of the other."""
+    numbers = range(1, 25)
+    scores = [0.6 - 0.3 / k for k in numbers]
+    curves = [
+        BudgetCurve(name, (*numbers,), *2 * [tuple(cost * k for k in numbers)], *3 * [scores], test)
+        for name, cost, test in (("last", 1.1e13, scores), ("fine-tuning", 1.2e14, None))
+    ]
+    return dataclasses.replace(comparison, budgets=tuple(curves))
 
 
 def trained():
@@ -195,7 +207,7 @@ def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
     figure = plot(comparison, kind)
     check_readable(figure)
     title = figure.get_label().lower()
-    assert title.startswith("dev entity f1") or kind in ("mix", "training")
+    assert title.startswith("dev entity f1") or kind in ("budget", "mix", "training")
     (width,) = {COLUMN_WIDTH, FULL_WIDTH} - {figure.get_figwidth()}
     figure = plot(comparison, kind, width=width)
     check_readable(figure)

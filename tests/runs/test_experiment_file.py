@@ -7,7 +7,7 @@ import pytest
 
 from featbert.config import defaults
 from featbert.errors import InputError, MissingError
-from featbert.runs.experiment_file import Experiment, read_experiment
+from featbert.runs.experiment_file import Configuration, Experiment, every, read_experiment
 from featbert.tasks.base import get_task
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +56,12 @@ def test_set_overrides_one_key(tmp_path):
 @pytest.mark.parametrize("change", ["seeds", "=3", "features..epochs=1", "seeds.a=1"])
 def test_a_wrong_change(tmp_path, change):
     assert repr(change) in refusal(tmp_path, "seeds = [1]\n[features]\n", change)
+
+
+def tries(configuration: Configuration, table: str) -> list[Configuration]:
+    """What a grid tries for the rows of a table."""
+    search = configuration.searched(table)
+    return [configuration.at(table, one) for one in every(search.ranges(table))] if search else []
 
 
 def test_a_missing_file_names_the_nearest(tmp_path):
@@ -172,11 +178,11 @@ def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
         learning_rate = [2e-5, 3e-5, 5e-5]
     """
     experiment = read_experiment(written(tmp_path, text))
-    assert [c.tries("features") for c in experiment.configurations] == [[], []]
+    assert [tries(c, "features") for c in experiment.configurations] == [[], []]
     assert experiment.configurations[0].grid.seeds == [7]
     tried = [
         (c.context, s.batch_size, s.learning_rate)
-        for c in experiment.configurations[1].tries("finetune")
+        for c in tries(experiment.configurations[1], "finetune")
         for s in [c.settings("finetune")]
     ]
     assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
@@ -195,7 +201,7 @@ def test_train_sizes_are_laid_over_every_configuration(tmp_path):
         assert found == expected
     # Each share has a search of its own.
     assert [
-        [one.settings("finetune").train_share for one in c.tries("finetune")]
+        [one.settings("finetune").train_share for one in tries(c, "finetune")]
         for c in experiment.configurations
     ] == [[0.25, 0.25], [1.0, 1.0], [0.25, 0.25], [1.0, 1.0]]
     assert experiment.vary == ("context",)  # settings need no freeing
@@ -215,7 +221,7 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
     assert epochs(steps, "features") == [50, 17, 5]
     default = defaults("full").epochs
     assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
-    tried = steps.configurations[0].tries("features")
+    tried = tries(steps.configurations[0], "features")
     assert [c.settings("features").epochs for c in tried] == [50, 60]
     assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
 
@@ -228,7 +234,7 @@ def test_the_papers_values_are_in_the_papers_file():
     assert paper.seeds == [1, 2, 3, 4, 5]
     settings = paper.settings("finetune")
     assert (settings.warmup, settings.weight_decay, settings.bias_correction) == (0.1, 0.01, False)
-    tried = [c.settings("finetune") for c in paper.tries("finetune")]
+    tried = [c.settings("finetune") for c in tries(paper, "finetune")]
     assert {s.batch_size for s in tried} == {16, 32}
     assert {s.learning_rate for s in tried} == {5e-5, 3e-5, 2e-5}
     assert {s.epochs for s in tried} == {2, 3, 4}
@@ -274,6 +280,6 @@ def test_glue_is_planned_as_in_the_paper():
     assert len(measured) == 8
     for configuration in experiment.configurations:
         assert configuration.seeds == [1, 2, 3, 4, 5]
-        tried = [c.settings("finetune") for c in configuration.tries("finetune")]
+        tried = [c.settings("finetune") for c in tries(configuration, "finetune")]
         assert [s.learning_rate for s in tried] == [5e-5, 4e-5, 3e-5, 2e-5]
         assert {(s.batch_size, s.epochs, s.sentence_pooling) for s in tried} == {(32, 3, "cls")}

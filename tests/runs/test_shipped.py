@@ -17,9 +17,10 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
 
 SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
-# Runs that a plan names before any grid has been decided: rows, and what grids try.
+# Runs that a plan names before any search has been decided: rows, and what searches try.
 RUNS = {
     "bert-table7": 7 * 5 + 18,
+    "budget": 2 * (48 + 48 + 24),
     "frozen-or-tuned": (4 * (2 * 14 + 2) + 2 + 5) * 5,
     "glue": 8 * (2 * 5 + 4),
     "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
@@ -46,6 +47,11 @@ TEXTS = ("features.epochs=1", "seeds=[1]", "finetune.epochs=1")
 # A small form of each: fewer values of what it varies, never another way.
 SMALL = {
     "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
+    "budget": (
+        "seeds=[1]",
+        'variant=[{features={layers=["last"],lstm_size=4,epochs=1},search={trials=2,'
+        "features={learning_rate={log_uniform=[1e-3,1e-2]}}}}]",
+    ),
     "fine-tuning-methods": (
         "seeds=[1]",
         "finetune.epochs=5",

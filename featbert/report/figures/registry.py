@@ -24,6 +24,7 @@ NAMES = (
     "tasks",
     "seeds",
     "pareto",
+    "budget",
     "learning",
     "layers",
     "freezing",

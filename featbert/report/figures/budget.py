@@ -1,0 +1,72 @@
+"""The expected best dev score against the budget of a random search."""
+
+import itertools
+import math
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from featbert.analysis.budget import with_budgets
+from featbert.analysis.compare import Comparison
+from featbert.analysis.cost import machines_of
+from featbert.report import units
+from featbert.report.figures import style
+from featbert.report.figures.registry import figure
+from featbert.report.figures.values import about, score_name
+
+_HEIGHT = 2.35  # inches
+_TICKS = [digit * 10.0**power for power in range(31) for digit in (1, 2, 5)]
+# Figures by name, with what is on the axis of each.
+_SPENT = {
+    "": ("operations", "operations of training all trials, extraction included"),
+    "trials": ("trials", "trials"),
+    "time": ("seconds", "time of training all trials, extraction included"),
+}
+
+
+@figure(
+    caption="The mean over all subsets of so many random trials; a higher line is the better one.",
+    section="cost",
+    needs="rows that a random search found; see [search] in experiment files",
+    splits="none",
+)
+def budget(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
+    """A figure for operations, trials and, on one machine, time; a line for each row."""
+    found = comparison if comparison.budgets else with_budgets(comparison)
+    return {
+        name: _figure(found, *spent, width)
+        for name, spent in _SPENT.items()
+        if found.budgets and (name != "time" or len(machines_of(found)) < 2)
+    }
+
+
+def _figure(comparison: Comparison, spent: str, title: str, width: float | None) -> Figure:
+    drawn = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
+    axes, keys = drawn.subplots(), []
+    for curve, look in zip(comparison.budgets, style.looks(), strict=False):
+        places = getattr(curve, spent)
+        line: dict[str, Any] = {"color": look.color, "linewidth": 1.3}
+        low, high, dev = ([100 * v for v in part] for part in (curve.low, curve.high, curve.dev))
+        axes.fill_between(places, low, high, color=look.color, alpha=0.18, linewidth=0)
+        axes.plot(places, dev, marker=look.marker, markersize=2.4, **line)
+        if curve.test is not None:
+            axes.plot(places, [100 * v for v in curve.test], linestyle=style.DASHED, **line)
+        keys.append(style.key(style.wrapped(curve.row, style.COLUMN_WIDTH - 0.4), look))
+    label = score_name(comparison, "dev")
+    shown = itertools.chain.from_iterable(
+        (*curve.low, *curve.high, *(curve.test or ())) for curve in comparison.budgets
+    )
+    axes.set(xscale="log", xlabel=title, ylabel=f"{label} (%)", ylim=style.percent_limits(shown))
+    axes.minorticks_off()
+    first, last = axes.get_xlim()
+    ticks = [tick for tick in _TICKS if first <= tick <= last]
+    ticks = ticks[:: math.ceil(len(ticks) / 4) or 1]
+    axes.set_xticks(ticks, [units.SHOWN.get(spent, "{:,.0f}".format)(tick) for tick in ticks])
+    axes.grid(axis="y")
+    note = about(
+        comparison,
+        "band: 95% bootstrap interval over trials",
+        "dashed: test of the one that dev chooses",
+        *(machines_of(comparison) if spent == "seconds" else ()),
+    )
+    return style.header(drawn, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)

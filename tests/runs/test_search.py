@@ -1,0 +1,166 @@
+"""Searches: the same points however they are interrupted, budgets, pruning, and ranges in files."""
+
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from featbert.errors import InputError
+from featbert.runs import experiment, schedule
+from featbert.runs.experiment_file import check_experiment
+from featbert.runs.record import read_experiment_record, search_path
+from featbert.runs.run import find_runs
+from featbert.runs.search import open_trials
+from featbert.runs.train import train_planned
+from tests.runs.experiments import SMALL
+
+RATES = {"log_uniform": [1e-4, 1e-1]}
+RANGES = {"rate": RATES, "dropout": {"uniform": [0, 0.5]}, "n": {"integers": [2, 9]}, "b": [8, 16]}
+
+
+def search(**keys: Any) -> dict[str, Any]:
+    return {"features": SMALL, "search": {"features": {"learning_rate": RATES}} | keys}
+
+
+def points(path: Path, sampler: str, many: int, sessions: int, keep: bool = True) -> list[Any]:
+    """Settings of trials, told a score each, asked in as many sessions."""
+    found: list[Any] = [None] * many
+    how = {"ranges": RANGES, "sampler": sampler, "seed": 3, "points": ()}
+    for session in range(1, sessions + 1):
+        with open_trials(path, "one", keep=keep, **how) as trials:
+            for n in range(many * session // sessions):
+                found[n] = trials.settings(n)
+                trials.tell(n, 0.5 - abs(found[n]["dropout"] - 0.2))
+    return found
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_points_do_not_depend_on_interruptions(tmp_path, sampler):
+    whole = points(tmp_path / "whole", sampler, 14, 1, keep=False)
+    assert not [*tmp_path.iterdir()]
+    assert points(tmp_path / "parts", sampler, 14, 4) == whole
+    before = (tmp_path / "parts").read_bytes()
+    assert points(tmp_path / "parts", sampler, 14, 1, keep=False) == whole
+    assert (tmp_path / "parts").read_bytes() == before
+    for one in whole:
+        assert 1e-4 <= one["rate"] <= 1e-1
+        assert 0 <= one["dropout"] <= 0.5
+        assert one["n"] in range(2, 10)
+        assert one["b"] in (8, 16)
+    assert len({one["rate"] for one in whole}) == 14
+    other = points(tmp_path / "other", "tpe" if sampler == "random" else "random", 14, 1)
+    assert (other[:10] == whole[:10], other == whole) == (True, False)  # TPE begins at random
+
+
+def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
+    """Its trials are in a journal that Optuna reads; test plays no part in what is chosen."""
+    keys = search(trials=4)
+    plan = lab.plan(**keys)
+    assert (len(plan.jobs), len(lab.plan(**search(trials=2)).jobs)) == (4, 2)
+    assert not lab.space.runs.exists()
+    trained: list[str] = []
+
+    def killed(run: Any, *rest: Any, **options: Any) -> Any:
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append(run.name)
+        return train_planned(run, *rest, **options)
+
+    monkeypatch.setattr(schedule, "train_planned", killed)
+    with pytest.raises(KeyboardInterrupt):
+        lab.carry_out(**keys)
+    monkeypatch.setattr(schedule, "train_planned", train_planned)
+    (found,) = lab.carry_out(**keys).plan.searches
+    assert [one.runs for one in found.tried] == [[name] for name in plan.jobs]
+    assert {one.state for one in found.tried} == {"finished"}
+    runs = {run.name: run.record for run in find_runs(lab.space.runs)}
+    assert len(runs) == 4
+    for one in found.tried:
+        record = runs[one.runs[0]]
+        assert record.configurations_tried == 4
+        assert one.settings == {"learning_rate": record.settings["learning_rate"]}
+        assert (one.dev, one.test) == (record.score("dev"), record.score("test"))
+        cost = record.cost
+        assert (one.operations, one.seconds) == (cost.training_flops, cost.training_seconds)
+    best = max(one.dev for one in found.tried)
+    assert found.chosen == [one.dev for one in found.tried].index(best)
+    assert found.rows == found.tried[found.chosen].runs
+    assert read_experiment_record(lab.space.runs, "trial").searches == [found]
+    path = search_path(lab.space.runs, "trial")
+    backend = optuna.storages.journal.JournalFileBackend(str(path))
+    (study,) = optuna.get_all_study_summaries(optuna.storages.JournalStorage(backend))
+    kept = optuna.load_study(
+        study_name=study.study_name, storage=optuna.storages.JournalStorage(backend)
+    )
+    assert [(t.params, t.value) for t in kept.trials] == [(o.settings, o.dev) for o in found.tried]
+    before = path.read_bytes()
+    more = lab.plan(**search(trials=6))  # a longer search begins with what was tried
+    assert len(more.missing) == 2
+    assert more.searches[0].tried[:4] == found.tried
+    assert path.read_bytes() == before
+    path.write_text("{\n{\n", "utf-8")
+    with pytest.raises(InputError, match=path.name):
+        lab.plan(**keys)
+
+
+def test_operations_end_a_search(lab):
+    """Where several are tried at a time, what is beyond the budget does not count."""
+    (one,) = lab.carry_out(**search(trials=1)).plan.searches
+    keys = search(operations=1.5 * one.tried[0].operations)
+    asked = experiment.plan_experiment(
+        lab.experiment(**keys), resources=experiment.Resources(), at_a_time=3, **lab.where
+    )
+    assert [t.state for t in asked.searches[0].tried] == ["finished"] + 3 * ["waiting"]
+    (found,) = lab.carry_out(**keys).plan.searches
+    assert [t.state for t in found.tried] == ["finished", "finished"]
+    assert found.tried[0] == one.tried[0]
+    lab.carry_out(**search(trials=4))
+    assert lab.plan(**keys).searches[0].tried == found.tried
+
+
+def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
+    monkeypatch.setattr(experiment, "FEWEST", 1)
+    medians = experiment._medians
+    monkeypatch.setattr(experiment, "_medians", lambda runs: tuple(2.0 for _ in medians(runs)))
+    keys = search(trials=3, pruning=True) | {"features": SMALL | {"epochs": 3}}
+    outcome = lab.carry_out(**keys)
+    (found,) = outcome.plan.searches
+    first, *others = found.tried
+    assert (first.state, [one.state for one in others]) == ("finished", ["pruned", "pruned"])
+    assert (found.chosen, outcome.failures) == (0, {})
+    for one in others:
+        assert (one.dev, one.test) == (None, None)
+        assert one.operations == pytest.approx(first.operations / 3)
+        assert one.seconds > 0
+    runs = find_runs(lab.space.runs)
+    assert ([run.name for run in runs], runs.unfinished) == (first.runs, ())
+    assert not lab.plan(**keys).missing
+
+
+def test_all_mistakes_in_ranges_are_reported_at_once():
+    data = {
+        "features": {},
+        "finetune": {},
+        "search": {
+            "features": {
+                "dropout": {"uniform": [0.5, 0.1]},
+                "learning_rate": {"log_uniform": [0, 1]},
+                "epochs": {"integers": [1, 2.5]},
+                "batch_size": {"integer": [1, 2]},
+                "lstm_size": [],
+                "clip_norm": {"uniform": [-1, 1]},
+                "lstm_layer": [1, 2],
+            },
+            "finetune": {"epochs": 3},
+        },
+        "grid": {"finetune": {"epochs": [1]}},
+    }
+    with pytest.raises(InputError) as caught:
+        check_experiment(data, where="trial.toml")
+    for named in (
+        *("search.features.dropout", "search.features.learning_rate", "search.features.epochs"),
+        *("search.features.batch_size", "search.features.lstm_size", "features.clip_norm is -1"),
+        *("'features.lstm_layer'", "[search.finetune]", "search.finetune.epochs", "no budget"),
+    ):
+        assert named in str(caught.value)
