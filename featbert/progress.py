@@ -3,11 +3,13 @@
     with stage("reading train.conll", "lines", 300_000) as advance:
         advance(1000)
 
-Stages go to the callers of `heard_by`, reports and warnings to the logger "featbert".
+Stages go to the callers of `heard_by`, reports and warnings to the logger "featbert". Python users
+see both in notebooks and terminals (`shown`).
 """
 
 import itertools
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -144,3 +146,28 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
     finally:
         LOG.removeHandler(handler)
         LOG.setLevel(before)
+
+
+@contextmanager
+def shown(wanted: bool) -> Iterator[None]:
+    """Within the block stages are bars and reports are lines, in a notebook or a terminal.
+
+    Nothing is shown elsewhere, unless `wanted`, or where stages have a listener already.
+    """
+    visible = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not wanted or not visible or _listener.get() is not None:
+        yield
+        return
+    from tqdm.auto import tqdm
+
+    @contextmanager
+    def bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+        how = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
+        with tqdm(desc=what, unit=f" {unit}", **how) as shown_bar:
+            yield shown_bar.update
+
+    def write(level: int, text: str) -> None:
+        tqdm.write(text, file=sys.stderr)
+
+    with heard_by(bar), logged_by(write, logging.INFO):
+        yield

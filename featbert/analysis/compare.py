@@ -33,6 +33,7 @@ from featbert.analysis.rows import (
     shared,
 )
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
+from featbert.progress import shown
 from featbert.runs.grouping import (
     EVALUATED,
     check_comparable,
@@ -338,6 +339,7 @@ def run_experiment(
     cache_dir: str | Path = "cache",
     runs_dir: str | Path = "experiments/runs",
     jobs: int = 1,
+    progress: bool = True,
 ) -> Comparisons:
     """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
 
@@ -347,7 +349,8 @@ def run_experiment(
     from featbert.runs.schedule import carry_out
 
     cache_dir, runs_dir = Path(cache_dir), Path(runs_dir)
-    outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
+    with shown(progress):
+        outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
     if outcome.failures:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
         raise FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")

@@ -46,7 +46,7 @@ from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
 from featbert.features.store import FeatureStore, Layout, Manifest
 from featbert.features.writer import StoreWriter
-from featbert.progress import notice, stage
+from featbert.progress import notice, shown, stage
 from featbert.text import counted, named_sentence
 
 FLOAT16_MAX = 65504
@@ -58,6 +58,7 @@ def extract(
     *,
     cache_dir: str | Path = "cache",
     reading: Mapping[str, Any] | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> FeatureStore:
     """Hidden states of every word of a corpus, to a store under `cache_dir`.
@@ -69,13 +70,15 @@ def extract(
         corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
         reading: options the corpus was read with, kept for reading it again.
+        progress: whether a bar is shown, in a notebook or a terminal.
         options: layers, context, casing, precision and the others of `Encoding`.
     """
-    corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
-    source = find_encoder(model) if isinstance(model, str) else model
-    encoding = Encoding(**options)
-    plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir, reading=reading)
-    return plan.hit or run_extraction(plan, corpus, source)
+    with shown(progress):
+        corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
+        source = find_encoder(model) if isinstance(model, str) else model
+        encoding = Encoding(**options)
+        plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir, reading=reading)
+        return plan.hit or run_extraction(plan, corpus, source)
 
 
 @freed_memory_kept()

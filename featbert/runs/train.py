@@ -26,7 +26,7 @@ from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, owning
 from featbert.io import write_json as write_plain_json
 from featbert.models.registry import KEPT_POOLINGS
-from featbert.progress import notice, report, stage
+from featbert.progress import notice, report, shown, stage
 from featbert.runs.evaluate import evaluation_files
 from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import (
@@ -69,6 +69,7 @@ def train(
     precision: str = "auto",
     overwrite: bool = False,
     log_dir: Path | None = None,
+    progress: bool = True,
 ) -> Run:
     """A head on frozen features, trained, scored and recorded.
 
@@ -83,6 +84,7 @@ def train(
         settings: defaults to `defaults("none")`.
         tag_scheme: of the labels that are learned; scores are of the same entities.
         log_dir: folder that the epochs are logged to (`log_folder`).
+        progress: whether bars and a line per epoch are shown, in a notebook or a terminal.
 
     Raises:
         BusyError: another process trains this run.
@@ -102,7 +104,8 @@ def train(
         tag_scheme=tag_scheme,
     )
     plan = plan_stored_run(m, store.path, corpus, layers, options)
-    return train_planned(plan, store, corpus, overwrite=overwrite, log_dir=log_dir)
+    with shown(progress):
+        return train_planned(plan, store, corpus, overwrite=overwrite, log_dir=log_dir)
 
 
 def finetune(
@@ -123,6 +126,7 @@ def finetune(
     precision: str = "auto",
     overwrite: bool = False,
     log_dir: Path | None = None,
+    progress: bool = True,
 ) -> Run:
     """An encoder that is tuned with a head on top, scored and recorded; see `train`.
 
@@ -144,7 +148,8 @@ def finetune(
     )
     encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
     plan = plan_tuned_run(source, corpus, options, encoding)
-    return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)
+    with shown(progress):
+        return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)
 
 
 def train_planned(

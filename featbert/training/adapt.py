@@ -119,7 +119,13 @@ class AdaptationPlan:
     finished: Adapted | None
 
 
-def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options: Any) -> Adapted:
+def adapt(
+    corpus: Corpus,
+    model: str | EncoderSource = DEFAULT_MODEL,
+    *,
+    progress: bool = True,
+    **options: Any,
+) -> Adapted:
     """Trains an encoder as a language model on train and dev of a corpus and writes it as a folder.
 
     Options are those of `plan_adaptation`. InputError for sequences longer than the encoder reads,
@@ -127,7 +133,8 @@ def adapt(corpus: Corpus, model: str | EncoderSource = DEFAULT_MODEL, **options:
     """
     source = find_encoder(model) if isinstance(model, str) else model
     plan = plan_adaptation(corpus, source, **options)
-    return plan.finished or run_adaptation(plan)
+    with shown(progress):
+        return plan.finished or run_adaptation(plan)
 
 
 def plan_adaptation(
