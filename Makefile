@@ -12,14 +12,14 @@ DEMO ?=
 # The tests start many processes; compiled bytecode makes them start faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format docs wheel clean
+.PHONY: help install demo test lint format docs site wheel clean
 
 help:
 	@echo "make demo    run the quickstart experiment and print the comparison"
 	@echo "make test    run the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff format the code"
-	@echo "make docs    renew the tables and the example report of the documentation"
+	@echo "make docs    renew tables and example report, and build the site in build/site"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove the environment and build outputs"
 
@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later expected, %s is %s; name another with PYTHON=..." % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt --editable '.[dev,demo]'
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt --editable '.[dev,demo,docs]'
 	@touch $(READY)
 
 install: $(READY)
@@ -49,6 +49,11 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m docs.generate
+	$(MAKE) site
+
+# Links that go nowhere are errors.
+site: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

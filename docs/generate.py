@@ -32,7 +32,7 @@ PAGES = (
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
     *("docs/reference/store-format.md", "docs/reference/run-records.md"),
-    "docs/reference/encoders.md",
+    *("docs/reference/encoders.md", "docs/reference/python.md"),
 )
 REPORT = "docs/example/report.html"
 REPORT_RUNS = ("docs/tutorial-runs", "docs/example/runs")

@@ -17,6 +17,7 @@ import typer.main
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
+import featbert
 from featbert.cli.main import app
 from featbert.config import RowsTable, defaults
 from featbert.features.store import Manifest, StoredSplit
@@ -37,6 +38,7 @@ RECORDS = (
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands": lambda: command_lines(),
     "encoders": lambda: encoder_lines(),
+    "python": lambda: public_names(),
     "file": lambda: keys(files.FileKeys),
     "configuration": lambda: keys(files.Configuration),
     "train_sizes": lambda: keys(files.TrainSizes),
@@ -86,6 +88,15 @@ def encoder_lines() -> Iterator[str]:
         for name, family in FAMILIES.items()
     ]
     yield from grid(head, rows)
+
+
+def public_names() -> Iterator[str]:
+    """What `featbert` exports, with the first sentence of its documentation."""
+    rows = []
+    for name, home in featbert._HOMES.items():
+        said = " ".join((getattr(featbert, name).__doc__ or "").partition("\n\n")[0].split())
+        rows.append((f"`{name}`", said, f"`{home}`"))
+    yield from grid(("name", "what it is or does", "module"), rows)
 
 
 def parameter(p: Any) -> tuple[str, str, str]:

@@ -11,8 +11,8 @@ from featbert.cli import options as o
 from featbert.cli.showing import grid
 from featbert.errors import FeatbertError, InputError
 from featbert.progress import stage
-from featbert.report.units import duration, size
-from featbert.text import counted, json_text, printable, unusual
+from featbert.report.units import size
+from featbert.text import counted, json_text, printable
 
 EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
@@ -24,6 +24,7 @@ def inspect(
 ) -> None:
     """Show what a feature store holds: text, encoder, layers, sizes."""
     from featbert.features.store import FeatureStore
+    from featbert.report.tables import store_facts
 
     opened = FeatureStore(store)
     m = opened.manifest
@@ -31,24 +32,10 @@ def inspect(
         manifest = dataclasses.asdict(m) | {"path": str(store), "file_bytes": opened.file_bytes}
         typer.echo(json_text(manifest))
         return
-    speed = round(m.words / max(m.seconds, 1e-9))
-    rows = {
-        "corpus": f"{m.corpus} ({m.source})",
-        "encoder": f"{m.model}{', uncased' if m.uncased else ''}",
-        "weights": m.encoder_weights[:16],
-        "layers": f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)",
-        "vectors": f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} subword, {m.context}",
-        "computed": f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}",
-        "took": f"{duration(m.seconds)}, {speed:,} words/s",
-        "size": size(opened.file_bytes),
-    }
-    if m.shards:
-        rows["shards"] = f"{len(m.shards):,}, in {opened.shards[0].path.parent}"
-    for name, split in m.splits.items():
-        sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
-        rows[name] = ", ".join([*sizes, *filter(None, [unusual(split.counts)])])
     typer.echo(printable(str(store)))
-    typer.echo(grid(["", ""], [(name, [text]) for name, text in rows.items()], justify="left"))
+    typer.echo(
+        grid(["", ""], [(name, [text]) for name, text in store_facts(opened)], justify="left")
+    )
 
 
 @o.command(f"verify {EXAMPLE}")

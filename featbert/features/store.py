@@ -240,6 +240,18 @@ class FeatureStore:
             self.shards = tuple(map(self._shard, self.manifest.shards))
             self._check_shapes(file)
 
+    def __repr__(self) -> str:
+        m = self.manifest
+        return (
+            f"<FeatureStore: {m.corpus} · {m.model} · {len(m.layers)} layers · {m.words:,} words>"
+        )
+
+    def _repr_html_(self) -> str:
+        from featbert.report.html.notebook import as_html
+        from featbert.report.tables import facts_table, store_facts
+
+        return as_html([facts_table(self.path.name, store_facts(self))])
+
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.manifest.splits)

@@ -45,7 +45,7 @@ def model_card(run: Run, folder: Path, form: str) -> str:
             for split, scores in r.scores.items()
         ],
     )
-    facts = tables.facts_table(run)
+    facts = tables.facts_table(run.name, tables.run_facts(run))
     facts.title, facts.frame = "", facts.frame[facts.frame["name"] != "corpus"]  # which has a path
     title = run_title(r.tuning, r.layers, r.settings, r.task)
     about = f"{task.title} of {s.corpus}: {title}, encoder {s.model}, seed {r.seed}."

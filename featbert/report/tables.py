@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,8 @@ from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import FEWEST
 from featbert.analysis.rows import base_name, best_of, listed, run_title, setting_text
 from featbert.analysis.transfer import TransferMatrix
+from featbert.data.check import check_corpus
+from featbert.data.corpus import Corpus
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.report import units
@@ -39,7 +42,11 @@ from featbert.text import counted, unusual
 if TYPE_CHECKING:
     import pandas
 
+    from featbert.features.store import FeatureStore
+
 AVERAGE = "average of zero-shot"
+# Labels or types that a table of a corpus has; featbert check shows more.
+MOST_KINDS = 12
 
 
 class Cell(NamedTuple):
@@ -609,12 +616,47 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     return [(name, visible(value)) for name, value in facts]
 
 
-def facts_table(run: Run) -> Table:
-    """`run_facts` as a table."""
+def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
+    """Names and values: what a feature store holds, how it was computed, and its size."""
+    m = store.manifest
+    facts = [
+        ("corpus", f"{m.corpus} ({m.source})"),
+        ("encoder", f"{m.model}{', uncased' if m.uncased else ''}"),
+        ("weights", m.encoder_weights[:16]),
+        ("layers", f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)"),
+        ("vectors", f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} subword, {m.context}"),
+        ("computed", f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}"),
+        ("took", f"{units.duration(m.seconds)}, {m.words / max(m.seconds, 1e-9):,.0f} words/s"),
+        ("size", units.size(store.file_bytes)),
+    ]
+    if m.shards:
+        facts.append(("shards", f"{len(m.shards):,}, in {store.shards[0].path.parent}"))
+    for name, split in m.splits.items():
+        sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
+        facts.append((name, ", ".join([*sizes, *filter(None, [unusual(split.counts)])])))
+    return [(name, visible(value)) for name, value in facts]
+
+
+def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
+    """Names and values as a table."""
     import pandas
 
-    facts = pandas.DataFrame(run_facts(run), columns=["name", "value"])
-    return Table(run.name, facts, [Column(" ", name, right=False) for name in facts])
+    frame = pandas.DataFrame(facts, columns=["name", "value"])
+    return Table(title, frame, [Column(" ", name, right=False) for name in frame])
+
+
+def corpus_table(corpus: Corpus) -> Table:
+    """A line for each split: its counts, and each of its most frequent labels or types."""
+    found = check_corpus(corpus).splits
+    total = sum((Counter(one.labels) for one in found.values()), Counter[str]())
+    kinds = sorted(kind for kind, _ in total.most_common(MOST_KINDS))
+    lines = [{"split": name, **vars(one), **one.labels} for name, one in found.items()]
+    counts = {"sentences": "sentences", "words": "words", "longest": "longest_sentence"}
+    columns = [_names("split"), *(Column(head, key, "{:,}".format) for head, key in counts.items())]
+    columns += [Column(kind, kind, "{:,}".format) for kind in kinds]
+    frame = frames.frame_of(lines, [column.name for column in columns])
+    legend = [f"{corpus.targets} from {corpus.source}"]
+    return Table(corpus.name, frame, columns, legend=legend)
 
 
 def run_scores_table(run: Run) -> Table:

@@ -39,6 +39,7 @@ from featbert.io import (
     slug,
     write_json,
 )
+from featbert.progress import shown
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:

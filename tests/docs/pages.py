@@ -1,5 +1,6 @@
 """The pages of the documentation as the tests see them: fenced blocks, headings and links."""
 
+import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-EVERY_PAGE = [ROOT / "README.md", *PAGES]
-LINKING = [*EVERY_PAGE, *ROOT.glob("experiments/*.md"), *ROOT.glob("benchmarks/*.md")]
+EVERY_PAGE = [ROOT / "README.md", *PAGES, DOCS / "tutorial.ipynb"]
+LINKING = [*EVERY_PAGE[:-1], *ROOT.glob("experiments/*.md"), *ROOT.glob("benchmarks/*.md")]
 
 _BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -40,8 +41,12 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
-    return [Block(*found) for found in _BLOCK.findall(page.read_text("utf-8"))]
+    """The fenced blocks of a page, or a notebook's cells of code, in order."""
+    text = page.read_text("utf-8")
+    if page.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        return [Block("python", "".join(c["source"])) for c in cells if c["cell_type"] == "code"]
+    return [Block(*found) for found in _BLOCK.findall(text)]
 
 
 def prose(page: Path) -> str:

@@ -24,7 +24,8 @@ from tests.docs.pages import (
 from tests.docs.running import Page
 from tests.docs.stand_ins import write_encoders, write_places
 
-LANGUAGES = {"sh", "console", "python", "toml", "text", "conll", "json", "diff"}
+# Commands of a "bash" block need a network and are not run.
+LANGUAGES = {"bash", "sh", "console", "python", "toml", "text", "conll", "json", "diff"}
 # The sample's documents that pages are run with.
 DOCUMENTS = {"train": 4, "dev": 3, "test": 3}
 

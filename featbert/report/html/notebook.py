@@ -33,7 +33,11 @@ def notebook_html(comparisons: Sequence[Comparison]) -> str:
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
-    shown = tables.run_scores_table(run), tables.facts_table(run), tables.epochs_table(run)
+    shown = (
+        tables.run_scores_table(run),
+        tables.facts_table(run.name, tables.run_facts(run)),
+        tables.epochs_table(run),
+    )
     return as_html(shown)
 
 
