@@ -1,10 +1,15 @@
 """Progress on stderr: bars at a terminal, lines elsewhere, nothing with --quiet."""
 
+import io
 import re
+import sys
+
+import pytest
 
 from featbert.cli import progress
 from featbert.cli.progress import shown
 from featbert.progress import notice, report, stage
+from featbert.progress import shown as in_python
 
 
 def test_lines_without_a_terminal(capsys, monkeypatch):
@@ -27,3 +32,15 @@ def test_quiet_shows_nothing(capsys):
         report("epoch 1")
         notice("a warning")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_python_users_see_bars_and_reports(wanted, monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with in_python(wanted), stage("reading", "lines", 30) as advance:
+        advance(30)
+        report("epoch 1 of 3")
+    shown = screen.getvalue()
+    assert [word in shown for word in ("reading", "30/30", "epoch 1 of 3")] == [wanted] * 3

@@ -13,7 +13,9 @@ from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.published import published_figures
 from featbert.analysis.transfer import transfer_matrices
+from featbert.data.load import load_corpus
 from featbert.errors import InputError
+from featbert.features.store import FeatureStore
 from featbert.report.html.notebook import notebook_html
 from featbert.report.rendering import FORMATS, harmless, render
 from featbert.report.tables import comparison_tables
@@ -21,6 +23,7 @@ from featbert.runs.published import published_table
 from featbert.runs.record import SplitIdentity
 from tests.analysis.evaluation_records import transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.workspace import Workspace
 
 
 def full(runs=None):
@@ -185,3 +188,13 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     cells = {row["trained_on"]: row["cells"] for row in found["transfer"][0]["rows"]}
     for (train, test), mean in f1.items():
         assert cells[train][test]["score"]["mean"] == pytest.approx(mean)
+
+
+def test_a_corpus_and_a_store_show_what_they_hold(finished: Workspace) -> None:
+    store = FeatureStore(next(finished.cache.glob("*.h5")))
+    corpus = load_corpus(store.manifest.source)
+    for shown in (corpus._repr_html_(), store._repr_html_(), repr(corpus)):
+        for name, split in corpus.splits.items():
+            assert name in shown
+            assert f"{split.n_words:,}" in shown
+    assert f"{store.manifest.words:,}" in repr(store)
