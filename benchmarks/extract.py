@@ -2,11 +2,12 @@
 
     python -m benchmarks.extract --rounds 5 --threads 2
     python -m benchmarks.extract --data wikigold
+    python -m benchmarks.extract --data squad2-half --task spans
 
-Contestants, in turn: the transformers loop (float32), featbert in fp32, featbert with `--precision
-auto` where that is another precision, and the forward pass over featbert's own batches, which shows
-what writing costs. Each goes from words in memory to a closed file, hashing and loading of the
-encoder included; all layers, float16 on disk.
+Contestants, in turn: the transformers loop (float32; for single texts), featbert in fp32, featbert
+with `--precision auto` where that is another precision, and the forward pass over featbert's own
+batches, which shows what writing costs. Each goes from words in memory to a closed file, hashing
+and loading of the encoder included; all layers, float16 on disk.
 """
 
 import shutil
@@ -47,6 +48,7 @@ from featbert.encoders.memory import freed_memory_kept
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import block_edges
 from featbert.features.store import Manifest
+from featbert.tasks.base import get_task
 
 BASELINE = "transformers loop fp32"
 
@@ -68,7 +70,12 @@ def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device
     encoder = load_encoder(source, dtype=torch_dtype(manifest.precision))
     encoder = encoder.to(device.torch)
     alignments = [
-        align(split.sentences, encoder.wordpieces, positions=encoder.positions)
+        align(
+            split.sentences,
+            encoder.wordpieces,
+            positions=encoder.positions,
+            packing=manifest.packing,
+        )
         for split in corpus.splits.values()
     ]
     loaded = time.perf_counter()
@@ -101,7 +108,7 @@ class Contest:
 
     def works(self) -> dict[str, Work]:
         """All contestants; the first round of the forward pass comes after an extraction."""
-        works: dict[str, Work] = {BASELINE: self._plain}
+        works: dict[str, Work] = {} if self.corpus.has_pairs else {BASELINE: self._plain}
         for p in precisions(self.device):
             works[f"featbert {p}"] = partial(self._extraction, p)
             works[f"forward alone {p}"] = partial(self._forward, p)
@@ -128,7 +135,8 @@ class Contest:
 def measure(options: Options) -> Record:
     """All contestants in turn."""
     device = find_device("cpu")
-    corpus = corpus_of(options, ["train"], targets=None)
+    task = None if options.task is None else get_task(options.task)
+    corpus = corpus_of(options, ["train"], targets=task and task.targets)
     with work_folder(options) as folder:
         in_turn(Contest(head(corpus, WARM_UP), options.model, folder, device).works(), 1)
         contest = Contest(corpus, options.model, folder, device)
@@ -151,14 +159,15 @@ def measure(options: Options) -> Record:
     ratios: dict[str, Spread] = {}
     for p, forwards in contest.forwards.items():
         ours = seconds[f"featbert {p}"]
-        ratios[f"featbert {p} over {BASELINE}"] = ratio(seconds[BASELINE], ours)
+        if BASELINE in seconds:
+            ratios[f"featbert {p} over {BASELINE}"] = ratio(seconds[BASELINE], ours)
         ratios[f"featbert {p} over forward alone {p}, loading not counted"] = spread(
             [f.computing / (s - f.loading) for s, f in zip(ours, forwards, strict=True)]
         )
     notes = []
     if len(products) == 1:
         notes.append("--precision auto is fp32 here: bfloat16 is not native")
-    if contest.kept_words != words:
+    if BASELINE in seconds and contest.kept_words != words:
         notes.append(f"the transformers loop lost {words - contest.kept_words} of {words} words")
     about = {
         **described(corpus),
@@ -172,6 +181,7 @@ def measure(options: Options) -> Record:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of("extract", __doc__)
     add_text_options(parser, sentences=2000)
+    parser.add_argument("--task", help="reads the corpus for this task, such as spans")
     run(parser, measure, arguments)
 
 
