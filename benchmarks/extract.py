@@ -135,8 +135,8 @@ class Contest:
 def measure(options: Options) -> Record:
     """All contestants in turn."""
     device = find_device("cpu")
-    task = None if options.task is None else get_task(options.task)
-    corpus = corpus_of(options, ["train"], targets=task and task.targets)
+    targets = None if options.task is None else get_task(options.task).targets
+    corpus = corpus_of(options, ["train"], targets=targets)
     with work_folder(options) as folder:
         in_turn(Contest(head(corpus, WARM_UP), options.model, folder, device).works(), 1)
         contest = Contest(corpus, options.model, folder, device)
