@@ -12,6 +12,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
+from featbert.errors import FeatbertError
 from tests.workspace import Workspace, write_corpus
 
 # Tiny models are fastest on one thread, and the tests themselves run side by side.
@@ -69,9 +70,22 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def auto_is_fp32() -> Iterator[None]:
-    """`--precision auto` means fp32 on every machine; `tests/test_precisions.py` tests both."""
+    """`--precision auto` means fp32 on every machine; `tests/test_precisions.py` tests bf16."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("featbert.encoders.device.has_native_bf16", lambda kind: False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def errors_are_one_line() -> Iterator[None]:
+    """Whatever test provokes them."""
+
+    def checked(error: FeatbertError, *args: object) -> None:
+        assert "\n" not in str(args[0])
+        super(FeatbertError, error).__init__(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FeatbertError, "__init__", checked)
         yield
 
 

@@ -29,11 +29,8 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "value"), BAD)
 def test_out_of_range(name, value):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"{name}.*{value}"):
         defaults("full").but(**{name: value})
-    assert name in str(caught.value)
-    assert str(value) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_rows_differ_by_default_only_where_they_are_meant_to():

@@ -72,26 +72,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_mistake_is_one_line_and_nothing_is_extracted(name, space):
-    words, named = REFUSED[name]
-    names = {"run": runs(space)["last"].name, "folder": space.folder}
-    given = [w.format(**names) for w in words]
-    data = () if "--data" in given else ("--data", space.corpus)
-    assert named.format(**names) in error_of(evaluate(space, *given, *data))
-    assert not space.cache.exists()
-
-
 def test_finished_evaluations_and_mistakes_need_no_torch(space):
-    run = runs(space)["last"].name
-    assert evaluate(space, run, "--data", space.corpus).exit_code == 0
-    words = ("evaluate", run, "--data", space.corpus, "--split")
-    where = ("--runs-dir", space.runs, "--cache-dir", space.cache)
-    asked = [(*words, split, *where) for split in ("test", "nope")]
-    there, mistake = fresh_commands(*asked, cwd=space.folder)
+    names = {"run": runs(space)["last"].name, "folder": space.folder}
+    ok(evaluate(space, names["run"], "--data", space.corpus))
+    where = ("--data", space.corpus, "--runs-dir", space.runs, "--cache-dir", space.cache)
+    wrong = [[word.format(**names) for word in words] for words, _ in REFUSED.values()]
+    before = sorted(space.folder.rglob("*"))
+    asked = [("evaluate", words[0], *where, *words[1:]) for words in ([names["run"]], *wrong)]
+    there, *mistakes = fresh_commands(*asked, cwd=space.folder)
     assert (there.exit_code, there.stdout.count("\n"), there.light) == (0, 1, True)
-    assert "'nope'" in error_of(mistake)
-    assert (mistake.stdout, mistake.light) == ("", True)
+    for (_, named), mistake in zip(REFUSED.values(), mistakes, strict=True):
+        assert named.format(**names) in error_of(mistake)
+        assert (mistake.stdout, mistake.light) == ("", True)
+    assert sorted(space.folder.rglob("*")) == before
 
 
 def test_evaluations_of_a_run_that_is_trained_again_are_deleted(space):

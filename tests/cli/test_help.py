@@ -11,14 +11,13 @@ from typer.testing import CliRunner
 from docs.reference_tables import commands
 from featbert.cli.main import COMMANDS, app
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 ALL = dict(commands())
 
 
 def page(path: str) -> str:
-    done = CliRunner().invoke(app, [*path.split(), "--help"], env={"COLUMNS": "80"})
-    assert done.exit_code == 0
+    done = ok(CliRunner().invoke(app, [*path.split(), "--help"], env={"COLUMNS": "80"}))
     return done.stdout
 
 

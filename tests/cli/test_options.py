@@ -91,15 +91,6 @@ def test_finetune(workspace):
         assert (run.record.reading, run.record.trained_on) == (READING, ["train", "dev"])
 
 
-def test_wrong_ways_to_tune(workspace):
-    for option, value, named in (
-        ("--freeze-to", "some", "'some'"),
-        ("--tuning", "ful", "'ful'"),
-        ("--tuning", "none", "featbert train"),
-    ):
-        assert named in error_of(workspace.finetune(option, value))
-
-
 def test_unusual_text_is_counted(workspace):
     train = workspace.corpus / "train.conll"
     before = workspace.extract("--cache-dir", workspace.folder / "before").stdout

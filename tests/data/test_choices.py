@@ -1,7 +1,6 @@
 """Files of multiple choice: SWAG's CSV, lists and columns of choices, and what is refused."""
 
 import json
-import re
 from itertools import groupby
 
 import pytest
@@ -164,10 +163,8 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
     ids=str,
 )
 def test_what_is_refused_names_its_place(tmp_path, row, named):
-    with pytest.raises(InputError, match=re.escape(named)) as raised:
+    with pytest.raises(InputError, match=rf"(?=.*{named}).*train\.jsonl"):
         read(tmp_path, lines([HELLASWAG[0], row]))
-    assert "train.jsonl" in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 def test_other_targets_are_refused(tmp_path):

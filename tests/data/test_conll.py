@@ -176,9 +176,8 @@ class TestConllU:
     ],
 )
 def test_errors_name_the_place(read, text, options, expected):
-    with pytest.raises(InputError, match=expected) as error:
+    with pytest.raises(InputError, match=expected):
         read(text, **options)
-    assert "\n" not in str(error.value)
 
 
 WORDS = st.one_of(

@@ -70,9 +70,8 @@ def test_configurations(tmp_path):
     assert corpus.source == f"hf:{tmp_path}:de"
     assert corpus["train"].sentences[0].words == ("de",)
     for wrong in (f"hf:{tmp_path}", f"hf:{tmp_path}:dee"):
-        with pytest.raises(InputError, match=r"'de', 'en'") as error:
+        with pytest.raises(InputError, match=r"'de', 'en'"):
             load_corpus(wrong)
-        assert "\n" not in str(error.value)
 
 
 def test_folders_that_cannot_be_read(tmp_path):
@@ -80,9 +79,8 @@ def test_folders_that_cannot_be_read(tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "train.parquet").write_bytes(b"no parquet")
     for name in ("none", "broken"):
-        with pytest.raises(InputError, match=f"hf:.*{name}") as caught:
+        with pytest.raises(InputError, match=f"hf:.*{name}"):
             load_corpus(f"hf:{tmp_path / name}")
-        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +233,8 @@ TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
 )
 def test_what_is_no_sentence_is_refused(saved, tokens, numbers, types, named):
     source = saved(types=features(**types), train={"tokens": tokens, "ner_tags": numbers})
-    with pytest.raises(InputError, match=named) as caught:
+    with pytest.raises(InputError, match=named):
         load_corpus(source)
-    assert "\n" not in str(caught.value)
 
 
 def test_columns_by_name(saved):

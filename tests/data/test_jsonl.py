@@ -1,6 +1,7 @@
 """JSONL read."""
 
 import json
+import re
 
 import pytest
 
@@ -87,9 +88,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
 def test_errors_name_file_line_and_value(read, line, value):
     with pytest.raises(InputError, match=f"{value}.*") as error:
         read(GOOD, line)
-    assert "line 2 of" in str(error.value)
-    assert "dev.jsonl" in str(error.value)
-    assert "\n" not in str(error.value)
+    assert re.search(r"line 2 of .*dev\.jsonl", str(error.value))
     assert len(str(error.value)) < 600
 
 

@@ -11,7 +11,7 @@ from featbert.encoders.tunings import TUNINGS
 from featbert.models.registry import BODIES, OUTPUTS, Part
 from featbert.tasks.base import TASKS
 from tests.docs.pages import DOCS, blocks
-from tests.workspace import Workspace
+from tests.workspace import Workspace, ok
 
 
 @pytest.fixture
@@ -45,8 +45,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
         [[variant]]
         features.body = "hidden"
         """)
-    done = workspace.carry_out(file)
-    assert done.exit_code == 0, done.output
+    ok(workspace.carry_out(file))
     runs = find_runs(workspace.runs)
     assert {run.record.tuning for run in runs} == {"none", "attention"}
     assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
@@ -60,14 +59,12 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     text = workspace.folder / "words.txt"
     text.write_text("Smith said so\n", "utf-8")
     for run in runs:
-        result = workspace.call("predict", run.folder, text, "--runs-dir", workspace.runs)
-        assert result.exit_code == 0, result.output
+        ok(workspace.call("predict", run.folder, text, "--runs-dir", workspace.runs))
 
 
 def test_a_task_brings_its_measure(extended: None, workspace: Workspace) -> None:
     file = workspace.experiment('task = "mentions"\n[finetune]\nepochs = 1\n')
-    done = workspace.carry_out(file)
-    assert done.exit_code == 0, done.output
+    ok(workspace.carry_out(file))
     (run,) = find_runs(workspace.runs)
     assert run.record.task == "mentions"
     assert set(run.record.scores["dev"].by_class) <= {"mention"}

@@ -333,16 +333,6 @@ def test_training_against_torch_s_counter(tiny_bert, tuning, given) -> None:
     assert found == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
-def test_below_what_is_trained_no_gradient_passes(tiny_bert) -> None:
-    model = tuned(tiny_bert, tuning="top:1").train()
-    model.set_trained(settings_of("top:1"), 1)
-    encoder = model.encoder
-    alignment = align([Sentence(("The", "fox"))], encoder.wordpieces, positions=encoder.positions)
-    batch = PieceInputs(alignment, encoder, torch.device("cpu")).batch(np.array([0]))
-    states = encoder.hidden_states(batch)
-    assert [one.requires_grad for one in states] == [False] * 4 + [True]
-
-
 def test_the_bilstm_by_hand() -> None:
     from featbert.encoders.encoder import matrix_entries
 

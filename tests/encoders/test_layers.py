@@ -1,10 +1,12 @@
 """What `--layers` understands: every name, alias, form and range, and how the rest is refused."""
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.encoders.layers import ALIASES, NAMES, parse_layers
+from featbert.encoders.layers import NAMES, parse_layers
 from featbert.errors import InputError
 
 # Devlin et al. 2019, Table 7, for the 12 layers of BERT base.
@@ -24,11 +26,6 @@ def test_names_of_the_paper(name):
     found = parse_layers(name, 12)
     assert (found.indices, found.mode, found.width(768)) == PAPER[name]
     assert found.name == name
-
-
-def test_first_is_another_name_of_the_embeddings():
-    assert ALIASES == {"first": "embeddings"}
-    assert parse_layers(" first ", 12) == parse_layers("embeddings", 12)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +66,8 @@ def test_general_forms(spec, indices, mode):
     ],
 )
 def test_refused(spec, num_layers, names):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(names)):
         parse_layers(spec, num_layers)
-    assert names in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("spec", "num_layers"), [("sum_last4", 3), ("layer:13", 12), ("last", 0)])
@@ -88,6 +83,7 @@ def test_a_refusal_lists_what_can_be_served_and_all_of_it_can(spec, num_layers):
 
 
 def test_without_a_model_the_form_is_checked_and_tops_are_negative():
+    assert parse_layers(" first ") == parse_layers("embeddings")
     assert parse_layers("last").indices == (-1,)
     assert parse_layers("second_to_last").indices == (-2,)
     assert parse_layers("concat_last4").indices == (-4, -3, -2, -1)

@@ -170,25 +170,6 @@ def test_apart_each_text_is_encoded_alone(encoders, family):
     torch.testing.assert_close(firsts, expected)
 
 
-def test_the_first_piece_of_a_long_text_is_the_mean_over_its_windows(encoders):
-    encoder = encoders["bert"]
-    alignment = align(
-        pairs_of([LONG, PAIRS[0]]),
-        encoder.wordpieces,
-        positions=encoder.positions,
-        packing="joint",
-    )
-    windows = int(alignment.units[1])
-    assert windows > 1
-    with torch.inference_mode():
-        first = encoder(encoder.first_batch(alignment, np.array([0])))
-        batch = encoder.batch(alignment, np.arange(windows))
-        each = encoder.model(
-            input_ids=batch.ids, attention_mask=batch.mask, token_type_ids=batch.types
-        ).last_hidden_state[:, 0]
-    torch.testing.assert_close(first[0], each.mean(0), **CLOSE)
-
-
 COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=25)
 
 
@@ -214,19 +195,18 @@ def test_every_word_once_in_order_in_a_window_that_holds_it(first, second, capac
 
 @pytest.mark.parametrize("texts", [LONG, LONG[::-1]])
 def test_the_shorter_text_is_repeated_in_every_window(encoders, texts):
+    """And the first piece is the mean over the windows; texts that are no pairs are refused."""
     encoder = encoders["bert"]
-    alignment = align(
-        pairs_of([texts]), encoder.wordpieces, positions=encoder.positions, packing="joint"
-    )
+    options = {"positions": encoder.positions, "packing": "joint"}
+    alignment = align(pairs_of([texts]), encoder.wordpieces, **options)
     assert len(alignment.windows) > 1
+    with torch.inference_mode():
+        batch = encoder.first_batch(alignment, np.array([0]))
+        each = encoder.model(batch.ids, batch.mask, token_type_ids=batch.types).last_hidden_state
+        torch.testing.assert_close(encoder(batch)[0], each[:, 0].mean(0), **CLOSE)
+    with pytest.raises(InputError):
+        align([*pairs_of(PAIRS), Sentence(("alone",))], encoder.wordpieces, **options)
     short = alignment.windows[:, int(texts[1] == LONG[1])]
     assert len(np.unique(short, axis=0)) == 1
     assert (alignment.window_lengths <= encoder.positions).all()
     assert alignment.counts["windowed_sentences"] == 1
-
-
-def test_texts_that_are_no_pairs_are_refused(encoders):
-    encoder = encoders["bert"]
-    texts = [*pairs_of(PAIRS), Sentence(("alone",))]
-    with pytest.raises(InputError):
-        align(texts, encoder.wordpieces, positions=encoder.positions, packing="joint")

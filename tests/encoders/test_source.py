@@ -54,7 +54,6 @@ def test_a_packaged_encoder_without_importing_torch():
 def refusal(model) -> str:
     with pytest.raises(MissingError) as caught:
         find_encoder(model)
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -67,20 +66,15 @@ def test_an_unknown_name_without_network_is_one_line_with_the_nearest_name(tmp_p
     assert "did you mean" not in refusal("someone/nothing-like-it")
 
 
-@pytest.mark.parametrize("model", ["./no/such", "/no/such/folder", "~/no-such", "a/b/c", "a\\b"])
-def test_a_path_that_does_not_exist_is_no_name_for_the_hub(model):
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("./no/such", "/no/such/folder", "~/no-such", "a/b/c", "a\\b", __file__),  # paths
+        *("a b", "-x", "bert..base", "é/ü"),  # names that the Hub would not take
+    ],
+)
+def test_what_is_neither_a_folder_nor_a_name_of_the_hub(model):
     assert model in refusal(model).replace("\\\\", "\\")
-
-
-@pytest.mark.parametrize("model", ["a b", "-x", "bert..base", "é/ü"])
-def test_a_name_that_the_hub_would_not_take(model):
-    assert model in refusal(model)
-
-
-def test_a_file_is_no_encoder(tmp_path):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(b"")
-    assert str(path) in refusal(str(path))
 
 
 @pytest.fixture
@@ -189,9 +183,8 @@ def test_nobody_answers_and_nothing_is_there(hub, monkeypatch):
         raise huggingface_hub.errors.LocalEntryNotFoundError("no snapshot")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", nothing)
-    with pytest.raises(MissingError, match="someone/some-bert") as caught:
+    with pytest.raises(MissingError, match="someone/some-bert"):
         find_encoder("someone/some-bert")
-    assert "\n" not in str(caught.value)
 
 
 def test_the_packaged_encoder_comes_from_the_hub_where_the_package_is_absent(hub, monkeypatch):

@@ -141,10 +141,8 @@ def test_a_partial_store_is_refused(plan, tmp_path):
 def test_a_foreign_file_is_refused(tmp_path, content):
     path = tmp_path / "a.h5"
     path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=str(path)):
         FeatureStore(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def edit(path, change):
@@ -198,10 +196,8 @@ def remanifest(file, change):
 )
 def test_a_damaged_frame_is_refused(store, change):
     edit(store.path, change)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=str(store.path)):
         FeatureStore(store.path)
-    assert str(store.path) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

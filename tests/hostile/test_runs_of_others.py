@@ -139,7 +139,8 @@ def test_an_experiment_with_a_hostile_name_writes_only_to_cache_and_runs(workspa
     )
     before = set(workspace.folder.rglob("*"))
     result = ok(workspace.carry_out(file, "--quiet"))
-    assert "\x1b" not in result.stdout + result.stderr
+    assert (result.stderr, "\x1b" in result.stdout) == ("", False)
+    assert result.stdout
     for path in set(workspace.folder.rglob("*")) - before:
         assert path.relative_to(workspace.folder).parts[0] in ("cache", "runs")
         assert path.name.isprintable()

@@ -30,6 +30,7 @@ from featbert.runs.record import RECORD_NAME, Mix, write_json
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
+from tests.workspace import ok
 
 DEV = {
     "embeddings": [0.45, 0.46, 0.44],
@@ -432,8 +433,7 @@ def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):
     for run in (make_run("a"), make_run("b", layers=None)):
         write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
     runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
-    done = CliRunner().invoke(app, [*runs, str(tmp_path / "all")])
-    assert done.exit_code == 0, done.output
+    ok(CliRunner().invoke(app, [*runs, str(tmp_path / "all")]))
     pdf, png = ({file.stem for file in (tmp_path / "all").glob(f"*.{e}")} for e in ("pdf", "png"))
     assert pdf == png
     assert pdf >= {"seeds-dev", "seeds-test", "mix", "pareto-test"}

@@ -26,7 +26,7 @@ from featbert.runs.train import finetune
 from featbert.tasks.base import get_task
 from tests.runs import finished_runs, questions, test_choices, test_examples
 from tests.tiny_encoders import write_encoder
-from tests.workspace import error_of
+from tests.workspace import error_of, ok
 
 CORPORA = {
     "entities": finished_runs.write_corpus,
@@ -64,8 +64,7 @@ def tuned(tmp_path_factory):
 
 
 def exported(run: Run, folder: Path, *words: str) -> Path:
-    done = CliRunner().invoke(app, ["export", str(run.folder), str(folder), "-q", *words])
-    assert done.exit_code == 0, done.output
+    ok(CliRunner().invoke(app, ["export", str(run.folder), str(folder), "-q", *words]))
     return folder
 
 

@@ -93,7 +93,6 @@ def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
 def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:
     with pytest.raises(kind) as caught:
         load(run, device="cpu")
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 

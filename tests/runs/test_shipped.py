@@ -54,9 +54,9 @@ SMALL = {
     ),
     "fine-tuning-methods": (
         "seeds=[1]",
-        "finetune.epochs=5",
+        "finetune.epochs=2",
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
-        'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=3}}]',
+        'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=12}}]',
     ),
     "frozen-or-tuned": (
         "seeds=[1]",
@@ -67,14 +67,14 @@ SMALL = {
     "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4]", 'features.layers=["last"]'),
     "hellaswag": (*TEXTS, 'features.layers=["last"]', "grid.features.learning_rate=[1e-3]"),
     "language-model": (*QUICK, "variant=[{},{adapt={epochs=1,max_length=32}}]"),
-    "layer-ablation": (*QUICK, 'features.layers=["embeddings","layer:6","last","weighted_all"]'),
-    "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3,"all"]'),
+    "layer-ablation": (*QUICK, 'features.layers=["embeddings","last"]'),
+    "layer-freezing": (*QUICK, 'variants.finetune.freeze_to=["none",3]'),
     "layers": QUICK,
     "learning-curves": (*QUICK, "train_sizes.shares=[0.25,1]"),
     "mbert-english-german": (
         *QUICK,
-        "grid.finetune={batch_size=[16,32]}",
-        'features.layers=["last","concat_last4"]',
+        "grid.finetune={batch_size=[16]}",
+        'features.layers=["last"]',
     ),
     "model-depth": TEXTS,
     "quickstart": QUICK,
@@ -91,8 +91,8 @@ SMALL = {
         '{finetune={epochs=1},grid={finetune={learning_rate=[1e-4]}}}]',
     ),
     "swag": (*TEXTS, 'features.layers=["last"]'),
-    "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[3]}"),
-    "zero-shot-transfer": (*QUICK, 'features.layers=["last","concat_last4"]'),
+    "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[1]}"),
+    "zero-shot-transfer": (*QUICK, 'features.layers=["last"]'),
 }  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def test_a_small_form_runs(place, file):
         assert repr(file.stem) in place.compare("--experiment", file.stem[1:]).stderr
     if file.stem == "zero-shot-transfer":
         matrices = shown["transfer"]
-        assert [m["tuning"] for m in matrices] == ["none", "none", "full"]
+        assert [m["tuning"] for m in matrices] == ["none", "full"]
         return
     found = {one["table"] for one in shown["published"]}
     found |= {one["id"] for one in shown["published_transfer"]}

@@ -29,7 +29,6 @@ from featbert.runs.run import Run, find_runs
 from featbert.runs.train import finetune, train
 from featbert.tasks.entities import TASK
 from featbert.training.inputs import Inputs
-from featbert.training.sampler import epoch_batches
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
 from tests.workspace import Workspace, write_corpus, write_splits
@@ -192,14 +191,7 @@ def test_both_tunings_learn_from_the_same_sentences(store, corpus, small_bert, t
     ours, theirs = stored.inputs["train"], tuned.inputs["train"]
     assert ours.offsets.tolist() == theirs.offsets.tolist()
     assert ours.offsets[-1] == expected.n_words
-    numbers = np.array([s.document for s in expected])
-    assert len({*numbers.tolist()}) * 3 == len(expected)  # every document whole
-    for documents in (None, numbers):
-        drawn = [
-            epoch_batches(np.diff(one.offsets), 4, seed=seed, epoch=2, documents=documents)
-            for one in (ours, theirs)
-        ]
-        assert [b.tolist() for b in drawn[0]] == [b.tolist() for b in drawn[1]]
+    assert len({s.document for s in expected}) * 3 == len(expected)  # every document whole
     # Dev, which chooses the epoch, and test stay whole.
     for name in ("dev", "test"):
         assert stored.inputs[name].offsets[-1] == corpus[name].n_words

@@ -14,7 +14,7 @@ from featbert.training.loop import fit
 from featbert.training.optimizer import make_optimizer
 from featbert.training.step import Targets
 from tests.models.support import stored
-from tests.training.test_loop import CPU, LENGTHS, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
+from tests.training.test_loop import CPU, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
 from tests.training.test_loop import SETTINGS as SHORT
 
 SETTINGS = SHORT.but(epochs=5, dropout=0.3)
@@ -99,19 +99,6 @@ def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_corr
     for name in ("best_epoch", "trained", "flops"):
         assert getattr(fitted, name) == getattr(whole, name)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint"]
-
-
-def test_an_epoch_that_is_kept_is_not_trained_again(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
-        train(path, stop_in=4)
-    drawn = []
-    monkeypatch.setattr(
-        "featbert.training.loop.epoch_batches",
-        lambda lengths, epoch, **_: drawn.append(epoch) or [np.arange(len(LENGTHS))],
-    )
-    train(path)
-    assert drawn == [4, 5]
 
 
 def test_patience_counts_across_an_interruption(tmp_path) -> None:

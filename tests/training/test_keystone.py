@@ -42,7 +42,7 @@ TOLERANCE = {
     ("family", "context", "pooling", "dtype"),
     [
         *((family, "sentence", None, "float16") for family in FAMILIES),
-        *((family, "document", "mean", "float32") for family in FAMILIES),
+        *((family, "document", "mean", "float32") for family in ("roberta", "modernbert", "qwen3")),
         *itertools.product(["bert"], ["sentence", "document"], ["first", "last"], ["float32"]),
     ],
 )
@@ -96,9 +96,7 @@ def test_every_tuning_begins_from_them(encoder_folder, tmp_path, family):
     folder = str(encoder_folder(family))
     options = {"precision": "fp32", "dtype": "float32", "device": "cpu"}
     stored = extract(corpus, folder, cache_dir=tmp_path, **options).read("train")
-    parameters = dict(tuned(folder).encoder.named_parameters())
-    has_biases = any(name.endswith("bias") for name in parameters)
-    for tuning in TUNED if has_biases else {*TUNED} - {"bitfit"}:
+    for tuning in TUNED if family == "bert" else ("lora", "ia3"):  # these put something into it
         for given in [{}, {"dora": True, "targets": "all"}] if tuning == "lora" else [{}]:
             encoder = tuned(folder, tuning=tuning, **given).eval().encoder
             words = corpus["train"].sentences

@@ -230,9 +230,8 @@ def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family):
     ],
 )
 def test_adapters_that_cannot_be_made_are_refused(encoder_folder, given, value):
-    with pytest.raises(InputError, match=value) as caught:
+    with pytest.raises(InputError, match=value):
         model_of(encoder_folder("bert"), tuning="lora", **given)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_way_without_anything_to_train_is_refused(encoder_folder):
