@@ -23,14 +23,11 @@ PATIENCE = 90
 # Wrong usage and a word that the line must name.
 MISUSED = {
     "extract --layes 3": "--layers",
-    "extract sample": "sample",
     "runs show a b": "b",
     "extrct": "'extract'",
-    "runs shwo": "'show'",
     "--versoin": "--version",
     "extract --precision fp": "'bf16'",
     "compare --format txt": "'markdown'",
-    "train --epochs x": "--epochs",
     "predict": "RUN",
     "evaluate RUN": "--data",
     "compare --report": "--report",
@@ -53,10 +50,8 @@ NEAR = {
     "extract --model {folder}/tiyn": "'{folder}/tiny'",
     "inspect {folder}/store.h4": "'{folder}/store.h5'",
     "train --layers LAST": "'last'",
-    "train --cache-dir {folder}/tinny": "'{folder}/tiny'",
     "runs --runs-dir {folder}/rnus": "'{folder}/runs'",
     "runs show last-2 --runs-dir {folder}/runs": "'last-1'",
-    "predict RUN --runs-dir {folder}/rnus": "'{folder}/runs'",
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from featbert.data.load import find_splits, load_corpus, splits_named
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
+from tests.data.support import tags
 
 
 @pytest.fixture
@@ -20,10 +21,6 @@ def folder(tmp_path):
         return path
 
     return make
-
-
-def tags(corpus, split):
-    return [" ".join(row) for row in corpus[split].tags]
 
 
 def test_a_folder(folder):

@@ -293,7 +293,7 @@ def test_the_front_is_of_rows_that_none_beats_in_both():
     assert {"last", "embeddings", "fine-tuning"} <= {text for text, _ in texts(figure)}
 
 
-@pytest.mark.parametrize("rows", [3, 40])
+@pytest.mark.parametrize("rows", [3, 25])
 def test_points_of_a_crowd_have_numbers_and_names_below(rows):
     runs = [
         make_run(
@@ -429,14 +429,10 @@ def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_pa
     assert "font.size: 20" not in str(matplotlib.rcParams)
 
 
-def test_the_command_draws_all_figures_or_those_that_are_named(tmp_path):
+def test_the_command_draws_the_figures_that_are_named(tmp_path):
     for run in (make_run("a"), make_run("b", layers=None)):
         write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
     runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
-    ok(CliRunner().invoke(app, [*runs, str(tmp_path / "all")]))
-    pdf, png = ({file.stem for file in (tmp_path / "all").glob(f"*.{e}")} for e in ("pdf", "png"))
-    assert pdf == png
-    assert pdf >= {"seeds-dev", "seeds-test", "mix", "pareto-test"}
-    CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"])
+    ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
     assert CliRunner().invoke(app, [*runs, str(tmp_path), "--figure", "mixx"]).exit_code != 0

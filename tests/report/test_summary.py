@@ -18,24 +18,14 @@ def lines(comparison) -> dict[str, str]:
     return dict(finding.lines)
 
 
-def paired(p: float) -> PairedTest:
-    return PairedTest(0.02, 0.0, 0.1, 0.95, p, units=50, resamples=100, exact=False)
-
-
-def with_test(comparison, p: float, over_seeds: tuple[float, float] | None):
-    seeds = (1, 2, 3) if over_seeds else (1,)
+def lead(
+    row: str, p: float, over_seeds: tuple[float, float] | None, ahead=-0.02, baseline="concat_last4"
+) -> Difference:
+    """A row's difference to another one, which as a rule is the best by dev."""
+    pooled = PairedTest(ahead, 0.0, 0.1, 0.95, p, units=50, resamples=100, exact=False)
     interval = None if over_seeds is None else Interval(0.0, *over_seeds, 0.95, 3)
-    difference = Difference(
-        row="concat_last4",
-        baseline="fine-tuning",
-        split="test",
-        seeds=seeds,
-        units="documents",
-        over_seeds=interval,
-        pooled=paired(p),
-        adjusted=p,
-    )
-    return dataclasses.replace(comparison, differences=(difference,))
+    seeds = (1, 2, 3) if over_seeds else (1,)
+    return Difference(row, baseline, "test", seeds, "documents", interval, pooled, p)
 
 
 def test_quality_is_of_the_last_split_for_the_rows_that_dev_chose() -> None:
@@ -63,7 +53,10 @@ def test_trust_is_another_sentence_for_every_outcome() -> None:
     (comparison,) = compare(usual_runs())
     assert "not tested" in lines(comparison)["Trust"]
     outcomes = [(p, seeds) for p in (0.001, 0.2) for seeds in ((0.01, 0.03), (-0.01, 0.03), None)]
-    said = [lines(with_test(comparison, *outcome))["Trust"] for outcome in outcomes]
+    said = []
+    for outcome in outcomes:
+        found = lead("concat_last4", *outcome, ahead=0.02, baseline="fine-tuning")
+        said.append(lines(dataclasses.replace(comparison, differences=(found,)))["Trust"])
     for (p, seeds), text in zip(outcomes, said, strict=True):
         assert f"p = {p:.3f}" in text
         assert ("not clear over the text" in text) == (p > 0.05)
@@ -93,14 +86,6 @@ def test_one_way_alone_is_not_compared(layers) -> None:
     found = lines(compare([make_run("a", layers=layers)])[0])
     assert found.keys() == {"Quality", "Missing"}
     assert "55.00" in found["Quality"]
-
-
-def lead(row: str, p: float, over_seeds: tuple[float, float] | None) -> Difference:
-    """A row's difference to concat_last4, of a comparison whose best row by dev that is."""
-    found = dataclasses.replace(paired(p), difference=-0.02)
-    interval = None if over_seeds is None else Interval(0.0, *over_seeds, 0.95, 3)
-    seeds = (1, 2, 3) if over_seeds else (1,)
-    return Difference(row, "concat_last4", "test", seeds, "documents", interval, found, p)
 
 
 def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:

@@ -32,6 +32,17 @@ def both(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str
     }
 
 
+@pytest.fixture(scope="session")
+def of_documents(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str, Run]:
+    """A run of each tuning in document context, to be read only."""
+    folder = tmp_path_factory.mktemp("documents")
+    corpus = write_corpus(folder / "mine")
+    return {
+        tuning: learned_run(tuning, folder, small_bert, corpus, context="document")
+        for tuning in ("none", "full")
+    }
+
+
 @pytest.fixture(params=["none", "full"])
 def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) -> Run:
     """A copy of one of them with an encoder and a corpus of its own, to be written to."""

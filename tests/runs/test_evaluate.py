@@ -47,10 +47,10 @@ def elsewhere(tmp_path: Path) -> Corpus:
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
-def test_on_its_own_test_split_a_run_has_its_own_numbers(tmp_path, small_bert, tuning):
-    corpus = write_corpus(tmp_path / "mine")
-    run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")
-    cache = tmp_path / "another cache"
+def test_on_its_own_test_split_a_run_has_its_own_numbers(tmp_path, of_documents, tuning):
+    run = of_documents[tuning]
+    run = Run(shutil.copytree(run.folder, tmp_path / run.name), run.record)
+    corpus, cache = run.record.signature.source, tmp_path / "another cache"
     record = evaluate(run, load_corpus(corpus), cache_dir=cache, device="cpu")
     assert record.scores == run.record.scores["test"]
     assert record.identity == run.record.signature.splits["test"]
@@ -208,10 +208,9 @@ def test_splits():
         choose_splits(corpus("dev", "test"), ["tset"])
 
 
-def test_data_that_cannot_be_scored(tmp_path, small_bert):
-    folder = write_corpus(tmp_path / "mine")
-    run = learned_run("full", tmp_path, small_bert, folder, context="document")
-    usable = check_usable(run)
+def test_data_that_cannot_be_scored(tmp_path, of_documents):
+    usable = check_usable(of_documents["full"])
+    folder = usable.record.signature.source
     with pytest.raises(InputError, match=r"test\.conll"):
         plan_evaluation(usable, load_corpus(folder, targets=None), "test")
     with pytest.raises(InputError, match="'PERSN'"):

@@ -15,7 +15,6 @@ from featbert.data.tags import spans
 from featbert.runs.load import LoadedRun, load
 from featbert.runs.predict import predict_stream, rows_of
 from featbert.runs.run import Run
-from tests.runs.finished_runs import learned_run, write_corpus
 
 
 @pytest.fixture(scope="module", params=["none", "full"])
@@ -88,15 +87,14 @@ def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
-def test_whole_documents(tmp_path, small_bert, tuning):
+def test_whole_documents(of_documents, tuning):
     """In document context blank lines part documents, which are read whole whatever the block."""
-    corpus = write_corpus(tmp_path / "mine")
-    run = learned_run(tuning, tmp_path, small_bert, corpus, context="document")
+    run = of_documents[tuning]
     loaded = load(run, device="cpu")
     kept = run.predictions("test")
     text = ""
     document = 0
-    for sentence in load_corpus(corpus)["test"]:
+    for sentence in load_corpus(run.record.signature.source)["test"]:
         text += "\n" * (sentence.document != document) + " ".join(sentence.words) + "\n"
         document = sentence.document
     for block_words in (1, 4096):

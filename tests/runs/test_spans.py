@@ -208,7 +208,7 @@ def test_apart_a_passage_is_stored_once_as_the_encoder_reads_it_alone(made, tiny
     assert store.manifest.data_bytes < 0.6 * made["joint"].manifest.data_bytes
 
 
-def test_rows_are_compared_by_passage(made, tmp_path):
+def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
         full(made, tmp_path, seed=seed, epochs=1)
@@ -217,6 +217,24 @@ def test_rows_are_compared_by_passage(made, tmp_path):
     assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
     assert {d.pooled.units for d in found.differences} == {8}
     assert found.breakdowns[0].gold == {"answerable": 8, "unanswerable": 8}
+    # The browser shows question, passage and spans.
+    (judged, *_), notes = judged_texts(comparison)
+    assert not notes
+    sentences = made["corpus"][judged.split].sentences
+    kept = [run.predictions(judged.split) for _, run in judged.runs]
+    for shown in judged.sentences:
+        sentence = sentences[shown.number - 1]
+        cut = sentence.pair
+        assert shown.words == (*sentence.words[:cut], "‖", *sentence.words[cut:])
+        for one, found in zip(kept, shown.found, strict=True):
+            text = one.predicted[shown.number - 1][0].partition(":")[2]
+            if found is not None and text:
+                ((first, stop, kind),) = found
+                assert kind == "answer"
+                assert " ".join(shown.words[first:stop]) == text
+            if found is None:
+                assert text in [tag.partition(":")[2] for tag in sentence.tags]
+    assert judged.with_mistakes == len(judged.sentences) > 0
 
 
 def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
@@ -244,29 +262,6 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20
-
-
-def test_the_browser_shows_question_passage_and_spans(made, tmp_path):
-    trained(made, tmp_path)
-    full(made, tmp_path, epochs=1)
-    (comparison,) = compare(find_runs(tmp_path))
-    (judged, *_), notes = judged_texts(comparison)
-    assert not notes
-    sentences = made["corpus"][judged.split].sentences
-    kept = [run.predictions(judged.split) for _, run in judged.runs]
-    for shown in judged.sentences:
-        sentence = sentences[shown.number - 1]
-        cut = sentence.pair
-        assert shown.words == (*sentence.words[:cut], "‖", *sentence.words[cut:])
-        for one, found in zip(kept, shown.found, strict=True):
-            text = one.predicted[shown.number - 1][0].partition(":")[2]
-            if found is not None and text:
-                ((first, stop, kind),) = found
-                assert kind == "answer"
-                assert " ".join(shown.words[first:stop]) == text
-            if found is None:
-                assert text in [tag.partition(":")[2] for tag in sentence.tags]
-    assert judged.with_mistakes == len(judged.sentences) > 0
 
 
 @pytest.mark.parametrize("packing", ["joint", "apart"])
