@@ -2,12 +2,14 @@
 
 import json
 import math
+import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -108,6 +110,20 @@ def write_encoder(
             torch.nn.init.normal_(parameter, std=0.25)
     model.save_pretrained(folder)
     return folder
+
+
+def changed(folder: Path, to: Path, name: str, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A copy of an encoder's folder; `change` has edited the JSON or the weights of a file."""
+    path = Path(shutil.copytree(folder, to), name)
+    if path.suffix == ".json":
+        data = json.loads(path.read_text("utf-8"))
+        change(data)
+        path.write_text(json.dumps(data), "utf-8")
+    else:
+        weights = load_file(path)
+        change(weights)
+        save_file(weights, path, {"format": "pt"})
+    return to
 
 
 def write_tokenizer(folder: Path, family: str, cased: bool = True) -> Any:

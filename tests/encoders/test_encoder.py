@@ -1,13 +1,11 @@
 """The encoder against transformers run plainly, one sentence at a time."""
 
 import functools
-import json
-import shutil
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.data.corpus import Sentence
@@ -26,7 +24,7 @@ from featbert.errors import InputError, MissingError
 from featbert.training.inputs import PieceInputs
 from tests.features.support import Plain, sentences_of
 from tests.models.support import TUNED, logits_of, settings_of, stored, tuned
-from tests.tiny_encoders import DECODERS, FAMILIES, write_encoder
+from tests.tiny_encoders import DECODERS, FAMILIES, changed, write_encoder
 
 TEXTS = [
     "The unaffordable fox jumps .",
@@ -147,14 +145,11 @@ def test_a_word_longer_than_a_window_is_pooled_over_the_pieces_it_keeps(tiny, po
     np.testing.assert_allclose(states_of(encoder, [words])[:, 1], expected.numpy(), **CLOSE)
 
 
-def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(tmp_path):
-    folder = write_encoder(tmp_path / "half")
-    weights = load_file(folder / "model.safetensors")
-    save_file(
-        {k: v.half() if v.is_floating_point() else v for k, v in weights.items()},
-        folder / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(encoder_folder, tmp_path):
+    def change(weights):
+        weights |= {k: v.half() for k, v in weights.items() if v.is_floating_point()}
+
+    folder = changed(encoder_folder("bert"), tmp_path / "half", "model.safetensors", change)
     config = folder / "config.json"
     config.write_text(config.read_text("utf-8").replace('"float32"', '"float16"'), "utf-8")
     assert '"float16"' in config.read_text("utf-8")
@@ -163,13 +158,14 @@ def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(tmp_path):
         assert {p.dtype for p in encoder.parameters()} == {dtype}
 
 
-def test_missing_weights_are_refused(tmp_path):
-    folder = write_encoder(tmp_path / "missing")
-    weights = load_file(folder / "model.safetensors")
-    gone = [k for k in weights if "layer.1.attention" in k]
+def test_missing_weights_are_refused(encoder_folder, tmp_path):
+    gone = []
+
+    def change(weights):
+        gone.extend(weights.pop(k) for k in [*weights] if "layer.1.attention" in k)
+
+    folder = changed(encoder_folder("bert"), tmp_path / "missing", "model.safetensors", change)
     assert gone
-    kept = {k: v for k, v in weights.items() if k not in gone}
-    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=rf"{len(gone)} weights.*layer.1.attention"):
         load_encoder(find_encoder(str(folder)))
 
@@ -186,15 +182,14 @@ def test_an_incomplete_folder_is_refused(tmp_path, gone):
 
 def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
     """Tokenizer and weights of two checkpoints: an id without a row would fail in the middle."""
-    folder = tmp_path / "mixed"
-    shutil.copytree(encoder_folder("bert"), folder)
-    weights = load_file(folder / "model.safetensors")
-    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
-    rows = len(weights[name]) - 3
-    weights[name] = weights[name][:rows].clone()
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": rows}), "utf-8")
+    name = "embeddings.word_embeddings.weight"
+    rows = len(load_file(encoder_folder("bert") / "model.safetensors")[name]) - 3
+
+    def change(weights):
+        weights[name] = weights[name][:rows].clone()
+
+    half = changed(encoder_folder("bert"), tmp_path / "half", "model.safetensors", change)
+    folder = changed(half, tmp_path / "mixed", "config.json", lambda c: c.update(vocab_size=rows))
     with pytest.raises(InputError, match=rf"{rows + 3} pieces.*{rows}"):
         load_encoder(find_encoder(str(folder)))
 
@@ -244,10 +239,9 @@ def test_higher_layers_are_not_computed(encoder_folder, family):
 
 @pytest.mark.parametrize("family", DECODERS)
 def test_a_decoder_reads_windows_whose_memory_is_bounded(encoder_folder, tmp_path, family):
-    folder = shutil.copytree(encoder_folder(family), tmp_path / family)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    config |= {"max_position_embeddings": 32768}
-    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    long = {"max_position_embeddings": 32768}
+    source = encoder_folder(family)
+    folder = changed(source, tmp_path / family, "config.json", lambda c: c.update(long))
     encoder = load_encoder(find_encoder(str(folder)))
     assert (encoder.positions, encoder.pooling) == (512, "last")
     _, _, batch = prepared(folder)

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -17,7 +16,7 @@ from featbert.encoders.alignment import align, plan_pair
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
-from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS
+from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS, changed
 
 PAIRS = [
     ("The quick fox jumps .", "EU rejects internationalisation"),
@@ -143,12 +142,12 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
 def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
     folder = folders[family]
     if family == "roberta":  # a language model's, as they are published
-        folder = tmp_path / family
-        shutil.copytree(folders[family], folder)
-        weights = load_file(folder / "model.safetensors")
-        kept = {name: w for name, w in weights.items() if "pooler" not in name}
-        assert len(kept) == len(weights) - 2
-        save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+
+        def change(weights):
+            for name in ("weight", "bias"):
+                del weights[f"pooler.dense.{name}"]
+
+        folder = changed(folder, tmp_path / family, "model.safetensors", change)
         load_encoder(find_encoder(str(folder)))
     with pytest.raises(InputError, match=family):
         load_encoder(find_encoder(str(folder)), pooler=True)

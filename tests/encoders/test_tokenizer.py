@@ -12,21 +12,11 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
 from tests.features.support import ODD_WORDS, WORDS, Plain
-from tests.tiny_encoders import FAMILIES, write_encoder
+from tests.tiny_encoders import FAMILIES, changed, write_encoder
 
 
 def load(folder):
     return load_wordpieces(find_encoder(str(folder)))
-
-
-def changed(folder, to, change):
-    """A copy of an encoder folder whose tokenizer.json is edited by `change`."""
-    shutil.copytree(folder, to)
-    path = to / "tokenizer.json"
-    state = json.loads(path.read_text("utf-8"))
-    change(state)
-    path.write_text(json.dumps(state), "utf-8")
-    return to
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -67,10 +57,11 @@ def test_specials_are_those_of_pretraining(encoder_folder, family):
 
 
 def test_specials_where_the_tokenizer_file_adds_none(encoder_folder, tmp_path):
-    def forget(state):
-        state["post_processor"] = None
-
-    bare = load(changed(encoder_folder("bert"), tmp_path / "bare", forget))
+    forget = {"post_processor": None}
+    folder = changed(
+        encoder_folder("bert"), tmp_path / "bare", "tokenizer.json", lambda t: t.update(forget)
+    )
+    bare = load(folder)
     whole = load(encoder_folder("bert"))
     assert (bare.prefix, bare.suffix) == (whole.prefix, whole.suffix)
 
@@ -143,7 +134,7 @@ def lowercase(state):
 
 
 def test_a_cased_vocabulary_is_never_lowercased(encoder_folder, tmp_path):
-    folder = changed(encoder_folder("bert"), tmp_path / "wrong", lowercase)
+    folder = changed(encoder_folder("bert"), tmp_path / "wrong", "tokenizer.json", lowercase)
     as_saved = Tokenizer.from_file(str(folder / "tokenizer.json"))
     assert as_saved.encode("Hamilton", add_special_tokens=False).ids == (
         as_saved.encode("hamilton", add_special_tokens=False).ids
@@ -159,7 +150,7 @@ def test_a_cased_vocabulary_that_must_be_lowercased_is_refused(encoder_folder, t
     def change(state):
         state["normalizer"] = json.loads(normalizers.Lowercase().__getstate__())
 
-    folder = changed(encoder_folder("xlm-roberta"), tmp_path / "wrong", change)
+    folder = changed(encoder_folder("xlm-roberta"), tmp_path / "wrong", "tokenizer.json", change)
     with pytest.raises(InputError, match="do_lower_case"):
         load(folder)
 
@@ -175,17 +166,16 @@ def test_an_uncased_byte_level_checkpoint_is_uncased(encoder_folder, tmp_path):
             vocab[f"unused{n}"] = vocab.pop(piece)
         state["model"]["merges"] = []
 
-    wordpieces = load(changed(encoder_folder("roberta"), tmp_path / "uncased", change))
-    assert wordpieces.lowercases
+    folder = changed(encoder_folder("roberta"), tmp_path / "uncased", "tokenizer.json", change)
+    assert load(folder).lowercases
 
 
 def test_a_folder_without_its_vocabulary_is_refused(encoder_folder, tmp_path):
-    folder = tmp_path / "bare"
-    shutil.copytree(encoder_folder("bert"), folder)
+    def change(config):
+        config["tokenizer_class"] = "BertTokenizer"
+
+    folder = changed(encoder_folder("bert"), tmp_path / "bare", "tokenizer_config.json", change)
     (folder / "tokenizer.json").unlink()
-    path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text("utf-8")) | {"tokenizer_class": "BertTokenizer"}
-    path.write_text(json.dumps(config), "utf-8")
     with pytest.raises(InputError, match=str(folder)):
         load(folder)
 
@@ -199,22 +189,19 @@ def test_a_sentencepiece_model_alone_needs_its_package(encoder_folder, tmp_path,
 
 
 def test_a_tokenizer_without_unknown_piece_is_refused(encoder_folder, tmp_path):
-    folder = tmp_path / "no-unk"
-    shutil.copytree(encoder_folder("xlm-roberta"), folder)
-    path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text("utf-8"))
-    del config["unk_token"]
-    path.write_text(json.dumps(config), "utf-8")
+    source, name = encoder_folder("xlm-roberta"), "tokenizer_config.json"
+    folder = changed(source, tmp_path / "no-unk", name, lambda config: config.pop("unk_token"))
     with pytest.raises(InputError, match="no-unk"):
         load(folder)
 
 
 def test_with_a_piece_for_every_byte_none_is_needed(encoder_folder, tmp_path):
     """Llama 3 has an end of text and no unknown piece."""
-    folder = shutil.copytree(encoder_folder("modernbert"), tmp_path / "bytes")
-    path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text("utf-8"))
-    config["eos_token"] = config.pop("unk_token")
-    path.write_text(json.dumps(config), "utf-8")
+
+    def change(config):
+        config["eos_token"] = config.pop("unk_token")
+
+    source = encoder_folder("modernbert")
+    folder = changed(source, tmp_path / "bytes", "tokenizer_config.json", change)
     _, ends, unknown = load(folder).pieces([[*ODD_WORDS, ""]])
     assert (np.diff(ends).min(), unknown) == (1, 1)  # the empty word

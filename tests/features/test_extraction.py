@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
@@ -26,6 +26,7 @@ from featbert.progress import heard_by
 from tests.features.stores import datasets
 from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
 from tests.listening import Ear
+from tests.tiny_encoders import changed
 
 TRAIN = [
     "The quick fox jumps .",
@@ -316,13 +317,10 @@ def broken_encoder(folder, tmp_path):
     """An encoder whose second layer makes one piece's states infinite."""
 
     def make(value):
-        to = tmp_path / "broken"
-        shutil.copytree(folder, to)
-        weights = load_file(to / "model.safetensors")
-        (name,) = (n for n in weights if n.endswith("layer.1.output.LayerNorm.bias"))
-        weights[name][3] = value
-        save_file(weights, to / "model.safetensors", metadata={"format": "pt"})
-        return to
+        def change(weights):
+            weights["encoder.layer.1.output.LayerNorm.bias"][3] = value
+
+        return changed(folder, tmp_path / "broken", "model.safetensors", change)
 
     return make
 

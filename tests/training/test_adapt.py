@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from featbert.training import adapt as adaptation
 from featbert.training import language_model as lm
 from featbert.training.adapt import adapt, decide_nsp, plan_adaptation
 from featbert.training.language_model import Block, MaskedText, Vocabulary, mask_pieces
-from tests.tiny_encoders import DECODERS, FAMILIES
+from tests.tiny_encoders import DECODERS, FAMILIES, changed
 from tests.workspace import write_corpus
 
 QUICK = Adapt(epochs=1, batch_size=4, learning_rate=1e-3)
@@ -280,10 +279,8 @@ def test_losses_are_those_of_transformers_and_the_folder_is_an_encoder(
 def test_training_losses_are_means_over_the_whole_batch_in_parts_or_not(
     corpus, tiny_bert, tmp_path
 ):
-    bert = shutil.copytree(tiny_bert, tmp_path / "bert")
-    config = json.loads((bert / "config.json").read_text("utf-8"))
-    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    (bert / "config.json").write_text(json.dumps(config), "utf-8")
+    still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    bert = changed(tiny_bert, tmp_path / "bert", "config.json", lambda c: c.update(still))
     model, _, text = text_of(corpus, find_encoder(str(bert)), nsp=True, capacity=18, split="train")
     found = []
     for budget in (4096, 40):
@@ -523,14 +520,10 @@ def test_train_and_dev_are_needed(corpus, tiny_bert):
 
 
 def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, tiny_bert, tmp_path):
-    bert = shutil.copytree(tiny_bert, tmp_path / "bert")
-    models = tmp_path / "models"
+    models, name = tmp_path / "models", "tokenizer_config.json"
+    bert = changed(tiny_bert, tmp_path / "bert", name, lambda config: config.pop("mask_token"))
     with pytest.raises(InputError, match="40"):
-        adapt(corpus, str(bert), settings=quick(max_length=41), models_dir=models, **CPU)
-    path = bert / "tokenizer_config.json"
-    config = json.loads(path.read_text("utf-8"))
-    del config["mask_token"]
-    path.write_text(json.dumps(config), "utf-8")
+        adapt(corpus, str(tiny_bert), settings=quick(max_length=41), models_dir=models, **CPU)
     with pytest.raises(InputError, match="bert"):
         adapt(corpus, str(bert), settings=QUICK, models_dir=models, **CPU)
     assert not models.exists()

@@ -39,23 +39,16 @@ def encoder(source):
     return load_encoder(source)
 
 
-@pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1]])
+@pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1], [5, 0]])
 def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
-    inputs = stored_inputs(store, ["train"], parse_layers("concat:3,1", 3), "words", CPU)
-    assert inputs.lengths.tolist() == LENGTHS
+    inputs = stored_inputs(store, ["train", "dev"], parse_layers("concat:3,1", 3), "words", CPU)
+    lengths = [*LENGTHS, *LENGTHS[:2]]
+    assert inputs.lengths.tolist() == lengths
     batch = inputs.batch(np.array(sentences))
-    held, offsets = store.read("train"), store.offsets("train")
-    expected = np.concatenate([held[::-1, offsets[s] : offsets[s + 1]] for s in sentences], axis=1)
+    held = np.concatenate([store.read("train"), store.read("dev")], axis=1)[::-1]
+    of_sentence = np.split(held, np.cumsum(lengths[:-1]), axis=1)
+    expected = np.concatenate([of_sentence[s] for s in sentences], axis=1)
     assert batch.dtype == torch.float16  # as stored: half the memory
-    np.testing.assert_array_equal(batch.numpy(), expected)
-
-
-def test_several_splits_follow_one_another(store):
-    inputs = stored_inputs(store, ["train", "dev"], parse_layers("layer:1", 3), "words", CPU)
-    assert inputs.lengths.tolist() == [*LENGTHS, *LENGTHS[:2]]
-    batch = inputs.batch(np.array([5, 0]))
-    dev, train = store.read("dev", [1]), store.read("train", [1])
-    expected = np.concatenate([dev[:, 4:5], train[:, :4]], axis=1)
     np.testing.assert_array_equal(batch.numpy(), expected)
 
 
