@@ -6,8 +6,7 @@ from pathlib import Path
 
 from typer.testing import Result
 
-from tests.processes import fresh_commands
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace
 
 NUMBER = r"\d+\.\d{4}"
 
@@ -38,25 +37,3 @@ def test_losses_and_perplexity_by_epoch_then_the_folder(workspace: Workspace) ->
     record = json.loads((model / "adaptation.json").read_text("utf-8"))
     assert f"MLM {record['history'][2]['train_mlm']:.4f}" in second
     assert f"perplexity {record['history'][2]['dev_perplexity']:.2f}" in second
-
-
-REFUSED = (
-    ("--mask-share", "0.8", "--random-share", "0.3"),
-    ("--share", "1.5"),
-    ("--learning-rate", "-1"),
-    ("--data", "{folder}/nowhere"),
-    ("--model", "{folder}/nowhere"),
-    ("--nsp", "on"),
-    ("--out", "{folder}/tiny/train.conll"),
-)
-
-
-def test_a_mistake_is_one_line_without_torch(workspace: Workspace) -> None:
-    for path in workspace.corpus.iterdir():
-        path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
-    given = ("adapt", "--model", workspace.model, "--data", workspace.corpus)
-    commands = [[*given, *(w.format(folder=workspace.folder) for w in words)] for words in REFUSED]
-    for ended in fresh_commands(*commands, cwd=workspace.folder):
-        assert error_of(ended)
-        assert (ended.stdout, ended.light) == ("", True)
-    assert not (workspace.folder / "cache").exists()

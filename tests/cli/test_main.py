@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.errors import memory_lack, out_of_memory
+from featbert.runs.run import find_runs
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
 from tests.workspace import error_of
@@ -44,47 +45,58 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words):
     assert done.stderr.count("\n") == 1
 
 
-# Names that are nearly right, and the right one.
-NEAR = {
+ADAPT = "adapt --model {model} --data {plain}"
+PREDICT = "predict {run} {folder}/notes.txt --runs-dir {runs}"
+EVALUATE = "evaluate {run} --data {corpus} --runs-dir {runs}"
+# Commands that are refused before torch is loaded, which takes seconds, and what the line names.
+REFUSED = {
+    # Names that are nearly right
     "check {folder}/tinny": "tiny'",
     "extract --model {folder}/tiyn": "'{folder}/tiny'",
     "inspect {folder}/store.h4": "'{folder}/store.h5'",
     "train --layers LAST": "'last'",
     "runs --runs-dir {folder}/rnus": "'{folder}/runs'",
     "runs show last-2 --runs-dir {folder}/runs": "'last-1'",
+    "train --layers concat_last5": "'concat_last5'",
+    "extract --model {model} --layers 9": "9",
+    "train --seeds 1,x": "x",
+    "extract --model {model} --data {folder}/nowhere": "{folder}/nowhere",
+    "train --features {folder}/no.h5": "no.h5",
+    "run {folder}/no.toml": "no.toml",
+    "finetune --learning-rate -1": "-1",
+    "extract --model {model} --data {plain} --context document": "document",
+    "run {plain}/documents.toml": "document",
+    "finetune --model {uncased} --data {corpus} --casing truecased": "uncased",
+    "finetune --model {damaged} --data {corpus}": "{damaged}",
+    "finetune --model {model} --data {corpus} --freeze-to 9": "9",
+    f"{ADAPT} --mask-share 0.8 --random-share 0.3": "share",
+    f"{ADAPT} --share 1.5": "1.5",
+    f"{ADAPT} --learning-rate -1": "-1",
+    f"{ADAPT} --data {{folder}}/nowhere": "{folder}/nowhere",
+    f"{ADAPT} --model {{folder}}/nowhere": "{folder}/nowhere",
+    f"{ADAPT} --nsp on": "nsp",
+    f"{ADAPT} --out {{folder}}/tiny/train.conll": "{folder}/tiny/train.conll",
+    "predict {run} {folder}/nots.txt --runs-dir {runs}": "notes.txt'",
+    "predict {run} {folder} --runs-dir {runs}": "{folder}",
+    f"{PREDICT} --out {{folder}}": "{folder}",
+    f"{PREDICT} --out {{folder}}/no/x": "{folder}/no",
+    f"{PREDICT} --out {{folder}}/notes.txt": "{folder}/notes.txt",
+    f"{PREDICT} --encoding utf-99": "'utf-99'",
+    f"{PREDICT} --token-column 2": "notes.txt",
+    f"{PREDICT} --model {{folder}}/nowhere": "{folder}/nowhere",
+    f"{PREDICT} --runs-dir {{folder}}": "{folder}",
+    "evaluate nowhere --data {corpus} --runs-dir {runs}": "'nowhere'",
+    "evaluate {run}x --data {corpus} --runs-dir {runs}": "{run}'",
+    f"{EVALUATE} --data {{folder}}/nowhere": "{folder}/nowhere",
+    f"{EVALUATE} --split tset": "'test'",
+    f"{EVALUATE} --map PRE=O": "'PER'",
+    f"{EVALUATE} --map PER": "FROM=TO",
+    f"{EVALUATE} --model {{folder}}/nowhere": "{folder}/nowhere",
+    f"{EVALUATE} --scheme bixo": "'bixo'",
 }
 
 
-@pytest.mark.parametrize("words", NEAR)
-def test_a_wrong_name_gets_the_nearest_right_one(words, workspace, monkeypatch):
-    folder = workspace.folder
-    (folder / "store.h5").touch()
-    (folder / "runs" / "last-1").mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    given = [word.format(folder=folder) for word in words.split()]
-    assert NEAR[words].format(folder=folder) in error_of(workspace.call(*given))
-
-
-# Commands that are refused before torch is loaded, which takes seconds.
-CASED = ("--casing", "truecased")
-REFUSED = (
-    ("train", "--layers", "concat_last5"),
-    ("extract", "--model", "{model}", "--layers", "9"),
-    ("train", "--seeds", "1,x"),
-    ("extract", "--model", "{model}", "--data", "{folder}/nowhere"),
-    ("extract", "--model", "{folder}/nowhere"),
-    ("train", "--features", "{folder}/no.h5"),
-    ("run", "{folder}/no.toml"),
-    ("finetune", "--learning-rate", "-1"),
-    ("extract", "--model", "{model}", "--data", "{plain}", "--context", "document"),
-    ("run", "{plain}/documents.toml"),
-    (*("finetune", "--model", "{uncased}", "--data", "{corpus}"), *CASED),
-    ("finetune", "--model", "{damaged}", "--data", "{corpus}"),
-    ("finetune", "--model", "{model}", "--data", "{corpus}", "--freeze-to", "9"),
-)
-
-
-def test_a_mistake_is_one_line_without_torch(workspace):
+def test_a_mistake_is_one_line_without_torch_and_writes_nothing(workspace, finished):
     folder = workspace.folder
     places = {kind: folder / kind for kind in ("plain", "uncased", "damaged")}
     write_encoder(places["uncased"], cased=False)
@@ -99,13 +111,17 @@ def test_a_mistake_is_one_line_without_torch(workspace):
         "[finetune]\n",
         "utf-8",
     )
+    (folder / "store.h5").touch()
+    (folder / "notes.txt").write_text("Rome\n", "utf-8")
+    (folder / "runs" / "last-1").mkdir(parents=True)
     places |= {"model": workspace.model, "folder": folder, "corpus": workspace.corpus}
-    commands = [[word.format(**places) for word in words] for words in REFUSED]
-    for words, ended in zip(commands, fresh_commands(*commands, cwd=folder), strict=True):
-        assert error_of(ended)
+    places |= {"run": next(iter(find_runs(finished.runs))).name, "runs": finished.runs}
+    before = sorted([*folder.rglob("*"), *finished.runs.rglob("*")])
+    commands = [words.format(**places).split() for words in REFUSED]
+    for words, ended in zip(REFUSED, fresh_commands(*commands, cwd=folder), strict=True):
+        assert REFUSED[words].format(**places) in error_of(ended), words
         assert (ended.stdout, ended.light) == ("", True), words
-    assert not (folder / "cache").exists()
-    assert not (folder / "experiments").exists()
+    assert sorted([*folder.rglob("*"), *finished.runs.rglob("*")]) == before
 
 
 def test_light_commands_do_not_load_torch(finished, tmp_path):

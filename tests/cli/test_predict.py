@@ -10,7 +10,6 @@ from featbert.cli.main import app
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
-from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of, ok
 
 
@@ -78,29 +77,6 @@ def test_an_ill_formed_line_leaves_no_file(run, tmp_path):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
     assert "line 2 of standard input" in error_of(result)
     assert not list(tmp_path.iterdir())
-
-
-REFUSED = {
-    ("{folder}/nots.txt",): "notes.txt'",
-    ("{folder}",): "{folder}",
-    ("{folder}/notes.txt", "--out", "{folder}"): "{folder}",
-    ("{folder}/notes.txt", "--out", "{folder}/no/x"): "{folder}/no",
-    ("{folder}/notes.txt", "--out", "{folder}/notes.txt"): "{folder}/notes.txt",
-    ("{folder}/notes.txt", "--encoding", "utf-99"): "'utf-99'",
-    ("{folder}/notes.txt", "--token-column", "2"): "notes.txt",
-    ("{folder}/notes.txt", "--model", "{folder}/nowhere"): "{folder}/nowhere",
-    ("{folder}/notes.txt", "--runs-dir", "{folder}"): "{folder}",
-}
-
-
-def test_a_mistake_is_one_line_without_torch(finished, tmp_path):
-    (tmp_path / "notes.txt").write_text("Rome\n", "utf-8")
-    start = ("predict", next(iter(find_runs(finished.runs))).name, "--runs-dir", finished.runs)
-    commands = [[*start, *(w.format(folder=tmp_path) for w in words)] for words in REFUSED]
-    for named, ended in zip(REFUSED.values(), fresh_commands(*commands, cwd=tmp_path), strict=True):
-        assert named.format(folder=tmp_path) in error_of(ended)
-        assert (ended.stdout, ended.light) == ("", True)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_an_interruption_writes_nothing(run, tmp_path, monkeypatch):
