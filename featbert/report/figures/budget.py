@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from featbert.analysis.budget import with_budgets
 from featbert.analysis.compare import Comparison
@@ -56,11 +57,15 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
     shown = itertools.chain.from_iterable(
         (*curve.low, *curve.high, *(curve.test or ())) for curve in comparison.budgets
     )
-    axes.set(xscale="log", xlabel=title, ylabel=f"{label} (%)", ylim=style.percent_limits(shown))
-    axes.minorticks_off()
-    first, last = axes.get_xlim()
+    axes.set(xlabel=title, ylabel=f"{label} (%)", ylim=style.percent_limits(shown))
+    first, last = axes.dataLim.intervalx
     ticks = [tick for tick in _TICKS if first <= tick <= last]
-    ticks = ticks[:: math.ceil(len(ticks) / 4) or 1]
+    if len(ticks) > 2:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        ticks = ticks[:: math.ceil(len(ticks) / 4)]
+    else:  # little more than the extraction that all trials share
+        ticks = [t for t in MaxNLocator(4).tick_values(first, last) if first <= t <= last]
     axes.set_xticks(ticks, [units.SHOWN.get(spent, "{:,.0f}".format)(tick) for tick in ticks])
     axes.grid(axis="y")
     note = about(
