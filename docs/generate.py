@@ -28,7 +28,8 @@ from featbert import find_runs
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    *("README.md", "docs/tutorial.md", "docs/reliability.md", "experiments/README.md"),
+    *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
+    "experiments/README.md",
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
     *("docs/reference/store-format.md", "docs/reference/run-records.md"),

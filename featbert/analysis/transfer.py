@@ -274,7 +274,7 @@ def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str
             if cell.seeds != row.trained.seeds:
                 yield f"{where}: of seeds {', '.join(map(str, cell.seeds))} only"
             if cell.unseen_types:
-                yield f"{where}: never taught {', '.join(cell.unseen_types)}"
+                yield f"{where}: not trained on {', '.join(cell.unseen_types)}"
             if cell.absent_types:
                 yield f"{where}: the data has no {', '.join(cell.absent_types)}"
             mapped = [

@@ -96,7 +96,7 @@ def _text(report: CorpusReport, task: Task) -> str:
         rows += _rows_against_train(report, item)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
-        rows.append((f"{item}s that are in test", cells))
+        rows.append((f"{item}s also in test", cells))
     about = [f"{report.name}  {report.source}"]
     if report.recognised:
         about.append(f"recognised by its counts: {report.recognised}")
@@ -127,14 +127,14 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
     def row(name: str, cell: Callable[[SplitReport, HeldOutReport], str]) -> Row:
         return name, ["" if found is None else cell(split, found) for split, found in splits]
 
-    unseen = row("words unseen in train", lambda s, a: share(a.unseen_words, s.words))
+    unseen = row("words not seen in train", lambda s, a: share(a.unseen_words, s.words))
     if report.targets == "entities":
-        forms = "entity forms unseen in train"
+        forms = "entities not seen in train"
         unseen = row(forms, lambda _, a: share(a.unseen_forms, a.entity_forms))
-    in_train = f"{item}s that are in train"
+    in_train = f"{item}s also in train"
     rows = [row(in_train, lambda s, a: share(a.repeated_sentences, s.sentences)), unseen]
     if report.targets not in ("scores", "choices"):
-        lacks = f"{_KINDS.get(report.targets or '', 'labels')} that train lacks"
+        lacks = f"{_KINDS.get(report.targets or '', 'labels')} missing from train"
         rows.append(row(lacks, lambda _, a: listed(a.new_types) or "none"))
     return rows
 

@@ -42,10 +42,10 @@ def inspect(
 def verify(
     stores: list[Path] = o.argument("STORE...", "Feature stores (.h5).", completion.stores),
     data: str | None = o.option(
-        "CORPUS", "Also check that they are of this text.", completion.corpora
+        "CORPUS", "Also check that they belong to this corpus.", completion.corpora
     ),
     model: str | None = o.option(
-        "ENCODER", "Also check that they are of this encoder.", completion.models
+        "ENCODER", "Also check that they belong to this encoder.", completion.models
     ),
 ) -> None:
     """Compare every block of feature stores with its checksum.

@@ -74,7 +74,7 @@ LOG_WITH = option(
     "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
     completion.among("tensorboard"),
 )
-QUIET = flag("--quiet", "The result alone: no progress, no remarks.", "-q")
+QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
 REPORT_FORMAT = option(
     None, "How to print the tables; json has every number unrounded.", default="text"
 )

@@ -222,14 +222,14 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     )
     if priced is None or priced.against != tuned.name:
         return said
-    words = {None: "at no number of runs", 1: "from the first run on"}
+    words = {None: "never become cheaper", 1: "are cheaper from the first run on"}
     time, operations = (
-        words.get(price.cheaper_from, f"from run {price.cheaper_from} on")
+        words.get(price.cheaper_from, f"are cheaper from run {price.cheaper_from} on")
         for price in (priced.seconds, priced.flops)
     )
     if time == operations:
-        return f"{said} Features are the cheaper way {time}, by time as by operations."
-    return f"{said} By time features are the cheaper way {time}, by operations {operations}."
+        return f"{said} Features {time}, in time and in operations."
+    return f"{said} Features {time} in time and {operations} in operations."
 
 
 def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split: str) -> str:

@@ -344,7 +344,7 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         _sections(frame),
         [
             "in percent; Δ: mean less that of the baseline by the same scorer, in points",
-            "winner: whether the scorers agree in who is ahead, by however little",
+            "winner: whether all scorers agree on it, however small the margin",
         ],
     )
 
@@ -456,7 +456,9 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
         frame,
         columns,
         f"{comparison.corpus} · in the gold data: {sizes}",
-        legend=["in percent; a prediction counts where it belongs itself"],
+        legend=[
+            "in percent; predictions are grouped by their own type or length, not by the gold one"
+        ],
     )
 
 

@@ -44,8 +44,8 @@ class EvaluationRecord:
         entity_types: types that occur in the split, after mapping, sorted.
         mapping: what types were called instead before scoring, in gold and predicted tags alike;
             "O" takes a type out.
-        unseen_types: types of the split that the run was never taught.
-        absent_types: types the run was taught that do not occur in the split.
+        unseen_types: types of the split that the run was not trained on.
+        absent_types: types the run was trained on that do not occur in the split.
         scores: after mapping.
         extraction_seconds: of the split's vectors; None where a store had them, or none is used.
         prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
@@ -222,7 +222,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     if classes and not set(classes) & set(taught):
         notice(
-            f"{corpus.name} {split.name} has no class that {plan.usable.run.name} was taught "
+            f"{corpus.name} {split.name} has no class that {plan.usable.run.name} was trained on "
             f"({', '.join(taught[:12])}): nothing of it can be right; --map renames classes"
         )
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)

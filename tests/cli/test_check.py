@@ -45,10 +45,10 @@ def test_all_that_was_read(folder, workspace):
     assert rows["tag scheme of the file"] == ["BIO", "BIO", "BIO"]
     assert rows["encoding"] == ["utf-8", "utf-8", "utf-8"]
     assert rows["repaired tags"] == ["1", "0", "0"]
-    assert rows["sentences that are in train"] == ["1 (50.0%)", "0 (0.0%)"]
-    assert rows["entity forms unseen in train"] == ["1 (50.0%)", "2 (100.0%)"]
-    assert rows["types that train lacks"] == ["none", "MISC"]
-    assert rows["sentences that are in test"] == ["1"]
+    assert rows["sentences also in train"] == ["1 (50.0%)", "0 (0.0%)"]
+    assert rows["entities not seen in train"] == ["1 (50.0%)", "2 (100.0%)"]
+    assert rows["types missing from train"] == ["none", "MISC"]
+    assert rows["sentences also in test"] == ["1"]
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
     assert as_json["dev_in_test"] == 1
