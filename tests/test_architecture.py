@@ -85,6 +85,7 @@ def test_no_modules_import_each_other():
         ("optuna", "runs/search.py"),
         ("peft", "encoders/tunings"),
         ("pandas", ("analysis", "report")),
+        ("ray", "runs/on_ray.py"),
     ],
 )
 def test_a_library_has_one_home(library: str, home: str | tuple[str, ...]) -> None:

@@ -34,6 +34,10 @@ def extract(
     shards: int = o.option(
         "N", "Parts of the text, a file each, that read as one store.", default=1, min=1
     ),
+    on: o.Engine = o.ON,
+    address: str | None = o.ADDRESS,
+    cpus_per_run: int | None = o.CPUS,
+    gpus_per_run: float | None = o.GPUS,
     cache_dir: Path = o.CACHE_DIR,
     dry_run: bool = o.flag("--dry-run", "Say what would be stored; do nothing."),
 ) -> None:
@@ -43,6 +47,7 @@ def extract(
     again; an interrupted extraction resumes. With --shards a lost shard alone is made again.
     """
     o.check_folder(cache_dir, "--cache-dir")
+    engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
@@ -62,6 +67,7 @@ def extract(
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
     load_torch()
 
+    from featbert.engine import here
     from featbert.features.plan import plan_extraction
     from featbert.features.shards import extract_shards
 
@@ -82,7 +88,8 @@ def extract(
         lines.append(f"{plan.path}: would hold {shape}")
     else:
         report(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
-        store = extract_shards(plan, corpus, source, asked, shards)
+        with engine as (each, _):
+            store = extract_shards(plan, corpus, source, asked, shards, each or here)
         m = store.manifest
         lines.append(f"{store.path}: {shape}, {round(m.words / max(m.seconds, 1e-9)):,} words/s")
         names = next(iter(m.splits.values())).counts

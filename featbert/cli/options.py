@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from featbert.config import Section
+    from featbert.engine import Each
     from featbert.features.store import FeatureStore
 
 S = TypeVar("S", bound="Section")
@@ -74,6 +76,25 @@ LOG_WITH = option(
     "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
     completion.among("tensorboard"),
 )
+ON = option(
+    None,
+    "Where to compute: here, or on a Ray cluster whose nodes share this folder.",
+    default="here",
+)
+ADDRESS = option(
+    "HOST:PORT",
+    "Head of the Ray cluster to join.  [default: RAY_ADDRESS, or a Ray that is started here]",
+    envvar="RAY_ADDRESS",
+    show_envvar=False,
+)
+CPUS = option("INT", "With --on ray: cores of each run or shard.  [default: 1]", min=1)
+GPUS = option(
+    "NUMBER",
+    "With --on ray: GPUs of each run or shard, or a share such as 0.25.  [default: 1 where there "
+    "are any]",
+    min=0.0,
+)
+Engine = Literal["here", "ray"]
 QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
 REPORT_FORMAT = option(
     None, "How to print the tables; json has every number unrounded.", default="text"
@@ -98,6 +119,29 @@ def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
     folder = log_folder(tracker, runs_dir)
     report(f"epochs are logged; to watch them: tensorboard --logdir {folder}")
     return folder
+
+
+def joined(
+    on: str,
+    address: str | None,
+    cpus: int | None,
+    gpus: float | None,
+    folders: Sequence[Path],
+    jobs: int | None = None,
+) -> AbstractContextManager[tuple[Each | None, int]]:
+    """The cluster that --on names, once it is entered, or None; and how many runs at a time.
+
+    InputError for options that do not go together, and where Ray is not installed.
+    """
+    if on == "here":
+        if cpus is not None or gpus is not None:
+            raise InputError("--cpus-per-run and --gpus-per-run are for --on ray; here use --jobs")
+        return nullcontext((None, jobs or 1))
+    try:
+        from featbert.runs import on_ray
+    except ImportError:
+        raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
+    return on_ray.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
 
 
 def check_folder(path: Path, option: str) -> None:

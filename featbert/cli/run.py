@@ -30,9 +30,16 @@ def run(
         "--set",
     ),
     dry_run: bool = o.flag("--dry-run", "Show the plan; do nothing."),
-    jobs: int = o.option(
-        "RUNS", "Runs at a time, each a process with its share of the cores.", default=1, min=1
+    jobs: int | None = o.option(
+        "RUNS",
+        "Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many "
+        "as there is room for]",
+        min=1,
     ),
+    on: o.Engine = o.ON,
+    address: str | None = o.ADDRESS,
+    cpus_per_run: int | None = o.CPUS,
+    gpus_per_run: float | None = o.GPUS,
     cache_dir: Path = o.CACHE_DIR,
     runs_dir: Path = o.RUNS_DIR,
     format: o.ReportFormat = o.REPORT_FORMAT,
@@ -48,6 +55,7 @@ def run(
     """
     o.check_folder(cache_dir, "--cache-dir")
     log_dir = o.check_log(log_with, runs_dir)
+    engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report)
     from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import Resources
@@ -72,13 +80,14 @@ def run(
     from featbert.runs.schedule import carry_out
 
     where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
-    plan = plan_experiment(experiment, at_a_time=jobs, **where)
+    plan = plan_experiment(experiment, at_a_time=jobs or 1, **where)
     if dry_run:
         typer.echo(_describe(plan))
         return
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
-    outcome = carry_out(experiment, jobs=jobs, log_dir=log_dir, **where)
+    with engine as (each, at_a_time):
+        outcome = carry_out(experiment, jobs=at_a_time, log_dir=log_dir, each=each, **where)
     if outcome.runs:
         record = outcome.plan.record(outcome.failures)
         outputs.show(compare_tasks(outcome.runs, vary=record.vary), record)

@@ -1,8 +1,7 @@
 """Carrying out an experiment: adapt and extract once, train what is missing, score elsewhere.
 
 Finished work is skipped; failures are collected and reported at the end. Runs and stores that
-another process makes are left to it, and awaited when nothing else is left to do. `run_jobs` is
-the one place where another engine, such as a cluster, would be used.
+another process makes are left to it, and awaited when nothing else is left to do.
 """
 
 import dataclasses
@@ -12,8 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -21,11 +19,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device
+from featbert.engine import Each, here
 from featbert.errors import BusyError, PrunedError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
-from featbert.progress import Message, Relay, forwarded, notice, report, stage, track
+from featbert.progress import Message, Relay, forwarded, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment
@@ -70,14 +70,16 @@ def carry_out(
     jobs: int = 1,
     resources: Resources | None = None,
     log_dir: Path | None = None,
+    each: Each | None = None,
 ) -> Outcome:
     """All runs of an experiment, finished ones as they are; failures are kept, not raised.
 
     What the experiment asked for and its runs are written to its record in `runs_dir`. There are
-    `jobs` runs at a time, each in a process of its own, logged to `log_dir` (`log_folder`).
+    `jobs` runs at a time, each in a process of its own, logged to `log_dir` (`log_folder`); or
+    `each`, such as a cluster's, carries out all that is to be computed.
     """
     resources = resources or Resources()
-    work = _Work(resources)
+    work = _Work(resources, each or here)
     failures = work.failures
     kept = experiment_path(runs_dir, experiment.name)
     while True:
@@ -86,11 +88,8 @@ def carry_out(
         )
         write_json(kept, plan.record(failures))
         adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
-        for adaptation in adapt:
-            name = adaptation.folder.name
-            if name not in work.locks:
-                with work.making([name], adaptation.folder):
-                    run_adaptation(adaptation)
+        begin = {a.folder: (a,) for a in adapt if a.folder.name not in work.locks}
+        work.make(run_adaptation, begin, {folder: [folder.name] for folder in begin})
         ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
         if not ready and not adapt:
             break
@@ -101,7 +100,7 @@ def carry_out(
         work.extract(ours)
         ours = [job for job in ours if job.name not in failures and job.name not in work.locks]
         with stage(experiment.name, "runs", len(ours)) as advance:
-            for ended in run_jobs(ours, jobs, resources, log_dir):
+            for ended in run_jobs(ours, jobs, resources, log_dir, each):
                 advance(1)
                 if ended.busy:
                     work.leave(ended.job.name, ended.job.run.folder)
@@ -111,16 +110,27 @@ def carry_out(
     for job in plan.jobs.values():
         settle(job.run.folder)
     if experiment.keys.transfer:
-        failures |= _evaluate_across(plan, resources, cache_dir)
+        failures |= _evaluate_across(plan, resources, cache_dir, each or here)
     write_json(kept, plan.record(failures))
     rows = [job.run.finished for job in plan.rows.values()]
     return Outcome(plan, tuple(run for run in rows if run is not None), failures)
 
 
 def run_jobs(
-    ready: Sequence[Job], at_a_time: int, resources: Resources, log_dir: Path | None
+    ready: Sequence[Job],
+    at_a_time: int,
+    resources: Resources,
+    log_dir: Path | None,
+    each: Each | None = None,
 ) -> Iterator[Ended]:
     """Trains runs that depend on no other missing run, and yields each as it ends."""
+    if each is not None:
+        jobs = {job.name: job for job in ready}
+        for name, ended in each(_attempt_alone, {n: (job, log_dir) for n, job in jobs.items()}):
+            failed = isinstance(ended, Exception)
+            ended = Ended(jobs[name], reason(ended, SMALLER)) if failed else ended
+            yield dataclasses.replace(ended, job=jobs[name])
+        return
     if at_a_time > 1 and len(ready) > 1:
         yield from _in_processes(ready, min(at_a_time, len(ready)), log_dir)
         return
@@ -139,6 +149,18 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
     except Exception as error:
         return Ended(job, reason(error, SMALLER), isinstance(error, BusyError))
     return Ended(job)
+
+
+def _attempt_alone(job: Job, log_dir: Path | None) -> Ended:
+    """In a process of its own, on the device of the planned kind that it has."""
+    device = find_device(job.run.options.device.kind)  # sets what fp32 means on a GPU
+    own: dict[str, Any] = {"device_name": device.name, "threads": device.threads}
+    run = dataclasses.replace(
+        job.run,
+        signature=dataclasses.replace(job.run.signature, **own),
+        options=dataclasses.replace(job.run.options, device=device),
+    )
+    return _attempt(dataclasses.replace(job, run=run), Resources(), log_dir)
 
 
 def _in_processes(ready: Sequence[Job], at_a_time: int, log_dir: Path | None) -> Iterator[Ended]:
@@ -218,16 +240,8 @@ def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> No
     import torch
 
     torch.set_num_threads(threads)
-    find_device(job.configuration.device)  # sets what fp32 means on a GPU
-    # The signature has the threads that compute.
-    device = dataclasses.replace(job.run.options.device, threads=threads)
-    run = dataclasses.replace(
-        job.run,
-        signature=dataclasses.replace(job.run.signature, threads=threads),
-        options=dataclasses.replace(job.run.options, device=device),
-    )
     with forwarded(pipe.send):
-        ended = _attempt(dataclasses.replace(job, run=run), Resources(), log_dir)
+        ended = _attempt_alone(job, log_dir)
     pipe.send(ended)
     pipe.close()
     os._exit(0)  # Python's own end would walk through all of torch, for a second
@@ -245,6 +259,7 @@ class _Work:
     """Progress of an experiment, by the name of a run or encoder."""
 
     resources: Resources
+    each: Each
     failures: dict[str, str] = field(default_factory=dict)
     locks: dict[str, Path] = field(default_factory=dict)  # of what another process makes
 
@@ -260,16 +275,21 @@ class _Work:
                 time.sleep(LOOK_EVERY)
         self.locks = {n: lock for n, lock in self.locks.items() if is_locked(lock)}
 
-    @contextmanager
-    def making(self, names: Iterable[str], path: Path) -> Iterator[None]:
-        """The block makes `path` for these names, unless it fails or another process makes it."""
-        try:
-            yield
-        except BusyError:
-            for name in names:
-                self.leave(name, path)
-        except Exception as error:
-            self.failures |= dict.fromkeys(names, reason(error, SMALLER))
+    def make(
+        self,
+        function: Callable[..., Any],
+        calls: Mapping[Path, tuple[Any, ...]],
+        readers: Mapping[Path, Iterable[str]],
+    ) -> None:
+        """Makes these paths; their readers fail with them, or wait for another process."""
+        paths = {path.name: path for path in calls}
+        for name, made in self.each(function, {path.name: calls[path] for path in calls}):
+            path = paths[name]
+            if isinstance(made, BusyError):
+                for reader in readers[path]:
+                    self.leave(reader, path)
+            elif isinstance(made, Exception):
+                self.failures |= dict.fromkeys(readers[path], reason(made, SMALLER))
 
     def extract(self, ready: Sequence[Job]) -> None:
         """Makes each store that is read by one of the jobs, once."""
@@ -277,32 +297,40 @@ class _Work:
         for job in ready:
             if job.extraction is not None and job.extraction.hit is None:
                 readers.setdefault(job.extraction.path, {})[job.name] = job
+        calls = {}
         for path, jobs in readers.items():
             first = next(iter(jobs.values()))
-            with self.making(jobs, path):
-                assert first.extraction is not None
-                corpus = self.resources.corpus(first.configuration)
-                encoder = self.resources.encoder(first.configuration.model)
-                run_extraction(first.extraction, corpus, encoder)
+            encoder = self.resources.encoder(first.configuration.model)
+            calls[path] = (first.extraction, self.resources.corpus(first.configuration), encoder)
+        self.make(run_extraction, calls, readers)
 
 
-def _evaluate_across(plan: ExperimentPlan, resources: Resources, cache_dir: Path) -> dict[str, str]:
+def _evaluate_across(
+    plan: ExperimentPlan, resources: Resources, cache_dir: Path, each: Each
+) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
     corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
-    labels, failures = plan.experiment.keys.labels, dict[str, str]()
+    common, failures = ([*corpora.values()], plan.experiment.keys.labels, cache_dir), {}
     runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
-    for job, run in track(runs, "scoring on the other corpora", "runs"):
-        texts = {identity.text for identity in run.record.signature.splits.values()}
-        how: dict[str, Any] = {"cache_dir": cache_dir, "device": job.configuration.device}
-        try:
-            usable = check_usable(run)
-            for corpus in corpora.values():
-                (split,) = choose_splits(corpus)
-                if corpus[split].text_fingerprint in texts:
-                    continue
-                known = {*usable.task.classes_of(corpus), *usable.classes}
-                mapping = {old: new for old, new in labels.items() if old in known}
-                evaluate(usable, corpus, split, mapping=mapping, **how)
-        except Exception as error:
-            failures[f"{run.name} on other corpora"] = reason(error, SMALLER)
+    calls = {run.name: (run, job.configuration.device, *common) for job, run in runs}
+    with stage("scoring on the other corpora", "runs", len(calls)) as advance:
+        for name, error in each(_evaluate, calls):
+            advance(1)
+            if isinstance(error, Exception):
+                failures[f"{name} on other corpora"] = reason(error, SMALLER)
     return failures
+
+
+def _evaluate(
+    run: Run, device: str, corpora: Sequence[Corpus], labels: Mapping[str, str], cache_dir: Path
+) -> None:
+    """Scores a run on the corpora whose text it does not know."""
+    texts = {identity.text for identity in run.record.signature.splits.values()}
+    usable = check_usable(run)
+    for corpus in corpora:
+        (split,) = choose_splits(corpus)
+        if corpus[split].text_fingerprint in texts:
+            continue
+        known = {*usable.task.classes_of(corpus), *usable.classes}
+        mapping = {old: new for old, new in labels.items() if old in known}
+        evaluate(usable, corpus, split, mapping=mapping, cache_dir=cache_dir, device=device)

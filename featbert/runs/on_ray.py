@@ -1,0 +1,277 @@
+"""Ray as the engine: calls are tasks on several machines, or on several GPUs of one.
+
+A task whose worker or node dies is given to another worker, where runs resume from their checkpoint
+and extractions from their journal. Files go through folders that all nodes see.
+"""
+
+import contextlib
+import logging
+import math
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from featbert.encoders.device import find_device
+from featbert.engine import Each
+from featbert.errors import BusyError, FeatbertError, InputError
+from featbert.io import explaining
+from featbert.progress import Message, Relay, forwarded, notice
+
+# What Ray reads when it is imported or started.
+for _name, _value in {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a warning otherwise
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "(?s).",  # pages about lost nodes, on stdout
+    "RAY_task_oom_retries": "3",  # by default without end
+}.items():
+    os.environ.setdefault(_name, _value)
+
+import ray  # noqa: E402
+from ray.exceptions import RayError, RayTaskError  # noqa: E402
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: E402
+
+# Times that a task is taken up again after its worker died.
+RETRIES = 3
+# Seconds between two looks at the tasks, and at the cluster; those that a machine has to answer.
+LOOK_EVERY, COUNT_EVERY, PATIENCE = 0.5, 10.0, 120.0
+
+
+@contextlib.contextmanager
+def joined(
+    address: str | None,
+    folders: Sequence[Path],
+    *,
+    cpus: int = 1,
+    gpus: float | None = None,
+    jobs: int | None = None,
+) -> Iterator[tuple[Each, int]]:
+    """Carries out calls on the Ray at `address`, or on one that is started on this machine.
+
+    Also gives how many there is room for at a time; at most `jobs` are begun. A call has `cpus`
+    cores and `gpus` GPUs, by default one where this machine has any, and runs in the current folder
+    as its node sees it. InputError where no Ray answers, no node has that many, or a node does not
+    see one of `folders`, which are made.
+    """
+    if gpus is None:
+        gpus = float(find_device().kind == "cuda")
+    where = address or "local"
+    if where not in ("auto", "local"):
+        _check_listens(where)
+        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")  # else it tries for minutes
+    try:
+        ray.init(where, include_dashboard=False, log_to_driver=False, logging_level=logging.FATAL)
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+        raise InputError(f"Ray at {where} cannot be used: {_line(error)}") from None
+    try:
+        room = _room(cpus, gpus)
+        with _tokens(folders) as tokens:
+            _check_seen(tokens)
+            here = ray.get_runtime_context().get_node_id()
+            mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=_on(here))
+            yield _Tasks(cpus, gpus, jobs, tokens, mailbox.remote()).each, jobs or room
+    finally:
+        ray.shutdown()
+
+
+class _Mailbox:
+    """An actor on the driver's node, which keeps what workers send until it is taken."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[str, str, Message]] = []
+
+    def put(self, *message: Any) -> None:
+        self.held.append(message)
+
+    def take(self) -> list[tuple[str, str, Message]]:
+        taken, self.held = self.held, []
+        return taken
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    cpus: int
+    gpus: float
+    jobs: int | None
+    tokens: Sequence[Path]
+    mailbox: Any
+
+    def each(
+        self, function: Callable[..., Any], calls: Mapping[str, tuple[Any, ...]]
+    ) -> Iterator[tuple[str, Any]]:
+        """See `engine.Each`; tasks that still run when the iterator is closed are ended."""
+        # Not `options`: given here, a worker that had a GPU is not used again, as for another one.
+        options = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": RETRIES}
+        task: Any = ray.remote(**options)(_carry_out)  # type: ignore[call-overload]
+        common = (Path.cwd(), self.tokens, self.cpus, self.mailbox, function)
+        waiting, names = [*calls.items()][::-1], dict[Any, str]()
+        heard, counted = dict[str, tuple[list[str], Relay]](), time.monotonic()
+        try:
+            while waiting or names:
+                while waiting and len(names) < (self.jobs or len(calls)):
+                    name, arguments = waiting.pop()
+                    names[task.remote(name, *common, arguments)] = name
+                done, _ = ray.wait([*names], timeout=LOOK_EVERY)
+                self._relay(heard, {*names.values()})
+                for one in done:
+                    name = names.pop(one)
+                    if name in heard:
+                        heard.pop(name)[1].close()
+                    yield name, _result(one)
+                if not done and time.monotonic() - counted > COUNT_EVERY:
+                    counted = time.monotonic()
+                    if not any(_slots(node, self.cpus, self.gpus) for node in _nodes()):
+                        notice("no node is left that has room for a run; waiting for one")
+        finally:
+            for one in names:
+                ray.cancel(one, force=True)
+            for _, relay in heard.values():
+                relay.close()
+
+    def _relay(self, heard: dict[str, tuple[list[str], Relay]], running: Collection[str]) -> None:
+        """Shows what the last worker of each running call has sent; `heard` has its workers."""
+        for name, worker, message in ray.get(self.mailbox.take.remote()):
+            if name not in running:
+                continue
+            workers, relay = heard.setdefault(name, ([], Relay(name)))
+            if worker not in workers:
+                if workers:
+                    relay.close()
+                    notice(f"{name}: its worker died, another one has taken it up")
+                workers.append(worker)
+            if worker == workers[-1]:
+                relay(message)
+
+
+def _carry_out(
+    name: str,
+    folder: Path,
+    tokens: Sequence[Path],
+    threads: int,
+    mailbox: Any,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> Any:
+    """A task, in a worker."""
+    import torch
+
+    if unseen := _unseen(folder, tokens):
+        raise InputError(_not_shared(socket.gethostname(), unseen))
+    os.chdir(folder)
+    torch.set_num_threads(threads)
+    worker, give_up, last = uuid.uuid4().hex, time.monotonic() + PATIENCE, list[Any]()
+
+    def send(message: Message) -> None:  # without waiting, which would let another task begin here
+        last[:] = [mailbox.put.remote(name, worker, message)]
+
+    try:
+        with forwarded(send):
+            while True:
+                try:
+                    return function(*arguments)
+                except BusyError:  # the lock of a worker that died may last a little longer
+                    if time.monotonic() > give_up:
+                        raise
+                    time.sleep(LOOK_EVERY)
+    finally:
+        ray.get(last)
+
+
+def _result(task: Any) -> Any:
+    """What a task returned, or the exception that ended it."""
+    try:
+        return ray.get(task)
+    except RayTaskError as error:
+        return error.cause
+    except RayError as error:
+        times = f"{RETRIES + 1} times"
+        return FeatbertError(f"its worker died {times}, the last time with: {_line(error)}")
+
+
+def _line(error: Exception) -> str:
+    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+
+
+def _check_listens(address: str) -> None:
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"no Ray answers at {address} ({error}); give HOST:PORT of its head with --address, or "
+            "omit it to start one here"
+        ) from None
+
+
+def _nodes() -> list[dict[str, Any]]:
+    """Those that are alive."""
+    return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+
+
+def _slots(node: Mapping[str, Any], cpus: int, gpus: float) -> int:
+    """Calls that a node has room for at a time."""
+    has = node["Resources"]
+    return int(min(has.get("CPU", 0) / cpus, has.get("GPU", 0) / gpus if gpus else math.inf))
+
+
+def _room(cpus: int, gpus: float) -> int:
+    """Calls that all nodes have room for at a time; InputError where that is none."""
+    if gpus > 1 and gpus % 1:
+        raise InputError(f"--gpus-per-run {gpus:g} is neither a share of a GPU nor a whole number")
+    nodes = _nodes()
+    room = sum(_slots(node, cpus, gpus) for node in nodes)
+    if not room:
+        has = sorted({tuple(node["Resources"].get(k, 0) for k in ("CPU", "GPU")) for node in nodes})
+        known = ", ".join(f"{cores:g} cores and {devices:g} GPUs" for cores, devices in has)
+        raise InputError(
+            f"no node has {cpus} cores and {gpus:g} GPUs for a run, only {known}; lower "
+            "--cpus-per-run or --gpus-per-run"
+        )
+    return room
+
+
+@contextlib.contextmanager
+def _tokens(folders: Sequence[Path]) -> Iterator[list[Path]]:
+    """Files in these folders, by which other machines know that they see the same folders."""
+    tokens = [folder.absolute() / f".{uuid.uuid4().hex}.seen" for folder in folders]
+    with contextlib.ExitStack() as stack:
+        for token in tokens:
+            with explaining(token):
+                token.parent.mkdir(parents=True, exist_ok=True)
+                token.touch()
+            stack.callback(token.unlink, missing_ok=True)
+        yield tokens
+
+
+def _check_seen(tokens: Sequence[Path]) -> None:
+    """Raises InputError for a node that does not see the tokens."""
+    checks = {}
+    for node in _nodes():
+        task = ray.remote(_unseen).options(num_cpus=0, scheduling_strategy=_on(node["NodeID"]))
+        name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+        checks[name] = task.remote(Path.cwd(), tokens)
+    for name, check in checks.items():
+        try:
+            unseen = ray.get(check, timeout=PATIENCE)
+        except RayError as error:
+            raise InputError(f"node {name} does not answer: {_line(error)}") from None
+        if unseen:
+            raise InputError(_not_shared(name, unseen))
+
+
+def _unseen(folder: Path, tokens: Sequence[Path]) -> list[Path]:
+    return [path.parent for path in (folder / ".", *tokens) if not path.exists()]
+
+
+def _not_shared(node: str, unseen: Sequence[Path]) -> str:
+    return (
+        f"node {node} does not see {unseen[0]}; start the command in a folder that all nodes "
+        "share, and name shared ones with --cache-dir and --runs-dir"
+    )
+
+
+def _on(node: str) -> NodeAffinitySchedulingStrategy:
+    return NodeAffinitySchedulingStrategy(node, soft=False)

@@ -1,0 +1,176 @@
+"""Runs and extractions on a cluster of this machine, whose nodes are killed: the results of one."""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from featbert.data.load import load_corpus
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import find_encoder
+from featbert.errors import MissingError
+from featbert.features.extraction import extract
+from featbert.features.plan import plan_extraction
+from featbert.features.shards import extract_shards
+from featbert.io import lock_beside
+from featbert.progress import heard_by, logged_by
+from featbert.runs import on_ray
+from featbert.runs.schedule import carry_out
+from tests.faults.test_killed import files, held
+from tests.features.stores import datasets
+from tests.listening import Ear
+from tests.runs.experiments import Lab
+from tests.workspace import Workspace, error_of, write_corpus
+
+HOW = {"precision": "fp32", "device": "cpu"}
+KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 16, "lstm_size": 8}}
+
+
+class Nodes:
+    """A head and more nodes, of one core each, on addresses of the loopback."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200}
+        self.small = {"object_store_memory": 80 << 20}
+        head = {"num_cpus": 1, "include_log_monitor": False, "no_monitor": True}
+        head |= {"node_ip_address": "127.0.0.2", "_system_config": quick, **self.small}
+        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.added = 0
+
+    def add(self) -> Any:
+        self.added += 1
+        place = f"127.0.0.{2 + self.added}"
+        return self.cluster.add_node(num_cpus=1, node_ip_address=place, **self.small)
+
+    def is_at(self, node: Any, path: Path) -> bool:
+        """Whether a worker of the node writes `path`."""
+        try:
+            process = int(lock_beside(path).read_text("utf-8").split()[1])
+            raylet = node.all_processes["raylet"][0].process.pid
+            return psutil.Process(process).ppid() == raylet
+        except (OSError, LookupError, psutil.NoSuchProcess):
+            return False
+
+    @contextlib.contextmanager
+    def killed(self, node: Any, when: Callable[[], bool]) -> Iterator[None]:
+        """The node is killed in the block, as soon as `when()` holds."""
+        ended, killed = threading.Event(), []
+
+        def kill() -> None:
+            while not ended.is_set() and not when():
+                time.sleep(0.01)
+            if not ended.is_set():
+                killed.append(node)
+                self.cluster.remove_node(node, allow_graceful=False)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        assert killed
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    made = Nodes()
+    try:
+        yield made
+    finally:
+        made.cluster.shutdown()
+
+
+def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
+    nodes, tmp_path, tiny_bert, monkeypatch
+):
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 40)
+    space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=60), tiny_bert)
+    corpus, source = load_corpus(str(space.corpus)), find_encoder(str(space.model))
+    whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW)
+    plan = plan_extraction(corpus, source, Encoding(**HOW), cache_dir=space.cache)
+    first = nodes.add()
+
+    def extracting() -> bool:
+        for path in glob(f"{space.cache}/*.shards/*.journal"):
+            with contextlib.suppress(OSError):
+                begun = Path(path).read_text("utf-8").count("\n") > 2
+                if begun and nodes.is_at(first, Path(path).with_suffix("")):
+                    return True
+        return False
+
+    def training() -> bool:
+        folders = (Path(path).parent for path in glob(f"{space.runs}/*/checkpoint.pt"))
+        return any(nodes.is_at(second, folder) for folder in folders)
+
+    said: list[str] = []
+    ear, lab = Ear(), Lab(space)
+    folders = (space.cache, space.runs)
+    with (
+        logged_by(lambda _, text: said.append(text), logging.INFO),
+        heard_by(ear),
+        on_ray.joined(nodes.cluster.address, folders) as (each, room),
+    ):
+        assert room == 2
+        with nodes.killed(first, extracting):
+            store = extract_shards(plan, corpus, source, Encoding(**HOW), 4, each)
+        assert sum("another one has taken it up" in line for line in said) == 1
+        assert any("resuming" in line for line in said)
+        second = nodes.add()
+        with nodes.killed(second, training):
+            outcome = carry_out(lab.experiment(**KEYS), each=each, jobs=room, **lab.where)
+        calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
+        done = dict(each(load_corpus, calls))
+    assert datasets(store.path) == datasets(whole.path)
+    assert outcome.failures == {}
+    assert sum("another one has taken it up" in line for line in said) == 2
+    assert {f"training last, seed {n}" for n in (1, 2)} <= {*ear.stages}
+    assert {*ear.stages} <= {*ear.ended}
+    assert done["good"] == corpus
+    assert isinstance(done["bad"], MissingError)
+
+    lab.where["runs_dir"] = tmp_path / "undisturbed"
+    lab.carry_out(**KEYS)
+    found, expected = files(space.runs), files(tmp_path / "undisturbed")
+    assert found.keys() == expected.keys()
+    for name, path in found.items():
+        assert held(path) == held(expected[name]), name
+
+    # What the cluster does not have is refused in one line, and costs nothing that is there.
+    file = space.experiment("[finetune]\nepochs = 1\n")
+    on = ("--on", "ray", "--address", nodes.cluster.address)
+    assert "4 GPUs" in error_of(space.carry_out(file, *on, "--gpus-per-run", 4, "--quiet"))
+    here = os.open(tmp_path, os.O_RDONLY)  # a folder that no other process sees
+    elsewhere = ("--cache-dir", space.cache, "--runs-dir", f"/proc/self/fd/{here}/more")
+    message = error_of(space.call("run", file, *on, *elsewhere, "--quiet"))
+    assert "127.0.0." in message
+    assert f"fd/{here}/more" in message
+    assert files(space.runs) == found
+    assert not [*space.cache.glob(".*")]
+
+
+def test_a_wrong_address_and_a_missing_extra(workspace, monkeypatch):
+    file = workspace.experiment("[finetune]\n")
+    for address in ("127.0.0.1:1", "head", "no.such.host.invalid:6379"):
+        on = ("--on", "ray", "--address", address)
+        assert address in error_of(workspace.carry_out(file, *on, "--quiet"))
+    assert "--on ray" in error_of(workspace.carry_out(file, "--gpus-per-run", 1))
+    monkeypatch.delitem(sys.modules, "featbert.runs.on_ray")
+    monkeypatch.delattr("featbert.runs.on_ray")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert "featbert[ray]" in error_of(workspace.extract("--on", "ray"))
+    assert not workspace.cache.exists()
+    assert not workspace.runs.exists()
