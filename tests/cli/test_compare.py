@@ -30,17 +30,3 @@ def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
     assert shown not in compared()
     assert not (tmp_path / ".statistics").exists()
     assert shown in compared(*asked)
-
-
-def test_outputs_that_cannot_be_are_refused_first(tmp_path):
-    (tmp_path / "file").touch()
-    for words in (
-        ("--figure", "layers"),
-        ("--figures", str(tmp_path / "file")),
-        ("--figures", str(tmp_path / "new"), "--figure", "layres"),
-        ("--report", str(tmp_path / "report.txt")),
-        ("--by", "sen"),
-    ):
-        done = CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words])
-        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -165,9 +165,6 @@ def test_what_is_refused_names_its_place(tmp_path, row, named):
 
 
 def test_other_targets_are_refused(tmp_path):
-    for targets in ("classes", "scores", "entities"):
-        with pytest.raises(InputError, match="choice"):
-            read(tmp_path, lines(COPA), targets=targets)
     with pytest.raises(InputError, match="choices"):
         read(tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 0}\n')
     with pytest.raises(InputError, match="--text"):

@@ -137,11 +137,6 @@ def test_csv_that_is_none(tmp_path):
         read(tmp_path, 'text,label\n"a,b\n', "csv")
 
 
-def test_tags_of_words_are_not_read_from_texts(tmp_path):
-    with pytest.raises(InputError, match="classification"):
-        read(tmp_path, GLUE, targets="entities")
-
-
 def test_a_part_of_train_as_dev(tmp_path):
     rows = "".join(f"text {i}\t{i % 2}\n" for i in range(40))
     one, two, none = (
@@ -200,12 +195,6 @@ def test_a_table_without_header_is_not_read_as_words_next_to_one_with_it(tmp_pat
     folder(tmp_path, train=GLUE, dev="A man eats.\tA man's eating.\t1\n")
     with pytest.raises(InputError, match=r"dev\.tsv.*--text"):
         load_corpus(tmp_path, targets=None)
-
-
-def test_texts_are_not_read_from_files_of_words(tmp_path):
-    (tmp_path / "train.conll").write_text("a O\n", "utf-8")
-    with pytest.raises(InputError, match=r"train\.conll"):
-        load_corpus(tmp_path, targets="classes")
 
 
 @pytest.mark.parametrize("word", ["Text", "sentence", "Question"])

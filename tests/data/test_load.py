@@ -107,6 +107,28 @@ def test_conllu_has_labels_and_entities_only_where_named(folder):
     assert tags(one, "train") == ["NNP"]
 
 
+FILES = {
+    "train.conll": "Rome B-LOC\n",
+    "train.tsv": "sentence\tlabel\na b\tx\n",
+    "train.json": '{"data": [{"paragraphs": [{"context": "a", "qas": []}]}]}',
+    "train.jsonl": '{"premise": "a", "choice1": "b", "choice2": "c", "label": 1}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [
+        *(("train.conll", targets) for targets in ("classes", "spans")),
+        *((name, "entities") for name in ("train.tsv", "train.json", "train.jsonl")),
+        *(("train.jsonl", targets) for targets in ("classes", "scores")),
+    ],
+)
+def test_targets_that_a_file_has_not_are_refused(tmp_path, name, targets):
+    (tmp_path / name).write_text(FILES[name], "utf-8")
+    with pytest.raises(InputError, match=r"train\.json|train\.tsv|train\.conll|choice"):
+        load_corpus(tmp_path, targets=targets)
+
+
 def test_tags_of_no_scheme_say_where(folder):
     path = folder(train__txt="a O\n", dev__txt="-DOCSTART- O\n\nEU B-X\nrejects VBZ\n")
     with pytest.raises(InputError, match=rf"'VBZ'.*line 4 of {path / 'dev.txt'}.*'rejects'"):

@@ -190,15 +190,6 @@ def test_the_sample_has_names_of_its_own_in_each_split() -> None:
     assert all(families.values())
 
 
-def test_words_and_spans_do_not_mix(tmp_path: Path) -> None:
-    path = write(tmp_path / "c", "train.conll", "Rome B-LOC\n")
-    with pytest.raises(InputError, match=r"train\.conll"):
-        load_corpus(path, targets="spans")
-    path = write(tmp_path / "d", "train.json", FORMS["train.json"])
-    with pytest.raises(InputError, match=r"train\.json"):
-        load_corpus(path, targets="entities")
-
-
 @given(st.text("ab .\n", min_size=1, max_size=30), st.data())
 def test_an_answer_has_the_words_that_have_a_character_of_it(text: str, data) -> None:
     """Brute force over characters; and a span of words is where its text says."""

@@ -96,16 +96,3 @@ def test_only_answerable_questions_have_one_probability() -> None:
     output = span(classes=CLASSES[:1])
     shares = output.probabilities(torch.randn(6, 4), np.array([[2, 4]]))[1]
     assert shares.shape == (1, 1)
-
-
-def test_a_passage_of_any_length_is_one_softmax() -> None:
-    output = span(longest=30)
-    lengths = np.array([[9, 20_000], [5, 3]])
-    vectors = torch.randn(int(lengths.sum()), 4)
-    answers, shares = output.probabilities(vectors, lengths)
-    assert answers[0, 1] - answers[0, 0] < 30
-    (places, scores), _ = parts(output, vectors, lengths)
-    assert len(places) == 20_001
-    start, end = torch.softmax(scores.detach(), 0).unbind(1)
-    first, last = (places.index(int(p)) for p in answers[0, :2])
-    assert float(shares[0, 0].detach()) == pytest.approx(float(start[first] * end[last]), rel=1e-3)

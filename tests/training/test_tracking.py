@@ -4,11 +4,10 @@ import dataclasses
 
 import pytest
 
-from featbert.errors import InputError
 from featbert.runs.record import read_record
 from featbert.training.history import Epoch, ParameterGroup
-from featbert.training.tracking import epoch_log, log_folder, scalars
-from tests.workspace import error_of, ok
+from featbert.training.tracking import epoch_log, scalars
+from tests.workspace import ok
 
 EPOCH = Epoch(
     epoch=1,
@@ -86,10 +85,3 @@ def test_runs_that_are_logged_are_the_runs_that_are_not(workspace):
         losses = [(row.epoch, pytest.approx(row.train_loss)) for row in after[name].history]
         assert logged(logs / name)["train/loss"] == losses
     assert {p.name for p in logs.iterdir()} == set(trained)
-
-
-def test_an_unknown_tracker(workspace):
-    told = error_of(workspace.finetune("--log-with", "tensorbord"))
-    assert "(did you mean 'tensorboard'?)" in told
-    with pytest.raises(InputError, match="wandb"):
-        log_folder("wandb", workspace.runs)
