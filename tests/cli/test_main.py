@@ -56,6 +56,7 @@ REFUSED = {
     "inspect {folder}/store.h4": "'{folder}/store.h5'",
     "train --layers LAST": "'last'",
     "runs --runs-dir {folder}/rnus": "'{folder}/runs'",
+    "runs --runs-dir {plain}": "{plain}",
     "runs show last-2 --runs-dir {folder}/runs": "'last-1'",
     "train --layers concat_last5": "'concat_last5'",
     "extract --model {model} --layers 9": "9",

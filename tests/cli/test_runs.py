@@ -95,10 +95,3 @@ def test_rm_removes_what_was_named_and_nothing_else(runs_dir):
     assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
     assert call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir).exit_code == 0
     assert not list(runs_dir.iterdir())
-
-
-def test_a_runs_directory_without_runs(tmp_path):
-    done = call("runs", "--runs-dir", tmp_path)
-    assert done.exit_code == 1
-    assert str(tmp_path) in done.stderr
-    assert call("runs", "--runs-dir", tmp_path / "none").exit_code == 1

@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections import namedtuple
 
-import h5py
 import numpy as np
 import pytest
 import torch
@@ -103,25 +102,22 @@ TEXTS = st.lists(
 
 
 @settings(max_examples=20)
-@given(texts=TEXTS, dtype=st.sampled_from(["float16", "float32"]), budget=st.integers(8, 300))
-@example(texts=[list(ODD_WORDS) * 4, ["\u200b"], ["x"]], dtype="float16", budget=64)
-def test_no_word_is_lost(folder, plain, texts, dtype, budget):
+@given(
+    texts=TEXTS,
+    dtype=st.sampled_from(["float16", "float32"]),
+    budget=st.integers(8, 300),
+    block=st.integers(6, 200),
+)
+@example(texts=[list(ODD_WORDS) * 4, ["\u200b"], ["x"]], dtype="float16", budget=64, block=6)
+def test_no_word_is_lost_whatever_the_batches_and_blocks(
+    folder, plain, texts, dtype, budget, block
+):
     corpus = corpus_of(train=texts)
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as cache, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("featbert.features.plan.BLOCK_WORDS", block)
         store = run(corpus, folder, cache, dtype=dtype, token_budget=budget)
         assert_equal_to_oracle(store, corpus, plain)
         assert store.verify() == []
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_blocks_and_batches_do_not_change_vectors(
-    small_blocks, corpus, folder, plain, tmp_path, dtype
-):
-    store = run(corpus, folder, tmp_path, dtype=dtype, token_budget=50)
-    with h5py.File(store.path, "r") as file:
-        blocks = file["train/blocks"][:]
-    assert len(blocks) > 3
-    assert_equal_to_oracle(store, corpus, plain)
 
 
 def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
@@ -254,7 +250,7 @@ def whole(small_blocks, corpus, folder, tmp_path, monkeypatch):
     return store, blocks
 
 
-@pytest.mark.parametrize("k", [0, 1, 4])
+@pytest.mark.parametrize("k", [0, 4])
 @pytest.mark.parametrize("killed", [False, True])
 def test_an_interrupted_extraction_goes_on(whole, corpus, folder, tmp_path, monkeypatch, k, killed):
     """After an exception, and from what a kill at that moment leaves on disk."""

@@ -41,14 +41,12 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
 
 
 STORED = [
-    {"context": "sentence", "casing": "original", "tag_scheme": "bio", "layers": "weighted_all"},
-    {"context": "sentence", "casing": "truecased", "tag_scheme": "iob1", "pooling": "mean"},
+    {"casing": "truecased", "tag_scheme": "iob1", "pooling": "mean", "layers": "weighted_all"},
     {"context": "document", "casing": "original", "tag_scheme": "iob1", "layers": "concat:2,0"},
     {"context": "document", "casing": "truecased", "tag_scheme": "bio", "dtype": "float32"},
     {"precision": "bf16", "pooling": "last"},
 ]
 TUNED = [
-    {"context": "sentence", "casing": "original", "tag_scheme": "bio"},
     {"context": "sentence", "casing": "truecased", "tag_scheme": "iob1", "pooling": "mean"},
     {"context": "document", "casing": "original", "tag_scheme": "iob1", "precision": "bf16"},
     {"context": "document", "casing": "truecased", "tag_scheme": "bio", "pooling": "last"},

@@ -83,8 +83,7 @@ def timeless(rows):
     return [dataclasses.replace(row, seconds=0.0) for row in rows]
 
 
-@pytest.mark.parametrize("stop_in", [1, 2, 3, 5])
-@pytest.mark.parametrize("bias_correction", [True, False])
+@pytest.mark.parametrize(("stop_in", "bias_correction"), [(1, True), (2, False), (5, True)])
 def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_correction) -> None:
     settings = SETTINGS.but(bias_correction=bias_correction)
     expected, whole, all_rows = train(settings=settings)

@@ -19,17 +19,20 @@ SETTINGS = settings_of(
 
 
 @pytest.mark.parametrize(
-    ("total", "warmup", "shares"),
+    ("total", "warmup", "shares", "schedule"),
     [
-        (10, 0.2, [1 / 3, 2 / 3, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8, 0]),
-        (4, 0.0, [1, 3 / 4, 2 / 4, 1 / 4, 0]),
-        (3, 1.0, [1 / 4, 2 / 4, 3 / 4, 0]),
-        (1, 0.1, [1, 0]),
-        (5, 0.1, [1, 4 / 5, 3 / 5, 2 / 5, 1 / 5, 0]),
+        (10, 0.2, [1 / 3, 2 / 3, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8, 0], "linear"),
+        (4, 0.0, [1, 3 / 4, 2 / 4, 1 / 4, 0], "linear"),
+        (3, 1.0, [1 / 4, 2 / 4, 3 / 4, 0], "linear"),
+        (1, 0.1, [1, 0], "linear"),
+        (5, 0.1, [1, 4 / 5, 3 / 5, 2 / 5, 1 / 5, 0], "linear"),
+        (10, 0.2, [1 / 3, 2 / 3, *[1] * 9], "constant"),
+        (10, 0.0, [1] * 11, "constant"),
     ],
 )
-def test_the_schedule_by_hand(total, warmup, shares):
-    found = [rate_share(step, total=total, warmup=warmup) for step in range(total + 1)]
+def test_the_schedule_by_hand(total, warmup, shares, schedule):
+    given = {"total": total, "warmup": warmup, "schedule": schedule}
+    found = [rate_share(step, **given) for step in range(total + 1)]
     np.testing.assert_allclose(found, shares, atol=1e-12)
 
 
@@ -62,9 +65,3 @@ def test_the_schedule_moves_all_groups_and_groups_are_described():
     matrices = 2 * (4 * 8 * 16 + 4 * 8 * 8) + 16 * 5
     assert sizes == {"matrices": matrices, "vectors": 2 * 2 * 4 * 8 + 5, "scalar_mix": 4 + 1}
     assert [g.learning_rate for g in rows] == [5e-4, 5e-4, 2.5e-2]
-
-
-def test_a_constant_rate_stays_after_the_warmup():
-    shares = [rate_share(s, total=10, warmup=0.2, schedule="constant") for s in range(10)]
-    np.testing.assert_allclose(shares, [1 / 3, 2 / 3, *[1] * 8])
-    assert {rate_share(s, total=10, warmup=0.0, schedule="constant") for s in range(10)} == {1.0}
