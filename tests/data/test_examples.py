@@ -157,32 +157,30 @@ def test_jsonl_is_words_or_texts_by_its_keys(tmp_path, keys):
     assert read(tmp_path, line + "\n", "jsonl", targets)["train"].sentences[0].words == ("a",)
 
 
-@pytest.mark.parametrize(
-    ("train", "dev", "named"),
-    [
-        ("train.tsv", "dev.conll", r"train\.tsv .*dev\.conll"),
-        ("train.conll", "dev.tsv", r"train\.conll .*dev\.tsv"),
-        ("train.conll", "dev.jsonl", r"train\.conll .*dev\.jsonl"),
-        ("train.tsv", "dev.jsonl", "x"),
-    ],
-)
-@pytest.mark.parametrize("targets", ["classes", "labels", None])
-def test_a_corpus_has_words_or_texts(tmp_path, train, dev, named, targets):
-    content = {
-        "tsv": "sentence\tlabel\na b\tx\n",
-        "conll": "a X\n",
-        "jsonl": '{"sentence": "a b", "label": "x"}\n',
-    }
-    for name in (train, dev):
-        (tmp_path / name).write_text(content[name.partition(".")[2]], "utf-8")
-    if named == "x" and targets != "labels":
-        corpus = load_corpus(tmp_path, targets=targets)
-        assert corpus["train"].sentences[0].texts == corpus["dev"].sentences[0].texts == ("a b",)
-        return
-    with pytest.raises(InputError, match=r"train|dev") as error:
-        load_corpus(tmp_path, targets=targets)
-    if targets is None:
-        assert re.search(named, str(error.value))
+KINDS = {
+    "tsv": "sentence\tlabel\na b\tx\n",
+    "conll": "a X\n",
+    "jsonl": '{"sentence": "a b", "label": "x"}\n',
+}
+
+
+@pytest.mark.parametrize("kinds", [("tsv", "conll"), ("conll", "tsv"), ("conll", "jsonl")])
+def test_a_corpus_has_words_or_texts(tmp_path, kinds):
+    names = [f"{split}.{kind}" for split, kind in zip(("train", "dev"), kinds, strict=True)]
+    for name, kind in zip(names, kinds, strict=True):
+        (tmp_path / name).write_text(KINDS[kind], "utf-8")
+    for targets in ("classes", "labels"):
+        with pytest.raises(InputError, match="|".join(names)):
+            load_corpus(tmp_path, targets=targets)
+    with pytest.raises(InputError, match=" .*".join(names)):
+        load_corpus(tmp_path, targets=None)
+
+
+def test_texts_of_two_kinds_of_files_are_a_corpus(tmp_path):
+    for name in ("train.tsv", "dev.jsonl"):
+        (tmp_path / name).write_text(KINDS[name.partition(".")[2]], "utf-8")
+    corpus = load_corpus(tmp_path, targets="classes")
+    assert corpus["train"].sentences[0].texts == corpus["dev"].sentences[0].texts == ("a b",)
 
 
 def test_single_texts_and_pairs_are_not_mixed(tmp_path):

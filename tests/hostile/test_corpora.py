@@ -33,15 +33,6 @@ def test_a_name_without_a_file_is_refused_in_one_line(tmp_path):
         assert ("train.conll/" if place == places[0] else "'train.conll'") in line
 
 
-def test_a_sentence_of_100_000_words(tmp_path):
-    n = 100_000
-    (tmp_path / "train.conll").write_text("word B-X\nother O\n" * (n // 2), "utf-8")
-    ok(check(tmp_path))
-    report = json.loads(check(tmp_path, "--format", "json").stdout)["splits"]["train"]
-    counts = {"longest_sentence": n, "words": n, "sentences": 1, "labels": {"X": n // 2}}
-    assert {name: report[name] for name in counts} == counts
-
-
 def test_a_word_of_a_megabyte(tmp_path):
     word = "é" * 500_000
     (tmp_path / "train.conll").write_text(f"{word} B-X\nb O\n", "utf-8")

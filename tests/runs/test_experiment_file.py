@@ -97,7 +97,6 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),
         ("[finetune]\nlstm_size = 3\n", "lstm_size"),
         ("[finetune]\ntuning = 'none'\n", "'none'"),
-        ("[features]\nfreeze_to = 3\n", "freeze_to"),
         ("published = ['devlin2019-table8x']\n[finetune]\n", "'devlin2019-table8'"),
         ("[finetune]\n[grid.features]\nepochs = [1]\n", "[grid.features]"),
         ("[features]\n[grid.features]\nlayers = [['last']]\n", "grid.features.layers"),
