@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LOG = logging.getLogger("featbert")
+# Seconds of work before its bar is shown to Python users.
+SHOWN_AFTER = 1.0
 # Seconds between two messages about the same stage from another process.
 INTERVAL = 0.1
 # Gets the number of units done since the last call.
@@ -152,7 +154,7 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
 def shown(wanted: bool) -> Iterator[None]:
     """Within the block stages are bars and reports are lines, in a notebook or a terminal.
 
-    Nothing is shown elsewhere, unless `wanted`, or where stages have a listener already.
+    Nothing is shown elsewhere, where it is not wanted, or where stages have a listener already.
     """
     visible = sys.stderr.isatty() or "ipykernel" in sys.modules
     if not wanted or not visible or _listener.get() is not None:
@@ -163,7 +165,8 @@ def shown(wanted: bool) -> Iterator[None]:
     @contextmanager
     def bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
         how = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
-        with tqdm(desc=what, unit=f" {unit}", **how) as shown_bar:
+        how |= {} if unit else {"bar_format": "{desc}  {elapsed}"}
+        with tqdm(desc=what, unit=f" {unit}", delay=SHOWN_AFTER, **how) as shown_bar:
             yield shown_bar.update
 
     def write(level: int, text: str) -> None:

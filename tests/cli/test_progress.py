@@ -39,6 +39,7 @@ def test_python_users_see_bars_and_reports(wanted, monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("featbert.progress.SHOWN_AFTER", 0.0)
     with in_python(wanted), stage("reading", "lines", 30) as advance:
         advance(30)
         report("epoch 1 of 3")
