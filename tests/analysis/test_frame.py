@@ -14,21 +14,6 @@ from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 
-def test_a_line_is_a_row_with_means_over_seeds() -> None:
-    (comparison,) = compare(usual_runs())
-    frame = comparison.frame()
-    assert list(frame["label"]) == [row.label for row in comparison.rows]
-    last = frame.set_index("label").loc["last"]
-    assert last["dev_f1_mean"] == pytest.approx((0.62 + 0.61 + 0.615) / 3)
-    assert last["dev_f1_sd"] == pytest.approx(0.005)
-    assert last["test_f1_mean"] == pytest.approx(0.565)
-    assert last["test_f1_difference"] == pytest.approx(0.565 - (0.66 + 0.655 + 0.67 - 0.15) / 3)
-    assert (last["seeds"], last["tuning"], last["baseline"]) == (3, "none", "fine-tuning")
-    assert last["training_seconds_mean"] == 41.0
-    assert last["store_bytes"] == 99_000_000
-    assert frame["is_baseline"].tolist() == [False, False, False, True]
-
-
 def test_what_a_row_has_not_is_missing() -> None:
     (comparison,) = compare([make_run("one", layers=None, test=None)])
     line = comparison.frame().iloc[0]

@@ -3,7 +3,6 @@
 import pytest
 
 from featbert.data.check import check_corpus
-from featbert.data.conll import write_conll
 from featbert.data.load import load_corpus
 from featbert.tasks.base import get_task
 
@@ -35,18 +34,6 @@ def test_counts(name, shared_data):
     assert report.recognised is None
     assert corpus.name == name.replace("/", "-")
     assert corpus.language == (name[-2:] if "/" in name else None)
-
-
-@pytest.mark.parametrize("name", ["wikigold", "wnut17"])
-def test_written_and_read_again_it_is_the_same(name, tmp_path, shared_data):
-    corpus = load_corpus(shared_data / name)
-    for split in corpus.splits.values():
-        write_conll(tmp_path / f"{split.name}.conll", split.sentences)
-    again = load_corpus(tmp_path)
-    for split in SPLITS:
-        assert again[split].sentences == corpus[split].sentences
-        assert again[split].text_fingerprint == corpus[split].text_fingerprint
-        assert again[split].tag_fingerprint == corpus[split].tag_fingerprint
 
 
 def test_parts_of_speech(shared_data):

@@ -5,7 +5,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from featbert.data.tags import TagError, detect_scheme, from_bio, spans, to_bio
-from featbert.errors import InputError
 from tests.conlleval import chunks as conlleval_chunks
 
 TYPES = ("PER", "LOC", "PER-x")
@@ -125,8 +124,3 @@ def test_other_tags_are_refused_with_their_place(tag, scheme):
     with pytest.raises(TagError, match=f"{tag!r}.*{scheme.upper()}") as error:
         to_bio(["O", "O", tag], scheme)
     assert error.value.index == 2
-
-
-def test_no_scheme_is_refused_with_the_nearest():
-    with pytest.raises(InputError, match="'bioes'"):
-        to_bio(["O"], "bioess")

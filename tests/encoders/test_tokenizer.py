@@ -66,17 +66,6 @@ def test_specials_where_the_tokenizer_file_adds_none(encoder_folder, tmp_path):
     assert (bare.prefix, bare.suffix) == (whole.prefix, whole.suffix)
 
 
-def test_truncation_and_padding_of_the_checkpoint_are_off(encoder_folder):
-    folder = encoder_folder("bert")
-    state = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    assert state["truncation"]["max_length"] == 12  # the trap is set
-    assert state["padding"] is not None
-    _, ends, _ = load(folder).pieces([["fox"], ["fox"] * 100])
-    assert len(ends) == 102
-    assert ends[-1] >= 101
-    assert ends[1] < 12
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_words_that_spell_special_tokens_are_text(encoder_folder, family):
     wordpieces = load(encoder_folder(family))
@@ -89,16 +78,6 @@ def test_words_that_spell_special_tokens_are_text(encoder_folder, family):
     # The words beside them are read as ever.
     alone, _, _ = wordpieces.pieces([["fox"]])
     assert pieces[: ends[1]].tolist() == pieces[ends[-2] :].tolist() == alone.tolist()
-
-
-def test_special_tokens_of_a_unigram_keep_their_numbers(encoder_folder):
-    """What makes them text must not move another piece, nor the segmentation of other words."""
-    folder = encoder_folder("xlm-roberta")
-    backend = load(folder).backend
-    untouched = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    for piece, number in untouched.get_vocab(with_added_tokens=False).items():
-        if piece not in ("<s>", "<pad>", "</s>", "<unk>", "<mask>"):
-            assert backend.token_to_id(piece) == number
 
 
 @pytest.mark.parametrize("family", ["roberta", "modernbert", "qwen2"])

@@ -228,17 +228,6 @@ def test_gradients_share_no_memory():
         torch.testing.assert_close(parameter.grad, 2 * first)
 
 
-def test_dropout_between_layers_is_in_training_alone():
-    torch.manual_seed(0)
-    lstm = nn.LSTM(3, 4, 2, bidirectional=True, dropout=0.5)
-    words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
-    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
-    assert not torch.equal(*outcomes)
-    lstm.eval()
-    outcomes = [bilstm(lstm, words, packing) for _ in range(2)]
-    assert torch.equal(*outcomes)
-
-
 def test_under_autocast_the_lstm_is_torch_s():
     case = feature_case(dropout=0.0)
     case.model.eval()

@@ -2,7 +2,6 @@
 
 from featbert import compare, find_runs
 from featbert.report.figures.confusion import confused
-from featbert.report.figures.registry import comparison_figures
 from tests.docs.pages import DOCS
 
 
@@ -20,9 +19,3 @@ def test_counts_add_up_to_gold_and_predicted_answers():
         )
         assert pairs[name, name] == sum(r["correct"] for r in runs)
         assert by_class["gold"]
-
-
-def test_it_is_drawn_for_every_split():
-    (comparison,) = compare(find_runs(DOCS / "tutorial-runs"))
-    names = [name for _, name, _ in comparison_figures(comparison, ["confusion"])]
-    assert names == [f"confusion-{split}" for split in comparison.splits]

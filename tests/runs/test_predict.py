@@ -45,23 +45,13 @@ def test_raw_text_line_by_line(loaded):
             assert entity["probability"] == pytest.approx(math.prod(words), abs=1e-5)
     assert rows[1]["tokens"] == rows[2]["tokens"] == []
     conll = "".join(rows_of(predict_stream(loaded, read(TEXT, "text")), "conll"))
-    # The k-th line of the input comes before the k-th blank line.
-    words = [[line.split("\t")[0] for line in p.split("\n") if line] for p in conll_rows(conll)]
-    assert words == [row["tokens"] for row in rows]
-
-
-def conll_rows(text: str) -> list[str]:
-    """What comes before each blank line."""
-    rows: list[str] = []
-    row = ""
-    for line in text.split("\n")[:-1]:
+    found: list[list[str]] = [[]]
+    for line in conll.split("\n")[:-1]:  # the k-th line of the input is before the k-th blank line
         if line:
-            row += line + "\n"
+            found[-1].append(line.split("\t")[0])
         else:
-            rows.append(row)
-            row = ""
-    assert not row
-    return rows
+            found.append([])
+    assert found == [*(row["tokens"] for row in rows), []]
 
 
 def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):

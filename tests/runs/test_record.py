@@ -87,21 +87,6 @@ def test_a_modified_record_is_refused(place, value):
         read(json.dumps(data if place else value))
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"seed": True}, "seed"),
-        ({"vary": "context"}, "vary"),
-        ({"layers": 3}, "layers"),
-        ({"scores": {"dev": {}}}, r"scores\.dev"),
-        ({"approach": "features"}, "approach"),
-    ],
-)
-def test_a_wrong_field_is_named(change, place):
-    with pytest.raises(InputError, match=place):
-        read(json.dumps({**DATA, **change}))
-
-
 def test_the_record_is_on_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     done = []
     real_fsync, real_replace = os.fsync, os.replace
