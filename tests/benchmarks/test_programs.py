@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import extract, finetune, gpu, precision, rows, scaling, start, train
+from benchmarks import extract, finetune, gpu, precision, rows, scale, scaling, start, train
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import FeatbertError, defaults
 from featbert.cli.main import app
+from featbert.engine import here
 from tests.tiny_encoders import write_encoder
 
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
@@ -122,6 +124,16 @@ def test_scaling(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPat
     assert record["measured"]["training, 8 sentences"]["layers_bytes"][0] > 0
     assert set(record["ratios"]) == {"exponent of extraction", "exponent of training"}
     assert scaling.exponents([1, 2, 4], np.array([[1.0], [2.0], [4.0]])) == pytest.approx([1])
+
+
+def test_scale(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process stands for the workers."""
+    monkeypatch.setattr(scale.on_ray, "joined", lambda *_, **__: nullcontext((here, 1)))
+    small = ("--scale", 0.001, "--tasks", 2, "--rounds", 1, "--epochs", 1, "--lstm-size", 4)
+    record = recorded(scale.main, *small, "--model", reader)
+    assert len(record["measured"]) == 4
+    names = {f"efficiency of {step}, 2 workers" for step in ("extraction", "runs")}
+    assert set(record["ratios"]) == names
 
 
 def test_precision(recorded: Recorded, reader: Path) -> None:

@@ -1,0 +1,111 @@
+"""Scaling efficiency of runs and of an extraction in shards, as tasks of a Ray on this machine.
+
+    python -m benchmarks.scale --workers 1,2
+
+Workers have a core each. In each round every number of workers gets a Ray of its own, and each
+worker does both kinds of work once before the clock starts. Efficiency is the time of the fewest
+workers over that of n, by their numbers: 1 where twice as many workers take half the time.
+"""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.gpu import write_corpus
+from benchmarks.harness import (
+    MODEL,
+    Options,
+    Record,
+    count,
+    counts,
+    in_turn,
+    parser_of,
+    ratio,
+    run,
+    work_folder,
+)
+from benchmarks.machine import facts
+from benchmarks.text import described
+from featbert import load_corpus
+from featbert.encoders.encoding import Encoding
+from featbert.encoders.source import find_encoder
+from featbert.engine import Each
+from featbert.errors import FeatbertError
+from featbert.features.plan import plan_extraction
+from featbert.features.shards import extract_shards
+from featbert.runs import on_ray
+from featbert.runs.experiment_file import check_experiment
+from featbert.runs.schedule import carry_out
+
+STEPS = ("extraction", "runs")
+# Scale of the corpus before the clock starts.
+WARM_UP = 0.002
+
+
+def measure(options: Options) -> Record:
+    """All numbers of workers in turn, the fewest first."""
+    workers = sorted(options.workers)
+    seconds: dict[tuple[str, int], list[float]] = {(s, n): [] for s in STEPS for n in workers}
+    with work_folder(options) as folder:
+        data, small = (write_corpus(folder / str(k), k) for k in (options.scale, WARM_UP))
+
+        def work(n: int, at: int) -> float:
+            where = folder / f"{at}-{n}"
+            with on_ray.joined(None, (where,), gpus=0, jobs=n) as (each, _):
+                steps(small, where / "first", each, options, n)
+                taken = steps(data, where / "then", each, options, options.tasks)
+            for step, each_seconds in zip(STEPS, taken, strict=True):
+                seconds[step, n].append(each_seconds)
+            return sum(taken)
+
+        in_turn({str(n): partial(work, n) for n in workers}, options.rounds)
+        about = {**described(load_corpus(data)), "tasks": options.tasks, "epochs": options.epochs}
+    return Record(
+        "scale",
+        options.command,
+        facts(),
+        about,
+        {f"{s}, {n} workers": {"seconds": each} for (s, n), each in seconds.items()},
+        {
+            f"efficiency of {step}, {n} workers": ratio(
+                [workers[0] * s for s in seconds[step, workers[0]]],
+                [n * s for s in seconds[step, n]],
+            )
+            for step in STEPS
+            for n in workers[1:]
+        },
+    )
+
+
+def steps(data: Path, where: Path, each: Each, options: Options, tasks: int) -> tuple[float, float]:
+    """Seconds of an extraction in so many shards, and of as many runs on it."""
+    how = {"device": "cpu", "precision": options.precision}
+    corpus, source, encoding = load_corpus(data), find_encoder(options.model), Encoding(**how)
+    plan = plan_extraction(corpus, source, encoding, cache_dir=where)
+    started = time.perf_counter()
+    extract_shards(plan, corpus, source, encoding, tasks, each)
+    extracted = time.perf_counter()
+    features = {"layers": ["last"], "epochs": options.epochs, "lstm_size": options.lstm_size}
+    keys = {"name": "scale", "data": str(data), "model": options.model, "features": features}
+    asked = check_experiment(keys | how | {"seeds": [*range(1, tasks + 1)]}, where="scale")
+    outcome = carry_out(asked, cache_dir=where, runs_dir=where / "runs", each=each)
+    if outcome.failures:
+        raise FeatbertError("; ".join(outcome.failures.values()))
+    return extracted - started, time.perf_counter() - extracted
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = parser_of("scale", __doc__)
+    parser.add_argument("--workers", type=counts, default=[1, 2], help="numbers of workers")
+    parser.add_argument("--tasks", type=count, default=8, help="shards, and runs")
+    parser.add_argument("--scale", type=float, default=0.2, help="of a text like CoNLL-2003")
+    parser.add_argument("--epochs", type=count, default=2)
+    parser.add_argument("--lstm-size", type=count, default=256, help="units per direction")
+    parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16"))
+    parser.add_argument("--model", default=MODEL)
+    run(parser, measure, arguments)
+
+
+if __name__ == "__main__":
+    main()
