@@ -47,8 +47,9 @@ def measure(options: Options) -> Record:
     """All numbers of workers in turn, the fewest first."""
     workers = sorted(options.workers)
     seconds: dict[tuple[str, int], list[float]] = {(s, n): [] for s in STEPS for n in workers}
+    sizes = {"generated": options.scale, "small": WARM_UP}
     with work_folder(options) as folder:
-        data, small = (write_corpus(folder / str(k), k) for k in (options.scale, WARM_UP))
+        data, small = (write_corpus(folder / name, scale) for name, scale in sizes.items())
 
         def work(n: int, at: int) -> float:
             where = folder / f"{at}-{n}"

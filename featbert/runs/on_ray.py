@@ -65,7 +65,10 @@ def joined(
     try:
         ray.init(where, include_dashboard=False, log_to_driver=False, logging_level=logging.FATAL)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
-        raise InputError(f"Ray at {where} cannot be used: {_line(error)}") from None
+        raise InputError(
+            f"Ray at {where} cannot be used: {_line(error)}; where it asks for a token, set "
+            "RAY_AUTH_MODE=token, or give --address auto on one of its nodes"
+        ) from None
     try:
         room = _room(cpus, gpus)
         with _tokens(folders) as tokens:

@@ -24,6 +24,8 @@ CORPUS_FILES = {"conll": "conll", "json": "jsonl"}
 # Seeds of an experiment file that a page asks for, and of all else that there may be several of.
 MOST_SEEDS = 3
 MOST = 2
+# Options that stay away, with their values.
+ON_RAY = {"--on", "--gpus-per-run"}
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
     "train": ["--epochs", "1", "--lstm-size", "8"],
@@ -68,8 +70,8 @@ class Page:
             targets = "spans" if '"answers"' in block.text else targets
             assert load_corpus(path, targets=targets)["test"].tags
         else:
-            # Commands of a "bash" block need a network and are not run.
-            assert block.language in ("bash", "diff"), block
+            # Commands of a "bash" block need a network or a cluster and are not run.
+            assert block.language in ("bash", "diff", "dockerfile", "yaml"), block
 
     def _commands(self, block: Block) -> None:
         outputs = []
@@ -126,7 +128,9 @@ def newest(folder: Path, pattern: str) -> Path:
 
 
 def cheap(words: list[str]) -> list[str]:
-    """A command with what makes it cheap."""
+    """A command with what makes it cheap: on this machine, few epochs and seeds."""
+    pairs = zip(words, ["", *words], strict=False)
+    words = [word for word, before in pairs if not {word, before} & ON_RAY]
     if words[0] == "run":
         return [*words, "--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
     added = CHEAP.get(words[0], [])
