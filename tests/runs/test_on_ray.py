@@ -53,14 +53,15 @@ class Nodes:
         place = f"127.0.0.{2 + self.added}"
         return self.cluster.add_node(num_cpus=1, node_ip_address=place, **self.small)
 
+    def workers(self, node: Any) -> dict[int, psutil.Process]:
+        raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+        return {process.pid: process for process in raylet.children()}
+
     def is_at(self, node: Any, path: Path) -> bool:
         """Whether a worker of the node writes `path`."""
-        try:
-            process = int(lock_beside(path).read_text("utf-8").split()[1])
-            raylet = node.all_processes["raylet"][0].process.pid
-            return psutil.Process(process).ppid() == raylet
-        except (OSError, LookupError, psutil.NoSuchProcess):
-            return False
+        with contextlib.suppress(OSError, LookupError):
+            return int(lock_beside(path).read_text("utf-8").split()[1]) in self.workers(node)
+        return False
 
     @contextlib.contextmanager
     def killed(self, node: Any, when: Callable[[], bool]) -> Iterator[None]:
@@ -72,6 +73,8 @@ class Nodes:
                 time.sleep(0.01)
             if not ended.is_set():
                 killed.append(node)
+                for process in self.workers(node).values():
+                    process.kill()
                 self.cluster.remove_node(node, allow_graceful=False)
 
         thread = threading.Thread(target=kill)
@@ -97,7 +100,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
 def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     nodes, tmp_path, tiny_bert, monkeypatch
 ):
-    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 40)
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 10)
     space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=60), tiny_bert)
     corpus, source = load_corpus(str(space.corpus)), find_encoder(str(space.model))
     whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW)
