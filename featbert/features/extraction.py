@@ -93,7 +93,7 @@ def run_extraction(
     The encoder is taken from `loaded`, or left there, if that is given.
     """
     device = find_device(plan.manifest.device)
-    manifest = dataclasses.replace(plan.manifest, device_name=device.name, threads=device.threads)
+    manifest = dataclasses.replace(plan.manifest, **device.facts)
     check_disk(plan.path.parent, plan)
     words = min(manifest.block_words, max((s.words for s in manifest.splits.values()), default=0))
     block = len(manifest.layers) * words * manifest.hidden_size * DTYPE_BYTES[manifest.dtype]

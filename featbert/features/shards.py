@@ -54,14 +54,9 @@ def extract_shards(
             raise made
         return FeatureStore(plan.path)
     asked, folder = plan.manifest, shards_folder(plan.path)
-    how = dataclasses.replace(
-        encoding,
-        casing="original",  # parts have the words as the encoder reads them
-        layers=asked.layers,
-        token_budget=asked.token_budget,
-        precision=asked.precision,
-        device=asked.device,
-    )
+    # Parts have the words as the encoder reads them.
+    same = {k: getattr(asked, k) for k in ("layers", "token_budget", "precision", "device")}
+    how = dataclasses.replace(encoding, casing="original", **same)
     plans = [plan_extraction(part, source, how, cache_dir=folder) for part in parts]
     missing = {p.path.name: (p, c, source) for p, c in zip(plans, parts, strict=True) if not p.hit}
     failed: list[str] = []
@@ -105,10 +100,8 @@ def cut(corpus: Corpus, manifest: Manifest, shards: int) -> list[Corpus]:
 
     found = []
     for group in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):
-        numbers: dict[str, list[int]] = {}
-        for i in group:
-            numbers.setdefault(blocks[i][0], []).append(blocks[i][1])
-        splits = {n: Split(n, sentences(n, ks[0], ks[-1])) for n, ks in numbers.items()}
+        first, last = dict(blocks[i] for i in group[::-1]), dict(blocks[i] for i in group)
+        splits = {n: Split(n, sentences(n, first[n], k)) for n, k in last.items()}
         found.append(dataclasses.replace(corpus, splits=splits, targets=None))
     return found
 

@@ -154,10 +154,9 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
 def _attempt_alone(job: Job, log_dir: Path | None) -> Ended:
     """In a process of its own, on the device of the planned kind that it has."""
     device = find_device(job.run.options.device.kind)  # sets what fp32 means on a GPU
-    own: dict[str, Any] = {"device_name": device.name, "threads": device.threads}
     run = dataclasses.replace(
         job.run,
-        signature=dataclasses.replace(job.run.signature, **own),
+        signature=dataclasses.replace(job.run.signature, **device.facts),
         options=dataclasses.replace(job.run.options, device=device),
     )
     return _attempt(dataclasses.replace(job, run=run), Resources(), log_dir)

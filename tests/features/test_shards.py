@@ -12,7 +12,7 @@ from featbert.errors import FeatbertError, MissingError
 from featbert.features import shards
 from featbert.features.extraction import extract, run_extraction
 from featbert.features.plan import plan_extraction
-from featbert.features.shards import cut, extract_shards
+from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore
 from tests.features.stores import datasets, flip
 from tests.features.support import corpus_of
@@ -78,18 +78,6 @@ def test_a_set_is_the_store_in_one_piece(corpus, options, source, tmp_path):
         np.concatenate(mapped, axis=1), whole.read("train", [0, 3], kind=kind)
     )
     assert sharded(corpus, source, tmp_path / "cache", **options).path == found.path
-
-
-@pytest.mark.parametrize("n", [2, 99])
-def test_parts_are_whole_documents_in_order(source, n):
-    plan = plan_extraction(TEXT, source, Encoding(**HOW, context="document"))
-    parts = cut(TEXT, plan.manifest, n)
-    assert len(parts) == min(n, 4)
-    for name, split in TEXT.splits.items():
-        rows = [part[name].sentences for part in parts if name in part]
-        assert [s.words for own in rows for s in own] == [s.words for s in split]
-        documents = [{s.document for s in own} for own in rows]
-        assert sum(map(len, documents)) == len(set.union(*documents))
 
 
 def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):

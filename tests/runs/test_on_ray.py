@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -57,19 +57,19 @@ class Nodes:
         raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
         return {process.pid: process for process in raylet.children()}
 
-    def is_at(self, node: Any, path: Path) -> bool:
-        """Whether a worker of the node writes `path`."""
-        with contextlib.suppress(OSError, LookupError):
-            return int(lock_beside(path).read_text("utf-8").split()[1]) in self.workers(node)
-        return False
-
     @contextlib.contextmanager
-    def killed(self, node: Any, when: Callable[[], bool]) -> Iterator[None]:
-        """The node is killed in the block, as soon as `when()` holds."""
+    def killed(self, node: Any, begun: Callable[[], Iterable[Path]]) -> Iterator[None]:
+        """The node is killed in the block, as soon as it writes a path that is `begun`."""
         ended, killed = threading.Event(), []
 
+        def is_writing() -> bool:
+            with contextlib.suppress(OSError, LookupError):
+                locks = (lock_beside(path).read_text("utf-8") for path in begun())
+                return any(int(lock.split()[1]) in self.workers(node) for lock in locks)
+            return False
+
         def kill() -> None:
-            while not ended.is_set() and not when():
+            while not ended.is_set() and not is_writing():
                 time.sleep(0.01)
             if not ended.is_set():
                 killed.append(node)
@@ -107,17 +107,12 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     plan = plan_extraction(corpus, source, Encoding(**HOW), cache_dir=space.cache)
     first = nodes.add()
 
-    def extracting() -> bool:
-        for path in glob(f"{space.cache}/*.shards/*.journal"):
-            with contextlib.suppress(OSError):
-                begun = Path(path).read_text("utf-8").count("\n") > 2
-                if begun and nodes.is_at(first, Path(path).with_suffix("")):
-                    return True
-        return False
+    def extracting() -> list[Path]:
+        journals = map(Path, glob(f"{space.cache}/*.shards/*.journal"))
+        return [path.with_suffix("") for path in journals if path.stat().st_size > 500]
 
-    def training() -> bool:
-        folders = (Path(path).parent for path in glob(f"{space.runs}/*/checkpoint.pt"))
-        return any(nodes.is_at(second, folder) for folder in folders)
+    def training() -> list[Path]:
+        return [Path(path).parent for path in glob(f"{space.runs}/*/checkpoint.pt")]
 
     said: list[str] = []
     ear, lab = Ear(), Lab(space)
