@@ -20,7 +20,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 # Runs that a plan names before any search has been decided: rows, and what searches try.
 RUNS = {
     "bert-table7": 7 * 5 + 18,
-    "budget": 2 * (48 + 48 + 24),
+    "budget": 2 * (24 + 48 + 24),
     "frozen-or-tuned": (4 * (2 * 14 + 2) + 2 + 5) * 5,
     "glue": 8 * (2 * 5 + 4),
     "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
