@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from featbert.encoders.device import use_threads
 from featbert.errors import FeatbertError
 
 Options = argparse.Namespace
@@ -178,11 +179,8 @@ def run(
     """Measures as the arguments say, prints the record and writes it to `--json`."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = parser.parse_args(given)
-    if options.threads:
-        import torch
-
-        torch.set_num_threads(options.threads)
-    options.command = command_line(parser.prog, given)
+    use_threads(options.threads)
+    options.given, options.command = given, command_line(parser.prog, given)
     if options.json is not None:
         options.json.touch()  # refused now, or never
     try:

@@ -5,9 +5,13 @@ The steps of the command line as Python: `load_corpus`, `extract`, `FeatureStore
 """
 
 import importlib
+import os
 from typing import Any
 
 __version__ = "0.1.0"
+# What threads of OpenMP, torch's, do that wait for each other: beside another busy process it takes
+# a fraction of the time when they sleep. It is read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Public names by the module that defines them.
 _HOMES = {
     "Adapt": "featbert.config",

@@ -149,6 +149,13 @@ class Compute(Section):
     """Where to compute; auto uses a GPU when there is one."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision to compute in; auto is bf16 where it is native."""
+    threads: int | None = Field(None, ge=1)
+    """Threads on the processor; by default one for each core."""
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Device and precision."""
+        return dict(self.model_dump(include={"device", "precision"}))
 
 
 class Head(Section):

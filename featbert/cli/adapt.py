@@ -44,10 +44,11 @@ def adapt(
     from featbert.training.adapt import decide_nsp
 
     settings, text = o.chosen(Adapt, given), o.chosen(Data, given)
+    compute = o.chosen(Compute, given)
     source = find_encoder(o.chosen(Encoding, given).model)
     corpus = load_corpus(text.data, targets=None, **text.reading)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
-    load_torch()
+    load_torch(compute.threads)
     if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
     objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
@@ -60,7 +61,7 @@ def adapt(
         models_dir=models_dir,
         seed=seed,
         overwrite=overwrite,
-        **o.chosen(Compute, given).model_dump(),
+        **compute.where,
     )
     lines = [*map(str, adapted.history)]
     if adapted.fresh:

@@ -1,6 +1,8 @@
 """featbert compare"""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,11 @@ from featbert.cli import options as o
 from featbert.cli.showing import Outputs
 from featbert.errors import InputError, MissingError, check_known
 from featbert.progress import notice
+from featbert.text import counted
 
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
+    from featbert.runs.run import Run
 
 
 @o.command("compare --format markdown")
@@ -51,10 +55,11 @@ def compare(
     scorers: bool = o.flag(
         "--scorers", "Scores also by the task's other scorers, and where they disagree."
     ),
-    by: list[str] | None = o.option(
-        "FACET",
-        "Scores also by a facet, such as type or length; may be given several times.",
-        completion.facets,
+    by: list[str] | None = o.BY,
+    on: str | None = o.option(
+        "CORPUS",
+        "Scores on another corpus, of runs that featbert evaluate scored on it: its name or place.",
+        completion.corpora,
     ),
     vary: list[str] | None = o.option(
         "NAME",
@@ -85,10 +90,11 @@ def compare(
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
+        found, notes = _scored_on(on, found)
         comparisons = compare_tasks(found, vary=[*asked.vary, *freed], against=against)
         show = show or asked.show
     elif runs:
-        found = [find_run(name, runs_dir) for name in runs]
+        found, notes = _scored_on(on, [find_run(name, runs_dir) for name in runs])
         comparisons = [compare_runs(found, vary=freed, against=against)]
     else:
         everything = find_runs(runs_dir)
@@ -98,11 +104,12 @@ def compare(
                 f"no finished runs in {runs_dir}{': ' + why if why else ''}; "
                 "featbert train and featbert finetune make them"
             )
+        found, notes = _scored_on(on, everything.runs)
         if freed:
-            comparisons = [compare_runs(everything.runs, vary=freed, against=against)]
+            comparisons = [compare_runs(found, vary=freed, against=against)]
         else:
-            comparisons = compare_all(everything.runs, against=against)
-        notes = everything.notes
+            comparisons = compare_all(found, against=against)
+        notes = [*everything.notes, *notes]
     for comparison in comparisons:
         check_known("score", show or (), comparison.task.columns)
         check_known("facet", by or (), comparison.task.facets)
@@ -125,3 +132,17 @@ def compare(
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
     outputs.show(comparisons, asked, published=published or (), show=show or (), notes=notes)
+
+
+def _scored_on(corpus: str | None, runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
+    """The runs as they were evaluated on a corpus, and notes; as they are without one."""
+    runs = [*runs]
+    if corpus is None:
+        return runs, []
+    from featbert.runs.evaluate import runs_elsewhere
+
+    found: list[Run] = [*(known := runs_elsewhere(runs, corpus))]
+    notes = dict.fromkeys(note for run in known for note in run.notes)
+    if left := len(runs) - len(found):
+        notes[f"left out, not evaluated on {corpus}: {counted(left, 'run')}"] = None
+    return found, [*notes]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
+from featbert.cli.showing import show_tables
 from featbert.config import Compute, Data
+from featbert.errors import check_known
 from featbert.progress import report
-from featbert.report.units import duration
-from featbert.text import counted, json_text, printable
-
-if TYPE_CHECKING:
-    from featbert.runs.evaluate import EvaluationRecord, PlannedEvaluation
+from featbert.text import json_text
 
 
 @o.command(
@@ -27,10 +26,13 @@ if TYPE_CHECKING:
 )
 def evaluate(
     *,
-    run: str = o.RUN,
-    data: str = o.option(
+    runs: list[str] = o.argument(
+        "RUN", "Finished runs: folders or names.", completion.finished_runs
+    ),
+    data: list[str] = o.option(
         "CORPUS",
-        "Corpus folder with train, dev and test files; sample; or hf:NAME.",
+        "Corpus folder with train, dev and test files; sample; or hf:NAME. May be given several "
+        "times.",
         completion.corpora,
         default=...,
     ),
@@ -46,67 +48,77 @@ def evaluate(
         None,
         "--map",
     ),
+    by: list[str] | None = o.BY,
     model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
     cache_dir: Path = o.CACHE_DIR,
     runs_dir: Path = o.RUNS_DIR,
     overwrite: bool = o.flag("--overwrite", "Evaluate again what was evaluated before."),
-    format: o.TableFormat = o.TABLE_FORMAT,
+    format: o.ReportFormat = o.REPORT_FORMAT,
 ) -> None:
-    """Score a finished run on another corpus or split.
+    """Score finished runs on other corpora or splits.
 
-    The run's own encoder and settings read the words; features are extracted, or found in the
-    cache. Scores and predictions are kept in the run's folder, under evaluations.
+    A run's own encoder and settings read the words; features are extracted, or found in the cache.
+    Scores and predictions are kept in the run's folder, under evaluations: `featbert runs show`
+    has them, and `featbert compare --on CORPUS` compares runs by them.
     """
     o.check_folder(cache_dir, "--cache-dir")
+    from featbert.analysis.breakdown import with_breakdowns
+    from featbert.analysis.compare import compare
+    from featbert.analysis.rows import grouped
     from featbert.data.load import load_corpus
-    from featbert.runs.evaluate import carry_out, choose_splits, parse_mapping, plan_evaluation
+    from featbert.report.tables import comparison_tables, evaluations_tables
+    from featbert.runs.evaluate import (
+        carry_out,
+        choose_splits,
+        elsewhere,
+        notes_of,
+        parse_mapping,
+        plan_evaluation,
+    )
     from featbert.runs.run import check_usable, find_run
 
     mapping = parse_mapping(types or [])
-    found = find_run(run, runs_dir)
-    corpus = load_corpus(data, targets=found.task.targets, **o.chosen(Data, given).reading)
-    names = choose_splits(corpus, split or [])
-    usable = check_usable(found, model=model)
-    plans = [plan_evaluation(usable, corpus, name, mapping) for name in names]
+    compute, reading = o.chosen(Compute, given), o.chosen(Data, given).reading
+    read = functools.cache(lambda place, targets: load_corpus(place, targets=targets, **reading))
+    found = [find_run(name, runs_dir) for name in dict.fromkeys(runs)]
+    for run in found:
+        check_known("facet", by or (), run.task.facets)
+    plans, known = [], dict[str, None]()
+    for usable in (check_usable(run, model=model) for run in found):
+        for corpus in (read(place, usable.task.targets) for place in dict.fromkeys(data)):
+            classes = {*usable.task.classes_of(corpus), *usable.classes}
+            known |= dict.fromkeys(sorted(classes))
+            own = {old: new for old, new in mapping.items() if len(data) == 1 or old in classes}
+            names = choose_splits(corpus, split or [])
+            plans += [plan_evaluation(usable, corpus, name, own) for name in names]
+    check_known("class in --map", mapping, known)
     results, loaded = [], None
     for plan in plans:
         record = None if overwrite else plan.finished
-        was_there = record is not None
         if record is None:
-            load_torch()
+            load_torch(compute.threads)
             from featbert.runs.load import load
 
-            loaded = loaded or load(usable, device=o.chosen(Compute, given).device)
-            report(f"evaluating {found.name} on {corpus.name} {plan.split.name}")
+            if loaded is None or loaded.run is not plan.usable.run:
+                loaded = load(plan.usable, device=compute.device)
+            report(f"evaluating {loaded.run.name} on {plan.corpus.name} {plan.split.name}")
             record = carry_out(plan, loaded, cache_dir)
-        results.append((plan, record, was_there))
+        else:
+            report(f"evaluated before: {plan.path}")
+        results.append((plan.usable.run, record, plan.path))
     if format == "json":
-        rows = [dataclasses.asdict(record) | {"path": str(p.path)} for p, record, _ in results]
+        rows = [dataclasses.asdict(record) | {"path": str(path)} for _, record, path in results]
         typer.echo(json_text({"evaluations": rows}))
         return
-    for result in results:
-        typer.echo(printable("\n".join(_lines(*result)), keep="\n"))
-
-
-def _lines(plan: PlannedEvaluation, record: EvaluationRecord, was_there: bool) -> list[str]:
-    """A line of scores, and one for each thing that a reader should know about them."""
-    what = f"{record.corpus} {record.split}"
-    task, values = plan.usable.task, record.scores.values
-    shown = [f"{task.columns[key]} {100 * values[key]:.2f}" for key in [*values][:3]]
-    if record.scores.floor is not None:
-        shown.append(f"{task.floor} {100 * record.scores.floor:.2f}")
-    sizes = counted(record.scores.examples, task.unit), counted(record.scores.words, "word")
-    seconds = record.prediction_seconds + (record.extraction_seconds or 0.0)
-    took = "evaluated before" if was_there else duration(seconds)
-    lines = ["  ".join([what, *shown, *sizes, took, str(plan.path)])]
-    if record.mapping:
-        renamed = ", ".join(f"{old}={new}" for old, new in record.mapping.items())
-        lines.append(f"  mapped: {renamed}")
-    if unseen := ", ".join(record.unseen_types):
-        lines.append(f"  the run never saw {unseen} in training: all of them count as missed")
-    if absent := ", ".join(record.absent_types):
-        lines.append(f"  {what} has no {absent}: predictions of them count as wrong")
-    if plan.learned:
-        lines.append("  the run was trained on this text: the score says nothing about other text")
-    return lines
+    notes = dict.fromkeys(note for run, record, _ in results for note in notes_of(run, record))
+    tables = evaluations_tables([(run, record) for run, record, _ in results], [*notes])
+    if by:
+        of_run = grouped(((r.source, run.folder), (run, (r, path))) for run, r, path in results)
+        views = grouped(
+            (source, elsewhere(same[0][0], [one for _, one in same]))
+            for (source, _), same in of_run.items()
+        )
+        for comparison in (one for same in views.values() for one in compare(same)):
+            tables += comparison_tables(with_breakdowns(comparison, by))["where"]
+    show_tables(tables, format)

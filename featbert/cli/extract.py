@@ -60,12 +60,11 @@ def extract(
     # The store holds words; its manifest keeps how training reads their tags.
     words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column", "target")}
     corpus = load_corpus(text.data, targets=None, **words)
-    asked = encoding.for_encoder(
-        layers=held, token_budget=token_budget, **o.chosen(Compute, given).model_dump()
-    )
+    compute = o.chosen(Compute, given)
+    asked = encoding.for_encoder(layers=held, token_budget=token_budget, **compute.where)
     asked.check(source, corpus)
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
-    load_torch()
+    load_torch(compute.threads)
 
     from featbert.engine import here
     from featbert.features.plan import plan_extraction

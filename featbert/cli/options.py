@@ -56,6 +56,11 @@ def flag(name: str, text: str, *short: str) -> Any:
     return typer.Option(False, name, *short, help=text)
 
 
+BY = option(
+    "FACET",
+    "Scores also by a facet, such as type or length; may be given several times.",
+    completion.facets,
+)
 ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
 TableFormat = Literal["text", "json"]
 RUN = argument("RUN", "A finished run: its folder, or its name.", completion.finished_runs)

@@ -33,7 +33,7 @@ STDIN = "-"
 @o.command(
     "predict RUN notes.txt --format jsonl --out notes.jsonl",
     (Data, Compute),
-    only=("encoding", "token_column", "text", "pair", "device"),
+    only=("encoding", "token_column", "text", "pair", "device", "threads"),
 )
 def predict(
     *,
@@ -70,7 +70,7 @@ def predict(
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.runs.run import check_usable, find_run
 
-    text = o.chosen(Data, given)
+    text, compute = o.chosen(Data, given), o.chosen(Compute, given)
     codec_name(text.encoding)
     asked = _asked(question, passage, file, text.encoding)
     name = "standard input" if file == STDIN else file
@@ -92,12 +92,12 @@ def predict(
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
         stream: BinaryIO = stack.enter_context(given_text)
-        load_torch()
+        load_torch(compute.threads)
 
         from featbert.runs.load import load
         from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
 
-        loaded = load(usable, device=o.chosen(Compute, given).device)
+        loaded = load(usable, device=compute.device)
         report(f"tagging {name} with {usable.run.name}")
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")

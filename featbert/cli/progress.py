@@ -45,7 +45,7 @@ def shown(*, quiet: bool = False) -> Iterator[None]:
         yield
 
 
-def load_torch() -> None:
+def load_torch(threads: int | None = None) -> None:
     """Imports torch as a stage. It makes half a million objects that garbage collection skips."""
     if "torch" not in sys.modules:
         with stage("loading torch", ""):
@@ -53,6 +53,8 @@ def load_torch() -> None:
             importlib.import_module("torch")
             gc.enable()
             gc.freeze()
+    if threads is not None:
+        sys.modules["torch"].set_num_threads(threads)
 
 
 def _write(line: str) -> None:

@@ -29,6 +29,7 @@ def run(
         None,
         "--set",
     ),
+    threads: int | None = o.option("INT", "Threads of each run; its key in the file.", min=1),
     dry_run: bool = o.flag("--dry-run", "Show the plan; do nothing."),
     jobs: int | None = o.option(
         "RUNS",
@@ -62,7 +63,8 @@ def run(
     from featbert.runs.experiment_file import read_experiment
     from featbert.runs.planned import check_trainable
 
-    experiment = read_experiment(file, changes or [])
+    own = [f"threads={threads}"] if threads else []
+    experiment = read_experiment(file, [*(changes or []), *own])
     resources = Resources()
     for arm in experiment.configurations:
         for table in ("features", "finetune"):

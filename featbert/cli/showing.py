@@ -23,6 +23,7 @@ from featbert.text import counted, printable
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
     from featbert.analysis.transfer import TransferMatrix
+    from featbert.report.tables import Table
     from featbert.runs.published import PublishedTable
     from featbert.runs.record import ExperimentRecord
     from featbert.runs.run import Run
@@ -134,6 +135,15 @@ class Outputs:
                     advance(1)
         nothing = "no figure: figures need several rows, epochs or layers"
         say(f"{folder}: {', '.join(written) or nothing}")
+
+
+def show_tables(tables: Sequence[Table], format: str) -> None:
+    """Prints tables in a format of the command line but JSON."""
+    from featbert.report.rendering import in_format
+
+    color = format == "text" and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if color else None
+    typer.echo(in_format(tables, format, width=width, color=color), nl=False)
 
 
 def _with_published(

@@ -14,7 +14,7 @@ from featbert.progress import report
 from featbert.text import counted, json_text, printable
 
 
-@o.command("speed RUN", (Compute,), only=("device",))
+@o.command("speed RUN", (Compute,), only=("device", "threads"))
 def speed(
     *,
     runs: list[str] = o.argument(
@@ -39,7 +39,8 @@ def speed(
     from featbert.runs.run import check_usable, find_run
 
     usable = [check_usable(find_run(name, runs_dir), model=model) for name in runs]
-    load_torch()
+    compute = o.chosen(Compute, given)
+    load_torch(compute.threads)
 
     from featbert.runs.load import load
     from featbert.runs.speed import PER, measure_speed
@@ -47,7 +48,7 @@ def speed(
     found = []
     for one in usable:
         report(f"timing {one.run.name}")
-        loaded = load(one, device=o.chosen(Compute, given).device)
+        loaded = load(one, device=compute.device)
         took = measure_speed(loaded, sentences=sentences, repeats=repeats)
         found.append(dataclasses.asdict(took))
         if format == "text":

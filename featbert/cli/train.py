@@ -74,7 +74,7 @@ def train(
     report(f"{corpus.name}: {corpus.source}, {', '.join(task.classes_of(corpus))}")
     if m.uncased:
         report(f"{m.model} is uncased: words were lowercased before they were read")
-    load_torch()
+    load_torch(compute.threads)
 
     from featbert.runs.train import train as train_run
 
@@ -88,7 +88,7 @@ def train(
         overwrite=overwrite,
         log_dir=log_dir,
         **text.model_dump(include={"task", "tag_scheme"}),
-        **compute.model_dump(),
+        **compute.where,
     )
     _make(partial(one, name, seed=seed) for name in wanted for seed in numbers)
 
@@ -134,7 +134,7 @@ def finetune(
         report(note)
     if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
-    load_torch()
+    load_torch(compute.threads)
 
     from featbert.runs.train import finetune as finetune_run
 
@@ -149,7 +149,7 @@ def finetune(
         log_dir=log_dir,
         **text.model_dump(include={"task", "tag_scheme"}),
         **encoding.model_dump(include={"context", "casing", "pooling", "packing"}),
-        **compute.model_dump(),
+        **compute.where,
     )
     _make(partial(one, seed=seed) for seed in numbers)
 

@@ -53,6 +53,14 @@ class Device:
         return where | {"versions": library_versions()}
 
 
+def use_threads(n: int | None) -> None:
+    """From now on torch computes on `n` threads, if that is given."""
+    if n is not None:
+        import torch
+
+        torch.set_num_threads(n)
+
+
 @contextlib.contextmanager
 def computing_threads(n: int) -> Iterator[None]:
     """Within the block torch computes on `n` threads."""

@@ -54,6 +54,18 @@ def render(
         *transfer_tables(matrices, published),
         *overview_tables(comparisons),
     ]
+    return in_format(drawn, format, notes, width=width, color=color)
+
+
+def in_format(
+    drawn: Sequence[Table],
+    format: str,
+    notes: Sequence[str] = (),
+    *,
+    width: int | None = None,
+    color: bool = False,
+) -> str:
+    """Tables and further lines in one of `FORMATS` but JSON; see `render`."""
     if format == "csv":
         return "\n".join(map(as_csv, drawn))
     lines = [visible(note) for note in notes]

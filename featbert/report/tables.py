@@ -24,7 +24,7 @@ from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.rows import base_name, best_of, listed, run_title, setting_text
+from featbert.analysis.rows import base_name, best_of, grouped, listed, run_title, setting_text
 from featbert.analysis.transfer import TransferMatrix
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
@@ -33,10 +33,12 @@ from featbert.errors import check_known
 from featbert.report import units
 from featbert.report.summary import verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
+from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.published import PublishedTable
 from featbert.runs.record import SearchRecord
 from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.runs.speed import PER
+from featbert.tasks.base import get_task
 from featbert.text import counted, unusual
 
 if TYPE_CHECKING:
@@ -662,9 +664,16 @@ def corpus_table(corpus: Corpus) -> Table:
 
 
 def run_scores_table(run: Run) -> Table:
-    """A line for each split, called `dev all`, and for each of its classes, with every score."""
+    """A line for each split, called `dev all`, and for each of its classes, with every score.
+
+    So for other data that the run was evaluated on, which are called by their corpus.
+    """
     lines: list[dict[str, Any]] = []
-    for split, found in run.record.scores.items():
+    splits = dict(run.record.scores)
+    for one in (read_evaluation(run, path) for path in evaluation_files(run)):
+        mapped = "".join(f" {old}={new}" for old, new in one.mapping.items())
+        splits[f"{one.corpus} {one.split}{mapped}"] = one.scores
+    for split, found in splits.items():
         named = {"all": found.values, **found.by_class}
         lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
     frame = frames.frame_of(lines, ["scores", *run.task.columns, "gold", "predicted"])
@@ -674,6 +683,39 @@ def run_scores_table(run: Run) -> Table:
     columns += [Column(name, name, "{:,.0f}".format) for name in counts]
     sections = [name.endswith(" all") and i > 0 for i, name in enumerate(frame["scores"])]
     return Table(f"Scores of {run.task.title} in percent", frame, columns, sections=sections)
+
+
+def evaluations_tables(
+    found: Iterable[tuple[Run, EvaluationRecord]], notes: Sequence[str]
+) -> list[Table]:
+    """A table for each task: a line for each run and data that it was evaluated on."""
+    tables = []
+    for pairs in grouped((run.record.task, (run.record, one)) for run, one in found).values():
+        task, scores = get_task(pairs[0][0].task), pairs[0][1].scores
+        lines = [
+            {
+                "row": run_title(r.tuning, r.layers, r.settings, r.task),
+                "seed": r.seed,
+                "id": r.name.rpartition("--")[2],
+                "on": f"{one.corpus} {one.split}",
+                "seconds": one.prediction_seconds + (one.extraction_seconds or 0.0),
+                **vars(one.scores),
+                **one.scores.values,
+            }
+            for r, one in pairs
+        ]
+        columns = [_names("row"), Column("seed", "seed"), _names("id"), _names("scored on", "on")]
+        columns += [Column(task.columns[key], key, percent) for key in [*scores.values][:3]]
+        if scores.floor is not None:
+            columns.append(Column(task.floor, "floor", percent))
+        columns += [
+            Column(f"{task.unit}s", "examples", "{:,}".format),
+            Column("words", "words", "{:,}".format),
+            Column("time", "seconds", units.duration),
+        ]
+        tables.append(Table("", frames.frame_of(lines), columns, legend=["scores in percent"]))
+    tables[-1].notes = [f"note: {visible(note)}" for note in notes]
+    return tables
 
 
 def epochs_table(run: Run) -> Table:

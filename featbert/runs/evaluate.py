@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import json_hash, slug
 from featbert.progress import notice
+from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
@@ -95,6 +96,87 @@ def evaluation_files(run: Run) -> list[Path]:
 
 
 @dataclass(frozen=True)
+class RunElsewhere(Run):
+    """A run that was scored on other data: its record has these scores in place of its own.
+
+    `paths` are predictions by split; `notes` what a reader of the scores should know.
+    """
+
+    paths: Mapping[str, Path]
+    notes: tuple[str, ...]
+
+    def predictions_path(self, split: str) -> Path:
+        check_known("split", [split], self.paths)
+        return self.paths[split]
+
+
+def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunElsewhere:
+    """A run with evaluations of one corpus and their paths; of a split's the last one counts."""
+    r, by_split = run.record, {one.split: (one, path) for one, path in found}
+    one = next(iter(by_split.values()))[0]
+    names = dict.fromkeys([one.corpus, r.signature.corpus])
+    splits = {name: s for name, s in r.signature.splits.items() if name in r.trained_on}
+    for split, (of, _) in by_split.items():
+        tags = json_hash([of.identity.tags, of.mapping]) if of.mapping else of.identity.tags
+        splits[split] = dataclasses.replace(of.identity, tags=tags)
+    signature = dataclasses.replace(
+        r.signature,
+        corpus=" from ".join(names),
+        splits=splits,
+        entity_types=sorted({*one.entity_types, *one.absent_types}),
+        scorer=one.scorer,
+    )
+    scores = {split: of.scores for split, (of, _) in by_split.items()}
+    record = dataclasses.replace(r, signature=signature, scores=scores, predictions={})
+    paths = {
+        split: path.with_name(run.task.predictions_name(path.stem))
+        for split, (_, path) in by_split.items()
+    }
+    notes = [note for of, _ in by_split.values() for note in notes_of(run, of)]
+    return RunElsewhere(run.folder, record, paths, tuple(notes))
+
+
+def notes_of(run: Run, one: EvaluationRecord) -> Iterator[str]:
+    """What a reader of an evaluation should know, a line each."""
+    what, splits = f"{one.corpus} {one.split}", run.record.signature.splits
+    if one.mapping:
+        renamed = ", ".join(f"{old}={new}" for old, new in one.mapping.items())
+        yield f"{what} is scored with {renamed}"
+    taught = f"{run.name} was not trained on"
+    if unseen := ", ".join(one.unseen_types):
+        yield f"{taught} {unseen}: all of them in {what} count as missed; --map renames classes"
+    if absent := ", ".join(one.absent_types):
+        yield f"{what} has no {absent}: predictions of them count as wrong"
+    if one.identity.text in {splits[name].text for name in run.record.trained_on if name in splits}:
+        yield f"{run.name} was trained on {what}: the score says nothing about other text"
+
+
+def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
+    """The runs that were evaluated on dev or test of a corpus, a name or place, as they were last.
+
+    All scores of a run have one mapping of classes. MissingError where there is none.
+    """
+    known, found, names = dict[str, None](), [], (corpus, str(Path(corpus).absolute()))
+    for run in runs:
+        every = [(read_evaluation(run, path), path) for path in evaluation_files(run)]
+        every.sort(key=lambda pair: pair[0].started)
+        known |= dict.fromkeys(one.corpus for one, _ in every)
+        own = [
+            (one, path)
+            for one, path in every
+            if one.split in EVALUATED and (one.corpus == corpus or one.source in names)
+        ]
+        if own:
+            found.append(elsewhere(run, (p for p in own if p[0].mapping == own[-1][0].mapping)))
+    if not found:
+        raise MissingError(
+            f"no run was evaluated on {corpus!r}{nearest(corpus, known)}; known: "
+            f"{', '.join(known) or 'none'}; featbert evaluate RUN --data CORPUS scores runs on it"
+        )
+    return found
+
+
+@dataclass(frozen=True)
 class PlannedEvaluation:
     """A run on one split of a corpus, before it is scored.
 
@@ -123,13 +205,6 @@ class PlannedEvaluation:
         except InputError as error:
             raise InputError(f"{error}; --overwrite evaluates the run again") from None
         return record if record.scorer == self.usable.task.scorer else None
-
-    @property
-    def learned(self) -> bool:
-        """Whether the run learned from this very text."""
-        record = self.usable.record
-        splits = (record.signature.splits.get(name) for name in record.trained_on)
-        return any(s is not None and s.text == self.identity.text for s in splits)
 
 
 def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:

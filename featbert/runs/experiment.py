@@ -19,7 +19,7 @@ from typing import Any, Literal
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
-from featbert.encoders.device import find_device
+from featbert.encoders.device import find_device, use_threads
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
@@ -129,6 +129,7 @@ class ExperimentPlan:
 
     def add(self, configuration: Configuration, name: str) -> None:
         """Adds the runs of a configuration, or the adaptation that its encoder needs before."""
+        use_threads(configuration.threads)
         if (asked := configuration.adapt) is not None:
             plan = plan_adaptation(
                 self.resources.corpus(configuration),
@@ -136,8 +137,7 @@ class ExperimentPlan:
                 settings=Adapt(**asked.model_dump(exclude={"seed"})),
                 models_dir=self.cache_dir / "models",
                 seed=asked.seed,
-                device=configuration.device,
-                precision=configuration.precision,
+                **configuration.where,
             )
             if plan.finished is None:  # its runs are checked on the encoder that it begins from
                 self.adaptations.setdefault(plan.folder, plan)
@@ -296,11 +296,10 @@ class ExperimentPlan:
         return Job(configuration, run, extraction)
 
     def _extraction(self, configuration: Configuration) -> ExtractionPlan:
-        where = {"precision": configuration.precision, "device": configuration.device}
         return plan_extraction(
             self.resources.corpus(configuration),
             self.resources.encoder(configuration.model),
-            configuration.for_encoder(**where),
+            configuration.for_encoder(**configuration.where),
             cache_dir=self.cache_dir,
             reading=configuration.reading,
         )

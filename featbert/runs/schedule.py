@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import find_device
+from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
 from featbert.errors import BusyError, PrunedError, reason
 from featbert.features.extraction import run_extraction
@@ -153,6 +153,7 @@ def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
 
 def _attempt_alone(job: Job, log_dir: Path | None) -> Ended:
     """In a process of its own, on the device of the planned kind that it has."""
+    use_threads(job.configuration.threads)
     device = find_device(job.run.options.device.kind)  # sets what fp32 means on a GPU
     run = dataclasses.replace(
         job.run,

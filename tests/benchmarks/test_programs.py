@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import extract, finetune, gpu, precision, rows, scale, scaling, start, train
+from benchmarks import busy, extract, finetune, gpu, precision, rows, scale, scaling, start, train
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import FeatbertError, defaults
@@ -189,3 +189,22 @@ def test_a_recorded_command_holds_no_paths(tmp_path: Path) -> None:
     assert command_line("python -m benchmarks.start", given) == (
         "python -m benchmarks.start --data wikigold"
     )
+
+
+def test_busy(
+    recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def here(options: Any, store: Path, folder: Path, work: str, *about: object) -> float:
+        assert about[0] in busy.POLICIES.values()
+        busy.child([work, str(store), str(folder), *options.given])
+        return float(capsys.readouterr().out)
+
+    monkeypatch.setattr(busy, "steps_a_minute", here)
+    small = ("--sentences", 70, "--seconds", 1e-3, "--lstm-size", 4, "--rounds", 1)
+    record = recorded(busy.main, *small, "--model", reader, "--policies", "passive")
+    rates = {name: row["median"] for name, row in record["measured"].items()}
+    assert len(rates) == 4
+    assert min(rates.values()) > 0
+    shares = {name: each["median"] for name, each in record["ratios"].items()}
+    beside, alone = (rates[f"bilstm, passive, {load}"] for load in ("beside", "alone"))
+    assert shares["bilstm, passive: beside over alone"] == pytest.approx(beside / alone)

@@ -3,6 +3,7 @@
 import pytest
 
 from featbert.encoders import memory
+from featbert.encoders.device import computing_threads
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.workspace import Workspace, error_of
@@ -73,13 +74,14 @@ def test_extract_and_train(workspace):
 
 
 def test_finetune(workspace):
-    done = workspace.finetune(
-        *("--seeds", "3,5", "--context", "document", "--pooling", "last", "--device", "cpu"),
-        *("--precision", "fp32", "--discriminative", 1.5, "--freeze-to", 0, "--bias-correction"),
-        *("--tag-scheme", "iob1", "--unfreeze", 2, "--train-on", "train+dev"),
-        *latin(workspace),
-        *words(TRAINING),
-    )
+    with computing_threads(1):
+        done = workspace.finetune(
+            *("--seeds", "3,5", "--context", "document", "--pooling", "last", "--device", "cpu"),
+            *("--precision", "fp32", "--discriminative", 1.5, "--freeze-to", 0, "--threads", 2),
+            *("--tag-scheme", "iob1", "--unfreeze", 2, "--train-on", "train+dev"),
+            *latin(workspace),
+            *words(TRAINING),
+        )
     assert done.exit_code == 0, done.output
     runs = [r for r in find_runs(workspace.runs) if r.record.settings["train_on"] == "train+dev"]
     assert [r.record.seed for r in runs] == [3, 5]
@@ -88,6 +90,7 @@ def test_finetune(workspace):
         assert {name: run.record.settings[name] for name in expected} == expected
         s = run.record.signature
         assert (s.context, s.pooling, s.tag_scheme) == ("document", "last", "iob1")
+        assert s.threads == 2
         assert (run.record.reading, run.record.trained_on) == (READING, ["train", "dev"])
 
 

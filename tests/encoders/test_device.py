@@ -1,5 +1,9 @@
 """Device and precision are asked of the machine."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -15,6 +19,16 @@ from featbert.encoders.device import (
 from featbert.errors import InputError
 
 CPU = Device("cpu", "a processor", 1)
+POLICY = "OMP_WAIT_POLICY"
+
+
+@pytest.mark.parametrize("own", [{}, {POLICY: "ACTIVE"}])
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(own):
+    """Where torch is not loaded yet: it reads the variable then."""
+    code = f"import os, sys, featbert; print(os.environ[{POLICY!r}], 'torch' in sys.modules)"
+    env = {name: value for name, value in os.environ.items() if name != POLICY} | own
+    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert found.stdout.split() == [own.get(POLICY, "PASSIVE"), "False"]
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 from featbert.analysis.compare import compare_tasks
 from featbert.analysis.transfer import transfer_matrices
+from featbert.encoders.device import computing_threads
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
 from featbert.runs.evaluate import evaluation_files, read_evaluation
@@ -31,6 +32,13 @@ def extracted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(schedule, "run_extraction", run_extraction)
     return numbers
+
+
+def test_threads_are_those_of_the_file(lab):
+    with computing_threads(1):
+        plan = lab.plan(threads=3, features=SMALL, finetune={"epochs": 1})
+    assert [job.run.signature.threads for job in plan.jobs.values()] == [3, 3]
+    assert {j.extraction.manifest.threads for j in plan.jobs.values() if j.extraction} == {3}
 
 
 def test_conditions_next_to_each_other(lab, extracted):
