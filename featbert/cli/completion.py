@@ -44,9 +44,13 @@ def experiments(ctx: typer.Context) -> list[str]:
 
 
 def experiment_files() -> list[str]:
-    """Experiment files, here and in experiments/."""
+    """Experiment files, here and in experiments/, else the names of those that are shipped."""
     found = [str(p) for folder in (".", "experiments") for p in Path(folder).glob("*.toml")]
-    return sorted(name for name in found if name != "pyproject.toml")
+    if own := sorted(name for name in found if name != "pyproject.toml"):
+        return own
+    from featbert.runs.experiment_file import shipped_experiments
+
+    return [*shipped_experiments()]
 
 
 def stores(ctx: typer.Context) -> list[str]:

@@ -143,7 +143,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Example: featbert run experiments/quickstart.toml")
+@app.callback(epilog="Example: featbert run quickstart")
 def featbert(
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     version: bool = typer.Option(

@@ -10,7 +10,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, run_line
+from featbert.cli.showing import Outputs, run_line, show_tables
 from featbert.errors import InputError
 from featbert.progress import report as say
 from featbert.report.units import size
@@ -20,9 +20,29 @@ if TYPE_CHECKING:
     from featbert.runs.experiment import ExperimentPlan
 
 
-@o.command("run experiments/quickstart.toml --set 'seeds=[1,2,3]'")
+def _list(wanted: bool) -> None:
+    """Shows the experiments that come with the program, and ends the command."""
+    if not wanted:
+        return
+    from featbert.report.tables import experiments_table
+    from featbert.runs.experiment_file import shipped_experiments
+
+    show_tables([experiments_table(shipped_experiments())], "text")
+    raise typer.Exit
+
+
+@o.command("run quickstart --set 'seeds=[1,2,3]'")
 def run(
-    file: Path = o.argument("FILE", "Experiment file (TOML).", completion.experiment_files),
+    file: Path = o.argument(
+        "FILE", "Experiment file (TOML), or a name of --list.", completion.experiment_files
+    ),
+    list_: bool = typer.Option(
+        False,
+        "--list",
+        callback=_list,
+        is_eager=True,
+        help="List the experiments that come with featbert.",
+    ),
     changes: list[str] | None = o.option(
         "KEY=VALUE",
         "Override one key, such as features.epochs=2; may be given several times.",

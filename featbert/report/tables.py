@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -730,6 +732,15 @@ def epochs_table(run: Run) -> Table:
     ]
     lines = [{column.name: getattr(one, column.name) for column in columns} for one in history]
     return Table("", frames.frame_of(lines, [column.name for column in columns]), columns)
+
+
+def experiments_table(files: Mapping[str, Path]) -> Table:
+    """Experiment files by name and what they ask."""
+    read = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
+    lines = [{"name": name, "about": data.get("description", "")} for name, data in read]
+    columns = [_names("name"), _names("what it compares", "about")]
+    where = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
+    return Table("", frames.frame_of(lines), columns, legend=[where])
 
 
 def search_line(search: SearchRecord) -> str:

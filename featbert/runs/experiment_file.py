@@ -239,17 +239,28 @@ class Experiment:
         return self.keys.name
 
 
+def shipped_experiments() -> dict[str, Path]:
+    """Files by name that come with the program: in its package, in a checkout next to it."""
+    package = Path(__file__).parents[1]
+    places = (package / "experiments", package.parent / "experiments")
+    return {path.stem: path for place in places for path in sorted(place.glob("*.toml"))}
+
+
 def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
 
+    A name such as "quickstart" is a file that comes with the program, unless there is one here.
     InputError has all mistakes of file and changes together.
     """
     path = Path(path)
+    if not path.exists() and path.parent.name in ("", "experiments"):
+        path = shipped_experiments().get(path.name.removesuffix(".toml"), path)
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        near = nearest_path(path, "*.toml")
-        raise MissingError(f"no experiment file {path}{near}; see experiments/") from None
+        near = nearest_path(path, "*.toml") or nearest(path.stem, shipped_experiments())
+        names = "featbert run --list shows those that come with it"
+        raise MissingError(f"no experiment file {path}{near}; {names}") from None
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
     for change in changes:

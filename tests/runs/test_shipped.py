@@ -151,11 +151,15 @@ def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
 def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()):
     given = [word for change in (*changes(place, file), *sets) for word in ("--set", change)]
     where = ("--cache-dir", place.cache, "--runs-dir", place.runs)
-    return place.call("run", file, *given, *where, *words)
+    return place.call("run", file.stem, *given, *where, *words)
 
 
-def test_every_file_is_tested():
+def test_every_file_is_tested_and_listed(place):
     assert RUNS.keys() == SMALL.keys() == {path.stem for path in SHIPPED}
+    listed = {
+        line.split()[0] for line in ok(place.call("run", "--list")).stdout.split("\n") if line
+    }
+    assert RUNS.keys() <= listed
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
