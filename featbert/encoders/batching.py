@@ -55,15 +55,6 @@ class TokenBudget:
         self._halved = False
         self._lock = Lock()
 
-    def compute_bucket(self, bucket: Ints, lengths: Ints, compute: Callable[[Ints], None]) -> None:
-        """Computes the sequences `bucket` of these lengths; several threads may call it."""
-        self.compute_parts(
-            bucket,
-            compute,
-            size=lambda rows: padded_tokens(lengths[rows]),
-            cut=lambda rows, tokens: (rows[r] for r in length_batches(lengths[rows], tokens)),
-        )
-
     def compute_parts(
         self,
         batch: Ints,
@@ -72,7 +63,7 @@ class TokenBudget:
         size: Callable[[Ints], int],
         cut: Callable[[Ints, int], Iterable[Ints]],
     ) -> None:
-        """Computes a batch as a whole, or in parts where it does not fit.
+        """Computes a batch as a whole, or in parts where it does not fit; threads may share this.
 
         `compute` gets the rows of a part, and may get one twice. `size` gives the padded tokens of
         a batch; `cut` gives its parts of at most as many padded tokens as asked.

@@ -3,24 +3,22 @@
 State k below L is what enters transformer layer k + 1: the embeddings for k = 0. State L is the
 encoder's output, after its final norm where it has one.
 
-Operations are counted by shape, a multiply-add as two: a matrix of parameters costs 2 for each of
-its entries and each token it is applied to; attention costs 4 n^2 H for a window of n tokens and
-each layer (scores, and the weighted sum of values), in DeBERTa as much for each pair of a token and
-a relative position. Padding does not count, and no layer above the highest one that is read, nor
-what DeBERTa computes of relative positions once for a batch.
+Operations are those of matrix products, a multiply-add as two, as torch counts them in a few small
+windows, from which those of others follow. Padding does not count, and no layer above the highest
+one that is read, nor what a forward pass computes once for all windows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
@@ -109,6 +107,11 @@ class Encoder(nn.Module):
         positions = _usable_positions(model)
         self.positions = min(positions, CAUSAL_POSITIONS) if causal else positions
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
+        self.stack = _layer_list(model, self.num_layers)
+        layers: Any = () if self.stack is None else model.get_submodule(self.stack)
+        for number, layer in enumerate(layers):
+            layer.register_forward_pre_hook(partial(_entering, number), with_kwargs=True)
+        self._counted: dict[Hashable, NDArray[np.float64]] = {}
 
     def align(
         self,
@@ -224,14 +227,30 @@ class Encoder(nn.Module):
         return replace(batch, n_words=len(units), segments=sequences)
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default."""
+        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
+
+        The pass ends at the highest of them. Threads may compute batches at the same time.
+        """
         wanted = range(self.num_layers + 1) if layers is None else layers
         found: dict[int, Tensor] = {}
 
         def take(layer: int, states: Tensor) -> None:
-            found[layer] = _meant(_at_positions(states, batch), batch)
+            if layer in wanted:
+                found[layer] = _meant(_at_positions(states, batch), batch)
+            if layer == max(wanted):
+                raise _EnoughError
 
-        read_layers(self.model, self.num_layers, set(wanted), take, **_inputs(batch))
+        before = _taking.set(take)
+        try:
+            at_once = self.stack is None  # one layer's weights for all (ALBERT)
+            output = self.model(**_inputs(batch), output_hidden_states=at_once)
+            for layer, states in enumerate(output.hidden_states if at_once else ()):
+                take(layer, states)
+            take(self.num_layers, output.last_hidden_state)
+        except _EnoughError:
+            pass
+        finally:
+            _taking.reset(before)
         if missing := sorted(set(wanted) - set(found)):
             raise InputError(
                 f"{type(self.model).__name__} does not compute layers "
@@ -261,13 +280,14 @@ class Encoder(nn.Module):
         is outside of the layers serves all of them (such as relative positions) and counts as
         embeddings. InputError where the encoder keeps its layers in no list.
         """
-        layers = layer_list(self.model, self.num_layers)
-        if layers is None and _shared(self.model) is None:
+        config: Any = self.model.config
+        groups = getattr(config, "num_hidden_groups", self.num_layers)
+        if self.stack is None and groups == self.num_layers:
             raise InputError(
                 f"{type(self.model).__name__} has no list of {self.num_layers} layers, so its "
                 "layers cannot be frozen or have learning rates of their own"
             )
-        prefix, last = f"{layers}.", ("norm.", "final", "pooler.", f"{SHARED}.")
+        prefix, last = f"{self.stack}.", ("norm.", "final", "pooler.", f"{SHARED}.")
         depths = {}
         for name, _ in self._named:
             outside = self.num_layers if name.startswith(last) else 0
@@ -279,42 +299,54 @@ class Encoder(nn.Module):
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         return list(self.model.named_parameters())
 
-    @cached_property
-    def _counted(self) -> dict[tuple[bool, ...], Ints]:
-        return {}
+    def flops(self, window_lengths: Ints, *, highest: int | None = None) -> float:
+        """Operations of a forward pass over windows of these lengths, specials included.
+
+        `highest` is the last layer that is computed; L by default, and then the pooler, if any.
+        """
+
+        def forward(batch: PieceBatch) -> None:
+            with torch.no_grad():
+                self(batch) if highest is None else self.hidden_states(batch, [highest])
+
+        return float(_terms(window_lengths)[1:] @ self._per_term(highest, forward)[1:])
 
     def training_flops(self, window_lengths: Ints) -> float:
         """Operations of a training step over windows of these lengths: forward and backward.
 
-        Where all is trained, that is three forward passes. Else it depends on where gradients pass:
-        torch counts the products of a few small windows, from which those of others follow.
+        Where all is trained, that is three forward passes; else it depends on where gradients pass.
         """
         trained = tuple(p.requires_grad for _, p in self._named)
         if all(trained):
-            return 3 * encoder_flops(self, window_lengths)
-        if trained not in self._counted:
-            sizes = [(1, 2), (2, 2), (1, 3), (1, 4)]  # windows and their length
-            counts = [self._counted_flops(*size) for size in sizes]
-            terms = np.array([_terms(np.full(rows, length)) for rows, length in sizes])
-            self._counted[trained] = np.linalg.solve(terms, counts)
-        return float(_terms(window_lengths) @ self._counted[trained])
+            return 3 * self.flops(window_lengths)
 
-    def _counted_flops(self, rows: int, length: int) -> int:
-        """Operations of forward and backward over `rows` windows of one length, as torch counts."""
-        there = next(self.parameters()).device
-        numbers = torch.arange(rows * length, device=there)
-        batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
-        if self.pooler:
-            batch = replace(batch, n_words=rows, positions=numbers[:rows])
-        trained = [p for _, p in self._named if p.requires_grad]
-        devices = [there] if there.type == "cuda" else []
-        counter = FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS)
-        # Fused attention is counted as the products it is made of; dropout draws nothing.
-        with torch.random.fork_rng(devices), sdpa_kernel(SDPBackend.MATH), counter:
-            states = self(batch)
+        def step(batch: PieceBatch) -> None:
+            states, learned = self(batch), [p for _, p in self._named if p.requires_grad]
             if states.requires_grad:
-                torch.autograd.grad(states.sum(), trained, allow_unused=True)
-        return int(counter.get_total_flops())
+                torch.autograd.grad(states.sum(), learned, allow_unused=True)
+
+        return float(_terms(window_lengths) @ self._per_term(trained, step))
+
+    def _per_term(
+        self, what: Hashable, compute: Callable[[PieceBatch], None]
+    ) -> NDArray[np.float64]:
+        """Operations of `compute`, called `what`, for each one of `_terms`."""
+        if what in self._counted:
+            return self._counted[what]
+        there, terms, counts = next(self.parameters()).device, [], []
+        devices = [there] if there.type == "cuda" else []
+        for rows, length in ((1, 2), (2, 2), (1, 3), (1, 4)):
+            numbers = torch.arange(rows * length, device=there)
+            batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
+            if self.pooler:
+                batch = replace(batch, n_words=rows, positions=numbers[:rows])
+            counter = FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS)
+            # Fused attention is counted as the products it is made of; dropout draws nothing.
+            with torch.random.fork_rng(devices), sdpa_kernel(SDPBackend.MATH), counter:
+                compute(batch)
+            terms.append(_terms(np.full(rows, length)))
+            counts.append(counter.get_total_flops())
+        return self._counted.setdefault(what, np.linalg.solve(terms, counts).round())
 
     def _read(self, batch: PieceBatch) -> Tensor:
         """(Q, H) the last layer at the batch's positions, or what the pooler makes of windows."""
@@ -325,7 +357,7 @@ class Encoder(nn.Module):
         return _at_positions(output.last_hidden_state, batch)
 
 
-def _terms(lengths: Ints) -> Ints:
+def _terms(lengths: Ints) -> NDArray[np.float64]:
     """What operations grow with: passes, windows, tokens, and pairs of tokens."""
     squares = lengths.astype(np.float64) ** 2
     return np.array([1.0, len(lengths), lengths.sum(), squares.sum()])
@@ -430,89 +462,18 @@ class _EnoughError(Exception):
     """The highest layer that was asked for has been read."""
 
 
-def read_layers(
-    model: nn.Module,
-    num_layers: int,
-    layers: Collection[int],
-    take: Callable[[int, Tensor], None],
-    **inputs: Any,
-) -> None:
-    """One forward pass up to the highest of `layers`; `take` gets each, with (rows, longest, H)."""
-    stack = layer_list(model, num_layers)
-    if stack is None:  # one layer's weights for all (ALBERT)
-        states = model(**inputs, output_hidden_states=True).hidden_states
-        for layer in sorted(layers):
-            take(layer, states[layer])
-        return
-    highest = max(layers)
+# What gets the number of each layer and what enters it, in this thread's pass.
+_taking: ContextVar[Callable[[int, Tensor], None] | None] = ContextVar("taking", default=None)
 
-    def entering(layer: int, _: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+
+def _entering(layer: int, _: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    if (take := _taking.get()) is not None:
         take(layer, args[0] if args else named["hidden_states"])
-        if layer == highest:
-            raise _EnoughError
-
-    with ExitStack() as hooks:
-        for layer in sorted(layers):
-            if layer < num_layers:
-                module = model.get_submodule(f"{stack}.{layer}")
-                hook = partial(entering, layer)
-                handle = module.register_forward_pre_hook(hook, with_kwargs=True)
-                hooks.callback(handle.remove)
-        try:
-            output = model(**inputs)
-        except _EnoughError:
-            return
-    if highest == num_layers:
-        take(num_layers, output.last_hidden_state)
 
 
-def _shared(model: nn.Module) -> nn.Module | None:
-    """The layers whose weights several share, where there are such (ALBERT)."""
-    config: Any = model.config
-    groups = getattr(config, "num_hidden_groups", config.num_hidden_layers)
-    return model.get_submodule(SHARED) if groups < config.num_hidden_layers else None
-
-
-def layer_list(model: nn.Module, num_layers: int) -> str | None:
+def _layer_list(model: nn.Module, num_layers: int) -> str | None:
     """Name of the outermost list of `num_layers` layers; None where all share their weights."""
     for name, module in model.named_modules():
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:
             return str(name)
     return None
-
-
-# By module: walking one takes longer than a short step of it.
-_matrix_entries: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
-
-
-def matrix_entries(module: nn.Module) -> int:
-    """Entries of the matrices that every token meets; embedding tables are only looked up."""
-    if module not in _matrix_entries:
-        # Tables, and factors of adapters (IA3) that are written as a row or column
-        others = [m for m in module.modules() if isinstance(m, nn.Embedding | nn.ParameterDict)]
-        tables = {id(p) for m in others for p in m.parameters(recurse=False)}
-        _matrix_entries[module] = sum(
-            p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables
-        )
-    return _matrix_entries[module]
-
-
-def encoder_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
-    """One forward pass over windows of these lengths, specials included, up to layer `highest`."""
-    lengths, shared = window_lengths.astype(np.float64), _shared(encoder.model)
-    config: Any = encoder.model.config
-    computed = encoder.num_layers if highest is None or shared is not None else highest
-    width = config.num_attention_heads * (getattr(config, "head_dim", None) or 0)
-    meets = float((lengths**2).sum())
-    if relative := getattr(getattr(encoder.model, "encoder", None), "rel_embeddings", None):
-        meets += relative.num_embeddings * float(lengths.sum())
-    attention = 4.0 * computed * (width or encoder.hidden_size) * meets
-    pooler = matrix_entries(encoder.model.get_submodule("pooler")) if encoder.pooler else 0
-    entries = matrix_entries(encoder) - pooler
-    if shared is not None:
-        entries += matrix_entries(shared) * (encoder.num_layers // config.num_hidden_groups - 1)
-    elif computed < encoder.num_layers and layer_list(encoder.model, encoder.num_layers):
-        depths = encoder.parameter_depths
-        named = encoder.model.named_parameters()
-        entries -= sum(p.numel() for name, p in named if p.dim() > 1 and depths[name] > computed)
-    return 2.0 * (entries * float(lengths.sum()) + pooler * len(lengths)) + attention

@@ -5,11 +5,10 @@ the last bits of the vectors, follow from the block alone.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from torch import Tensor
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment, unit_starts
-from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches
+from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches, padded_tokens
 from featbert.encoders.device import (
     DTYPE_BYTES,
     PRECISION_BYTES,
@@ -31,7 +30,7 @@ from featbert.encoders.device import (
     to_device,
     torch_dtype,
 )
-from featbert.encoders.encoder import Encoder, encoder_flops, load_encoder
+from featbert.encoders.encoder import Encoder, load_encoder
 from featbert.encoders.encoding import Encoding, Reading, distinct_texts
 from featbert.encoders.memory import (
     check_memory,
@@ -163,7 +162,7 @@ def run_extraction(
                 uncased=encoder.wordpieces.lowercases,
                 encoder_parameters=sum(p.numel() for p in encoder.parameters()),
                 flops=sum(
-                    encoder_flops(encoder, a.window_lengths, highest=max(manifest.layers))
+                    encoder.flops(a.window_lengths, highest=max(manifest.layers))
                     for a in alignments.values()
                 ),
                 splits={
@@ -228,7 +227,7 @@ def block_states(
     words = room(int(edges[-1] - edges[0]))
     firsts = room(len(windows), torch.float32) if "cls" in kinds else None
 
-    def compute(encoder: Encoder, rows: Ints) -> None:
+    def compute(rows: Ints) -> None:
         batch = encoder.batch(alignment, windows[rows], firsts=firsts is not None)
         places = torch.from_numpy(alignment.owned_words(windows[rows]) - edges[0])
         there, n_words = to_device(places, device), len(places)
@@ -241,11 +240,14 @@ def block_states(
 
     lengths = alignment.window_lengths[windows]
 
-    def compute_bucket(encoder: Encoder, bucket: Ints) -> int:
-        budget.compute_bucket(bucket, lengths, partial(compute, encoder))
-        return len(alignment.owned_words(windows[bucket]))
+    def cut(rows: Ints, tokens: int) -> Iterator[Ints]:
+        return (rows[part] for part in length_batches(lengths[rows], tokens))
 
-    for n in map_batches(compute_bucket, encoder, length_batches(lengths, budget.tokens)):
+    def compute_bucket(rows: Ints) -> int:
+        budget.compute_parts(rows, compute, size=lambda r: padded_tokens(lengths[r]), cut=cut)
+        return len(alignment.owned_words(windows[rows]))
+
+    for n in map_batches(compute_bucket, cut(np.arange(len(windows)), budget.tokens), device):
         advance(n)
     found = {}
     for kind in kinds:

@@ -10,6 +10,7 @@ each other before the body.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from featbert.config import Settings
 from featbert.encoders.batching import Ints
-from featbert.encoders.encoder import Encoder, matrix_entries
+from featbert.encoders.encoder import Encoder
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.tunings import get_tuning
 from featbert.models.attention import Attention
@@ -137,13 +138,15 @@ class Model(nn.Module):
 
     def head_flops(self, vectors: float, sequences: float) -> float:
         """Operations of a forward pass from the states of `vectors` words, or sequences, on."""
-        entries = matrix_entries(self)
-        if (encoder := self.encoder) is not None:
-            entries -= matrix_entries(encoder)
-        if self.pooling is None:
-            return 2.0 * entries * vectors
-        output = matrix_entries(cast(nn.Module, self.output))
-        return 2.0 * ((entries - output) * vectors + output * sequences)
+        body, output = self._entries
+        return 2.0 * (body * vectors + output * (vectors if self.pooling is None else sequences))
+
+    @cached_property
+    def _entries(self) -> tuple[int, int]:
+        """Entries of the matrices that vectors meet before the output, and in it."""
+        before = (self.attention, self.pooling, self.body)
+        modules: list[Any] = [module for module in before if module is not None]
+        return sum(map(matrix_entries, modules)), matrix_entries(cast(nn.Module, self.output))
 
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers, L + 1 the head.
@@ -174,6 +177,12 @@ class Model(nn.Module):
                 if parameters and not any(p.requires_grad for p in parameters):
                     module.eval()
         return self
+
+
+def matrix_entries(module: nn.Module) -> int:
+    """Entries of the matrices that every vector meets; embedding tables are only looked up."""
+    tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+    return sum(p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables)
 
 
 def stored_model(

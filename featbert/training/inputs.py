@@ -18,7 +18,7 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
 from featbert.encoders.device import DTYPE_BYTES, to_device
-from featbert.encoders.encoder import Encoder, PieceBatch, encoder_flops
+from featbert.encoders.encoder import Encoder, PieceBatch
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.encoders.pooling import pooled_by_layer
@@ -293,7 +293,7 @@ class PieceInputs:
         head = model.head_flops(float(self.layout(sentences).lengths.sum()), float(len(sentences)))
         lengths = self.alignment.window_lengths[windows]
         if not training:
-            return head + encoder_flops(self.encoder, lengths)
+            return head + self.encoder.flops(lengths)
         return 3 * head + self.encoder.training_flops(lengths)
 
     def _windows(self, sentences: Ints) -> Ints:

@@ -32,8 +32,11 @@ def test_every_index_once_within_the_budget_longest_first(lengths, budget):
 
 
 def compute_buckets(budget, lengths, compute):
+    def cut(rows, tokens):
+        return [rows[part] for part in length_batches(lengths[rows], tokens)]
+
     for bucket in length_batches(lengths, budget.tokens):
-        budget.compute_bucket(bucket, lengths, compute)
+        budget.compute_parts(bucket, compute, size=lambda r: padded_tokens(lengths[r]), cut=cut)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError, RuntimeError])
