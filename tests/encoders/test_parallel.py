@@ -8,7 +8,6 @@ from featbert import extract, load_corpus
 from featbert.encoders.device import computing_threads
 from featbert.encoders.parallel import map_batches
 
-
 CPU = torch.device("cpu")
 
 
