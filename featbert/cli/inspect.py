@@ -92,7 +92,6 @@ def probe(
         "Single layer: last, layer:3, ...; may be given several times.  [default: all]",
         completion.layers,
     ),
-    report: bool = o.flag("--report", "Also print the word-level classification report."),
     cache_dir: Path = o.CACHE_DIR,
 ) -> None:
     """Check features quickly: logistic regression on single layers.
@@ -104,7 +103,7 @@ def probe(
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.runs.planned import check_same_text, check_trainable
-    from featbert.tasks.entities import TASK, word_report
+    from featbert.tasks.entities import TASK
     from featbert.training.probe import fit_probe
 
     store = o.choose_store(features, cache_dir)
@@ -133,6 +132,4 @@ def probe(
                 f"{combination.name}  dev F1 {100 * scores['f1']:.2f}  "
                 f"word accuracy {100 * scores['word_accuracy']:.2f}"
             )
-            if report:
-                typer.echo(printable(word_report(gold, predicted), keep="\n"))
             advance(1)

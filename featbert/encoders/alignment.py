@@ -18,7 +18,7 @@ import numpy as np
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints, ranges
-from featbert.encoders.encoding import Context, Packing, check_context, distinct_texts
+from featbert.encoders.encoding import Context, Packing, texts_of
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 
@@ -110,12 +110,9 @@ def align(
             "use another encoder"
         )
     pairs = None if packing is None else _pairs(sentences)
-    words, numbers = [s.words for s in sentences], np.arange(len(sentences))[:, None]
-    if packing == "apart":
-        words, numbers = distinct_texts(sentences)
+    words, numbers, unit_words = texts_of(sentences, context, packing)
     pieces, word_pieces, unknown = wordpieces.pieces(words)
-    edges = np.concatenate([[0], np.cumsum([*map(len, words)], dtype=np.int64)])
-    unit_words = edges[unit_starts(sentences, context)] if packing is None else edges
+    edges = np.cumsum([0, *map(len, words)], dtype=np.int64)
     counts = np.diff(word_pieces)
     windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
@@ -156,17 +153,6 @@ def _pairs(sentences: Sequence[Sentence]) -> Ints:
         raise InputError(f"packing is for pairs, but text {alone + 1} is alone")
     sizes = [(s.pair, len(s) - (s.pair or 0)) for s in sentences]
     return np.array(sizes, dtype=np.int64).reshape(-1, 2)
-
-
-def unit_starts(sentences: Sequence[Sentence], context: Context) -> Ints:
-    """(U + 1,) the first sentence of each context unit, and the number of sentences."""
-    n = len(sentences)
-    if context == "sentence":
-        return np.arange(n + 1)
-    check_context(context, has_documents=all(s.document is not None for s in sentences))
-    documents = [s.document for s in sentences]
-    new = [i for i in range(n) if i == 0 or documents[i] != documents[i - 1]]
-    return np.array([*new, n])
 
 
 def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:

@@ -346,7 +346,8 @@ class Encoder(nn.Module):
                 compute(batch)
             terms.append(_terms(np.full(rows, length)))
             counts.append(counter.get_total_flops())
-        return self._counted.setdefault(what, np.linalg.solve(terms, counts).round())
+        self._counted[what] = np.linalg.solve(terms, counts).round().astype(np.float64)
+        return self._counted[what]
 
     def _read(self, batch: PieceBatch) -> Tensor:
         """(Q, H) the last layer at the batch's positions, or what the pooler makes of windows."""

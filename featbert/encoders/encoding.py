@@ -67,15 +67,6 @@ class Encoding:
             f"read from its {self.pooling_of(source)} subword, and cls from the last of its text"
         )
 
-    def sizes(self, sentences: Sequence[Sentence]) -> tuple[int, int]:
-        """Words of a split's texts, and how many are encoded by themselves."""
-        if self.packing == "apart" and any(s.pair is not None for s in sentences):
-            texts, _ = distinct_texts(sentences)
-            return sum(map(len, texts)), len(texts)
-        document = self.context == "document"
-        units = len({s.document for s in sentences}) if document else len(sentences)
-        return sum(map(len, sentences)), units
-
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError where the text or the encoder cannot be encoded like this."""
         for name, known in CHOICES.items():
@@ -108,12 +99,30 @@ class Encoding:
                 )
 
 
-def distinct_texts(pairs: Sequence[Sentence]) -> tuple[list[tuple[str, ...]], Ints]:
-    """The texts of pairs, each once, and (S, 2) which of them are those of each pair."""
-    known: dict[tuple[str, ...], int] = {}
-    both = ((s.words[: s.pair], s.words[s.pair :]) for s in pairs)
-    numbers = [[known.setdefault(text, len(known)) for text in texts] for texts in both]
-    return list(known), np.array(numbers, dtype=np.int64).reshape(-1, 2)
+def texts_of(
+    sentences: Sequence[Sentence], context: str, packing: str | None
+) -> tuple[list[tuple[str, ...]], Ints, Ints]:
+    """The texts that are read of sentences.
+
+    Returns:
+        texts: their words; those of pairs that are apart, each once.
+        numbers: (S, T) which of them are those of each sentence; T is 2 for pairs that are apart.
+        units: (U + 1,) words before each context unit: a sentence, a document, or such a text.
+    """
+    if packing == "apart":
+        known: dict[tuple[str, ...], int] = {}
+        both = ((s.words[: s.pair], s.words[s.pair :]) for s in sentences)
+        pairs = [[known.setdefault(text, len(known)) for text in texts] for texts in both]
+        texts, numbers = list(known), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    else:
+        texts, numbers = [s.words for s in sentences], np.arange(len(sentences))[:, None]
+    edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    if context == "document":
+        documents = [s.document for s in sentences]
+        check_context(context, has_documents=None not in documents)
+        new = [i for i, one in enumerate(documents) if i == 0 or one != documents[i - 1]]
+        edges = edges[[*new, len(sentences)]]
+    return texts, numbers, edges
 
 
 class Reading:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
-from featbert.encoders.alignment import Alignment, unit_starts
+from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches, padded_tokens
 from featbert.encoders.device import (
     DTYPE_BYTES,
@@ -31,7 +31,7 @@ from featbert.encoders.device import (
     torch_dtype,
 )
 from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.encoding import Encoding, Reading, distinct_texts
+from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.memory import (
     check_memory,
     freed_memory_kept,
@@ -178,13 +178,10 @@ def run_extraction(
 
 def layout_of(sentences: Sequence[Sentence], manifest: Manifest) -> Layout:
     """Where the parts of a split begin, which words and documents alone decide."""
-    offsets, texts = np.cumsum([0, *map(len, sentences)], dtype=np.int64), None
-    if manifest.packing == "apart":
-        distinct, texts = distinct_texts(sentences)
-        units = np.cumsum([0, *map(len, distinct)], dtype=np.int64)
-    else:
-        units = offsets[unit_starts(sentences, manifest.context)]
-    return Layout(offsets, units, block_edges(units, manifest.block_words), texts)
+    offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+    _, numbers, units = texts_of(sentences, manifest.context, manifest.packing)
+    blocks = block_edges(units, manifest.block_words)
+    return Layout(offsets, units, blocks, numbers if manifest.packing == "apart" else None)
 
 
 def block_edges(unit_words: Ints, block_words: int) -> Ints:

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import (
-    DTYPE_BYTES,
-    Device,
-    find_device,
-    find_precision,
-)
-from featbert.encoders.encoding import Encoding, Reading
+from featbert.encoders.device import DTYPE_BYTES, Device, find_device, find_precision
+from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
@@ -76,16 +71,16 @@ def plan_extraction(
     device = find_device(encoding.device)
     # Which texts are distinct depends on their casing; how many words they have does not.
     read = Reading(corpus, encoding.casing if encoding.packing == "apart" else "original")
+    packing = encoding.packing if corpus.has_pairs else None
     manifest = Manifest(
         corpus=corpus.name,
         source=corpus.source,
         language=corpus.language,
         reading=dict(reading or {}),
         splits={
-            name: StoredSplit(
-                split.text_fingerprint, len(split), *encoding.sizes(read(split.sentences))
-            )
+            name: StoredSplit(split.text_fingerprint, len(split), int(units[-1]), len(units) - 1)
             for name, split in corpus.splits.items()
+            for units in [texts_of(read(split.sentences), encoding.context, packing)[2]]
         },
         model=source.name,
         model_source=source.reference,
@@ -104,7 +99,7 @@ def plan_extraction(
         block_words=block_words(num_layers, hidden_size, encoding.dtype),
         **device.facts,
         adapted_epochs=source.adapted_epochs,
-        packing=encoding.packing if corpus.has_pairs else None,
+        packing=packing,
         keep=encoding.keep,
     )
     path = Path(cache_dir) / manifest.file_name

@@ -16,7 +16,7 @@ import numpy as np
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.encoding import Encoding, Reading, distinct_texts
+from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.source import EncoderSource
 from featbert.engine import Each, here
 from featbert.errors import FeatbertError, reason
@@ -89,7 +89,8 @@ def cut(corpus: Corpus, manifest: Manifest, shards: int) -> list[Corpus]:
     blocks = [(name, k) for name, lay in layouts.items() for k in range(len(lay.blocks) - 1)]
     of_units: dict[str, Sequence[Sentence]] = texts
     if manifest.packing == "apart":
-        of_units = {n: [*map(Sentence, distinct_texts(rows)[0])] for n, rows in texts.items()}
+        distinct = {n: texts_of(rows, manifest.context, "apart")[0] for n, rows in texts.items()}
+        of_units = {n: [*map(Sentence, words)] for n, words in distinct.items()}
 
     def sentences(name: str, first: int, last: int) -> tuple[Sentence, ...]:
         layout = layouts[name]

@@ -5,7 +5,7 @@ Code outside of a task never asks which one it has.
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -321,9 +321,12 @@ class Task(Protocol):
         """What `write_predictions` wrote; OSError, or InputError for a damaged file."""
 
 
-def bucket_of(value: float, bounds: Sequence[tuple[float, str]]) -> str:
-    """Name of the first bucket whose highest value is not below `value`."""
-    return next(name for highest, name in bounds if value <= highest)
+def in_buckets(
+    values: Iterable[float], bounds: Sequence[tuple[float, str]]
+) -> tuple[list[str], list[str]]:
+    """The bucket of each value, the first whose highest value is not below it, and all in order."""
+    names = [next(name for highest, name in bounds if value <= highest) for value in values]
+    return names, [name for _, name in bounds]
 
 
 def task_of(name: str, data: str) -> str:

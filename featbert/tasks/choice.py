@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.tasks.base import Facet, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Facet, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
 from featbert.text import natural
@@ -84,8 +84,7 @@ class Choice(ExampleTask):
         if facet != "length":
             names = [str(row.index(RIGHT) if facet == "right" else len(row)) for row in found.gold]
             return names, sorted({*names}, key=natural)
-        longest = [first + max(choices) for first, *choices in found.texts]
-        return [bucket_of(n, LENGTHS) for n in longest], [name for _, name in LENGTHS]
+        return in_buckets((first + max(choices) for first, *choices in found.texts), LENGTHS)
 
     def answered(
         self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]

@@ -14,6 +14,7 @@ import importlib.metadata
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from featbert.data.corpus import Split
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
-from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.measures import f1_of, prf
 from featbert.tasks.words import WordTask, check_lengths
 
@@ -30,12 +31,6 @@ Entity = tuple[str, int, int]
 
 _LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
 _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
-# Buckets in order; else by name.
-_ORDERS = {
-    "length": [name for _, name in _LENGTHS],
-    "seen": ["seen", "unseen"],
-    "sentence": [name for _, name in _SENTENCES],
-}
 
 
 class Entities(WordTask):
@@ -109,8 +104,15 @@ class Entities(WordTask):
         of_items = np.array(counts, dtype=np.int64).reshape(-1, 3)
 
         def buckets(facet: str) -> tuple[list[str], list[str]]:
-            names = [_bucket(facet, row, entity, known) for row, entity, *_ in items]
-            return names, _ORDERS.get(facet) or sorted({*names})
+            if facet == "length":
+                return in_buckets((last - first + 1 for _, (_, first, last), *_ in items), _LENGTHS)
+            if facet == "sentence":
+                return in_buckets((len(row) for row, *_ in items), _SENTENCES)
+            names = [entity[0] for _, entity, *_ in items]
+            if facet == "seen":
+                texts = (tuple(row[first : last + 1]) for row, (_, first, last), *_ in items)
+                names = ["seen" if text in known else "unseen" for text in texts]
+            return names, sorted({*names})
 
         return of_items, of_items[:, 2], buckets
 
@@ -176,28 +178,6 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
                 known.add(tag)
 
 
-def word_report(gold: Rows, predicted: Rows) -> str:
-    """scikit-learn's classification report of the types of single words, as text.
-
-    O is no row of its own: its score would hide all others. `micro avg` is the value `word_f1`.
-    """
-    from sklearn.metrics import classification_report
-
-    check_tags(gold, predicted)
-
-    def flat(rows: Rows) -> list[str]:
-        # "O" becomes "", which no type is called. One such word is added, right on both sides:
-        # without any, scikit-learn would print `accuracy` where `micro avg` belongs.
-        return [*(tag[2:] for row in rows for tag in row), ""]
-
-    both = flat(gold), flat(predicted)
-    labels = sorted(set().union(*both) - {""})
-    if not labels:
-        return "no word is tagged other than O, in gold or prediction"
-    found = classification_report(*both, digits=4, labels=labels, zero_division=0.0)
-    return str(found).rstrip("\n")
-
-
 def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:
     found = prf(correct, predicted, gold)
     return {key: found[key] for key in ("f1", "precision", "recall")}
@@ -220,24 +200,9 @@ def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> C
 def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int]:
     """Words with a type (correct, predicted, gold), and words whose whole tag is right."""
     # Pairs of tags are few and words are many, so each pair is looked at once.
-    pairs: Counter[tuple[str, str]] = Counter()
-    for gold_row, predicted_row in zip(gold, predicted, strict=True):
-        pairs.update(zip(gold_row, predicted_row, strict=True))
-    counts = [0, 0, 0]
-    for (gold_tag, predicted_tag), n in pairs.items():
-        counts[0] += n * (gold_tag != "O" and gold_tag[2:] == predicted_tag[2:])
-        counts[1] += n * (predicted_tag != "O")
-        counts[2] += n * (gold_tag != "O")
-    right = sum(n for (gold_tag, predicted_tag), n in pairs.items() if gold_tag == predicted_tag)
-    return (counts[0], counts[1], counts[2]), right
-
-
-def _bucket(facet: str, words: Sequence[str], entity: Entity, known: Collection[Any]) -> str:
-    type_, first, last = entity
-    if facet == "type":
-        return type_
-    if facet == "length":
-        return bucket_of(last - first + 1, _LENGTHS)
-    if facet == "sentence":
-        return bucket_of(len(words), _SENTENCES)
-    return "seen" if tuple(words[first : last + 1]) in known else "unseen"
+    both = zip(chain(*gold), chain(*predicted), strict=True)
+    pairs = [(g, p, n) for (g, p), n in Counter(both).items()]
+    correct = sum(n for g, p, n in pairs if g != "O" and g[2:] == p[2:])
+    found = sum(n for _, p, n in pairs if p != "O")
+    wanted = sum(n for g, _, n in pairs if g != "O")
+    return (correct, found, wanted), sum(n for g, p, n in pairs if g == p)

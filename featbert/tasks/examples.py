@@ -15,11 +15,11 @@ import numpy as np
 from featbert.data.corpus import Sentence, Split
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
-from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, bucket_of
+from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
 from featbert.tasks.measures import Counts
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
-OVERLAPS = ((0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1.0, "75-100%"))
+OVERLAPS = ((-1.0, "no pair"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1.0, "75-100%"))
 FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both texts have")}
 
 
@@ -108,11 +108,8 @@ class ExampleTask(Task, Protocol):
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet == "length":
-            names = [bucket_of(len(row), LENGTHS) for row in found.words]
-            return names, [name for _, name in LENGTHS]
-        shares = [_overlap(row, sizes) for row, sizes in zip(found.words, found.texts, strict=True)]
-        names = ["no pair" if s is None else bucket_of(s, OVERLAPS) for s in shares]
-        return names, ["no pair", *(name for _, name in OVERLAPS)]
+            return in_buckets(map(len, found.words), LENGTHS)
+        return in_buckets(map(_overlap, found.words, found.texts), OVERLAPS)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The answer, before the first word."""
@@ -170,10 +167,10 @@ def single(rows: Rows) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float | None:
-    """Share of a pair's different words that both texts have, whatever their case."""
+def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float:
+    """Share of a pair's different words that both texts have, whatever their case; else -1."""
     if len(sizes) < 2:
-        return None
+        return -1.0
     first = {word.lower() for word in words[: sizes[0]]}
     second = {word.lower() for word in words[sizes[0] :]}
     return len(first & second) / len(first | second)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from featbert.tasks.base import Facet, Parts, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Facet, Parts, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.measures import OF_CLASSES, Counts, scores_by_class
 from featbert.tasks.words import WordTask, check_lengths
 
@@ -47,21 +47,18 @@ class Labels(WordTask):
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        pairs = zip(_flat(found.gold), _flat(found.predicted), strict=True)
+        labels = _flat(found.gold)
+        pairs = zip(labels, _flat(found.predicted), strict=True)
         counts = np.array([(g == p, 1) for g, p in pairs], dtype=np.int64).reshape(-1, 2)
-        return counts, counts[:, 1], lambda facet: self._buckets(facet, found, known)
 
-    def _buckets(
-        self, facet: str, found: Predictions, known: Collection[Any]
-    ) -> tuple[list[str], Sequence[str]]:
-        if facet == "label":
-            labels = _flat(found.gold)
-            return labels, sorted({*labels})
-        if facet == "seen":
-            names = ["seen" if word in known else "unseen" for word in _flat(found.words)]
+        def buckets(facet: str) -> tuple[list[str], list[str]]:
+            if facet == "sentence":
+                return in_buckets((len(row) for row in found.words for _ in row), _LENGTHS)
+            seen = ("seen" if word in known else "unseen" for word in _flat(found.words))
+            names = labels if facet == "label" else [*seen]
             return names, sorted({*names})
-        lengths = [bucket_of(len(row), _LENGTHS) for row in found.words for _ in row]
-        return lengths, [name for _, name in _LENGTHS]
+
+        return counts, counts[:, 1], buckets
 
     def known(self, words: Rows, gold: Rows) -> set[str]:
         """Every word, as it is written."""

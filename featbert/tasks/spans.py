@@ -28,7 +28,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.spans import NO_ANSWER, answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
-from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, bucket_of
+from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.examples import ExampleTask, single
 from featbert.tasks.measures import Counts
 
@@ -187,10 +187,10 @@ class Spans(ExampleTask):
             return names, [*_QUESTIONS, "other"]
         if facet == "length":
             sizes = [len(_text(row[0]).split()) for row in found.gold]
-            names = [bucket_of(size, _LENGTHS) if size else "no answer" for size in sizes]
-            return names, [*(name for _, name in _LENGTHS), "no answer"]
-        names = [bucket_of(len(words) - pair, _PASSAGES) for words, pair in texts]
-        return names, [name for _, name in _PASSAGES]
+            names, order = in_buckets(sizes, _LENGTHS)
+            names = [n if size else "no answer" for n, size in zip(names, sizes, strict=True)]
+            return names, [*order, "no answer"]
+        return in_buckets((len(words) - pair for words, pair in texts), _PASSAGES)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """Whether there is an answer, before the first word: what is confused."""

@@ -21,12 +21,11 @@ from featbert.errors import InputError
 from featbert.models.model import Model
 from featbert.progress import stage
 from featbert.training.checkpoint import Checkpoint, Learner
-from featbert.training.gradients import GradientWatch
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
 from featbert.training.sampler import count_steps, epoch_batches
-from featbert.training.step import Compute, Step, Targets
+from featbert.training.step import Compute, GradientWatch, Step, Targets
 
 
 @freed_memory_kept()

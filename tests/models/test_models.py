@@ -21,8 +21,8 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
 from featbert.models import bilstm as body
+from featbert.models.bilstm import Packing, bilstm
 from featbert.models.model import Layout, Model
-from featbert.models.recurrence import Packing, bilstm
 from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
 from tests.models.support import logits_of, stored, tuned

@@ -9,7 +9,7 @@ from seqeval.scheme import IOB2
 
 from featbert.errors import InputError
 from featbert.tasks.base import TASKS, Predictions, get_task
-from featbert.tasks.entities import TASK, word_report
+from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of, prf
 from tests.conlleval import chunks
 
@@ -128,7 +128,7 @@ def test_a_worked_example():
     ],
 )
 def test_what_cannot_be_scored_names_its_sentence(gold, predicted, named):
-    for function in (TASK.score, TASK.counts, TASK.dev_values, word_report):
+    for function in (TASK.score, TASK.counts, TASK.dev_values):
         with pytest.raises(InputError, match=named):
             function(gold, predicted)
 

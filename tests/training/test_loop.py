@@ -14,11 +14,10 @@ from featbert.encoders.device import Device
 from featbert.errors import InputError
 from featbert.models.model import Layout, Model
 from featbert.progress import heard_by
-from featbert.training.gradients import GradientWatch
 from featbert.training.history import Progress
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import fit, predict
-from featbert.training.step import Compute, Targets
+from featbert.training.step import Compute, GradientWatch, Targets
 from tests.features.support import sentences_of
 from tests.listening import Ear
 from tests.models.support import logits_of, settings_of, stored, tuned
