@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICES = ("auto", "cpu", "cuda")
-# Bytes of a number of the encoder's weights and states.
-PRECISION_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
-# Bytes of a number as the store keeps it.
-DTYPE_BYTES = {"float16": 2, "float32": 4}
 
 
 @dataclass(frozen=True)

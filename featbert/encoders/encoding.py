@@ -12,7 +12,6 @@ import numpy as np
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.truecase import Truecaser
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import DTYPE_BYTES
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
 from featbert.errors import InputError, check_known
@@ -26,7 +25,7 @@ CHOICES = {
     "casing": get_args(Casing),
     "pooling": ("auto", *get_args(Pooling)),
     "packing": get_args(Packing),
-    "dtype": tuple(DTYPE_BYTES),
+    "dtype": ("float16", "float32"),
     "keep": ("words", "pooled"),
 }
 

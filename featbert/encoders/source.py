@@ -184,8 +184,12 @@ class EncoderSource:
     @cached_property
     def files_hash(self) -> str:
         """SHA-256 (hex) over config and tokenizer files: they change features too."""
-        names = ("config.json", *TOKENIZER_FILES)
-        return _hash_files([p for p in (self.folder / n for n in names) if p.is_file()])
+        return _hash_files([self.folder / "config.json", *self.tokenizer_files])
+
+    @property
+    def tokenizer_files(self) -> list[Path]:
+        """Those of `TOKENIZER_FILES` that are there."""
+        return [path for path in map(self.folder.joinpath, TOKENIZER_FILES) if path.is_file()]
 
 
 def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
@@ -255,7 +259,7 @@ def _checked(source: EncoderSource) -> EncoderSource:
             f"{source.folder} holds no config.json; name a folder written by save_pretrained, or a "
             "Hub id"
         )
-    if not any((source.folder / n).is_file() for n in TOKENIZER_FILES):
+    if not source.tokenizer_files:
         raise MissingError(
             f"{source.folder} holds no tokenizer ({', '.join(TOKENIZER_FILES)}); save it in the "
             "folder of the weights"

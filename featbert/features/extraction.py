@@ -5,7 +5,7 @@ the last bits of the vectors, follow from the block alone.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
@@ -22,9 +22,8 @@ from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches, padded_tokens
 from featbert.encoders.device import (
-    DTYPE_BYTES,
-    PRECISION_BYTES,
     HostCopy,
+    computing_threads,
     find_device,
     put_rows,
     to_device,
@@ -38,7 +37,6 @@ from featbert.encoders.memory import (
     peak_memory,
     reset_peak_memory,
 )
-from featbert.encoders.parallel import map_batches
 from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
@@ -49,6 +47,8 @@ from featbert.progress import notice, shown, stage
 from featbert.text import counted, named_sentence
 
 FLOAT16_MAX = 65504
+# Batches at a time: more wait for Python's lock; with more threads each is computed on several.
+MOST_WORKERS = 8
 
 
 def extract(
@@ -95,9 +95,9 @@ def run_extraction(
     manifest = dataclasses.replace(plan.manifest, **device.facts)
     check_disk(plan.path.parent, plan)
     words = min(manifest.block_words, max((s.words for s in manifest.splits.values()), default=0))
-    block = len(manifest.layers) * words * manifest.hidden_size * DTYPE_BYTES[manifest.dtype]
+    block = len(manifest.layers) * words * manifest.hidden_size * np.dtype(manifest.dtype).itemsize
     key, loaded = (source, manifest.precision, manifest.pooling), {} if loaded is None else loaded
-    weights = (source.parameters or 0) * PRECISION_BYTES[manifest.precision]
+    weights = (source.parameters or 0) * torch_dtype(manifest.precision).itemsize
     check_memory(  # weights, and a block computed while one is written
         (0 if key in loaded else weights) + 2 * block,
         device,
@@ -254,6 +254,33 @@ def block_states(
         else:
             found[kind] = words if kind == "words" else pooled_by_layer(words, np.diff(edges), kind)
     return found
+
+
+def map_batches(
+    compute: Callable[[Any], Any], batches: Iterable[Any], device: torch.device
+) -> Iterator[Any]:
+    """`compute` of each batch, without gradients, several at a time on a processor; in order.
+
+    Threads that share a batch meet after every operation: each waits for the slowest, which beside
+    another busy process takes many times as long. Threads with a batch each meet once a block. A
+    batch has the same number of threads however many there are, which its last digits depend on.
+    """
+
+    def work(batch: Any) -> Any:
+        with torch.inference_mode():
+            return compute(batch)
+
+    threads = torch.get_num_threads()
+    most = min(threads, MOST_WORKERS) if device.type == "cpu" else 1
+    if most == 1:
+        yield from map(work, batches)
+        return
+    each = threads // most
+    with (
+        computing_threads(each),
+        ThreadPoolExecutor(most, initializer=torch.set_num_threads, initargs=(each,)) as pool,
+    ):
+        yield from pool.map(work, batches)
 
 
 def _write(

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import DTYPE_BYTES, Device, find_device, find_precision
+from featbert.encoders.device import Device, find_device, find_precision
 from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
@@ -44,7 +46,7 @@ def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
 
     Which layers are kept plays no part, so that the same layer has the same bits in every store.
     """
-    word = (num_layers + 1) * hidden_size * DTYPE_BYTES[dtype]
+    word = (num_layers + 1) * hidden_size * np.dtype(dtype).itemsize
     return max(1, min(BLOCK_WORDS, BLOCK_BYTES // word))
 
 

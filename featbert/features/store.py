@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import DTYPE_BYTES, Precision
+from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import EncoderSource
@@ -163,7 +163,7 @@ class Manifest:
     def data_bytes(self) -> int:
         """Bytes that the hidden states take on disk."""
         rows = sum(self.rows(split, kind) for split in self.splits for kind in self.kinds)
-        return rows * len(self.layers) * self.hidden_size * DTYPE_BYTES[self.dtype]
+        return rows * len(self.layers) * self.hidden_size * np.dtype(self.dtype).itemsize
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **dataclasses.asdict(self)})

@@ -34,8 +34,7 @@ from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import WEIGHTS
 from featbert.runs.run import Run, UsableRun, check_usable, find_run
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
-from featbert.training.loop import predict, prediction_budget
-from featbert.training.step import Compute
+from featbert.training.loop import Compute, predict, prediction_budget
 
 # Folder in the cache of stores that serve an evaluation alone.
 EVALUATIONS = "evaluations"

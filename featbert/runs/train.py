@@ -49,8 +49,14 @@ from featbert.text import counted, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs, grouped
-from featbert.training.loop import fit, predict, prediction_budget, prediction_flops
-from featbert.training.step import Compute, Targets
+from featbert.training.loop import (
+    Compute,
+    Targets,
+    fit,
+    predict,
+    prediction_budget,
+    prediction_flops,
+)
 from featbert.training.tracking import epoch_log
 
 

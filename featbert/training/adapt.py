@@ -22,28 +22,14 @@ from pydantic import TypeAdapter
 
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
-from featbert.encoders.source import (
-    ADAPTATION_RECORD,
-    DEFAULT_MODEL,
-    TOKENIZER_FILES,
-    EncoderSource,
-    find_encoder,
-)
+from featbert.encoders.source import ADAPTATION_RECORD, DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
-from featbert.io import (
-    explaining,
-    flush,
-    json_hash,
-    owning,
-    replace_folder,
-    slug,
-    write_json,
-)
+from featbert.io import explaining, flush, json_hash, owning, replace_folder, slug, write_json
 from featbert.progress import shown
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
-    from featbert.encoders.device import Device, Precision
+    from featbert.encoders.device import Device
 
 # Wordpieces of a sequence unless given; fewer where the encoder reads fewer.
 MAX_LENGTH = 128
@@ -103,7 +89,6 @@ class AdaptationPlan:
     Attributes:
         identity: hash of `asked`, which determines the result and is recorded.
         nsp: whether next-sentence prediction is trained.
-        finished: the adapted encoder, where it is there already.
     """
 
     corpus: Corpus
@@ -112,12 +97,43 @@ class AdaptationPlan:
     identity: str
     asked: dict[str, Any]
     settings: Adapt
-    seed: int
     nsp: bool
     device: Device
-    precision: Precision
     overwrite: bool
-    finished: Adapted | None
+
+    @property
+    def finished(self) -> Adapted | None:
+        """The adapted encoder, where it is there already and is not to be overwritten.
+
+        InputError where the folder holds something else, which is kept: files of another kind,
+        another adapted encoder, or a damaged one (`overwrite` replaces the last two).
+        """
+        folder, path = self.folder, self.folder / ADAPTATION_RECORD
+        if folder.resolve() == self.source.folder.resolve():
+            raise InputError(f"--out {folder} is the encoder itself; name another folder")
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return None
+        if not path.is_file():
+            raise InputError(
+                f"--out {folder} is something else than an adapted encoder's folder; name another "
+                "one"
+            )
+        if self.overwrite:
+            return None
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads(path.read_text("utf-8"))
+            asked = (self.identity, find_encoder(str(folder)).weights_hash)
+            if (record["identity"], record["weights"]) == asked:
+                return self.made(record, hit=True)
+        raise InputError(
+            f"{folder} is damaged, or was adapted with other settings, text or base model; name "
+            "another folder with --out, or replace it with --overwrite"
+        )
+
+    def made(self, record: dict[str, Any], *, hit: bool) -> Adapted:
+        """The encoder in the folder, from its record."""
+        found = record | {"folder": self.folder, "hit": hit}
+        return TypeAdapter(Adapted).validate_python(found)
 
 
 def adapt(
@@ -164,7 +180,6 @@ def plan_adaptation(
     from featbert.encoders.device import find_device, find_precision
 
     where = find_device(device)
-    computed = find_precision(precision, where)
     asked: dict[str, Any] = {
         "version": VERSION,
         "base": {"weights": source.weights_hash, "files": source.files_hash},
@@ -172,16 +187,14 @@ def plan_adaptation(
         "settings": settings.model_dump()
         | {"nsp": nsp, "max_length": settings.max_length or MAX_LENGTH},
         "seed": seed,
-        "precision": computed,
+        "precision": find_precision(precision, where),
     }
     identity = json_hash(asked)
     name = "--".join(map(slug, (source.name, corpus.name, identity[:8])))
     folder = Path(models_dir) / name if out is None else Path(out).expanduser()
     if folder.name in ("", ".."):
         folder = folder.resolve()
-    done = finished_adaptation(folder, identity, source, overwrite)
-    of = (settings, seed, nsp, where, computed, overwrite, done)
-    return AdaptationPlan(corpus, source, folder, identity, asked, *of)
+    return AdaptationPlan(corpus, source, folder, identity, asked, settings, nsp, where, overwrite)
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
@@ -213,37 +226,6 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, wanted: str) -> bool:
     return wanted != "off" and not lacking
 
 
-def finished_adaptation(
-    folder: Path, identity: str, source: EncoderSource, overwrite: bool
-) -> Adapted | None:
-    """The adapted encoder that is asked for, where it is there and is not to be overwritten.
-
-    InputError where the folder holds something else, which is kept: files of another kind, another
-    adapted encoder, or a damaged one (`overwrite` replaces the last two).
-    """
-    if folder.resolve() == source.folder.resolve():
-        raise InputError(f"--out {folder} is the encoder itself; name another folder")
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return None
-    path = folder / ADAPTATION_RECORD
-    if not path.is_file():
-        raise InputError(
-            f"--out {folder} is something else than an adapted encoder's folder; name another one"
-        )
-    if overwrite:
-        return None
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        record = json.loads(path.read_text("utf-8"))
-        asked = (identity, find_encoder(str(folder)).weights_hash)
-        if (record["identity"], record["weights"]) == asked:
-            found = record | {"folder": folder, "hit": True}
-            return TypeAdapter(Adapted).validate_python(found)
-    raise InputError(
-        f"{folder} is damaged, or was adapted with other settings, text or base model; name another"
-        " folder with --out, or replace it with --overwrite"
-    )
-
-
 def run_adaptation(plan: AdaptationPlan) -> Adapted:
     """Carries out a plan, unless another process has finished it; see `adapt`."""
     from safetensors import SafetensorError
@@ -252,12 +234,11 @@ def run_adaptation(plan: AdaptationPlan) -> Adapted:
     partial = folder.with_name(f".{folder.name}.partial")
     with owning(folder), explaining(folder, SafetensorError):
         _move_into_place(folder, partial)  # what a kill interrupted
-        done = finished_adaptation(folder, plan.identity, plan.source, plan.overwrite)
-        if done is None:
-            record = _train(plan, partial)
-            _move_into_place(folder, partial)
-            done = TypeAdapter(Adapted).validate_python(record | {"folder": folder, "hit": False})
-        return done
+        if (done := plan.finished) is not None:
+            return done
+        record = _train(plan, partial)
+        _move_into_place(folder, partial)
+        return plan.made(record, hit=False)
 
 
 def _train(plan: AdaptationPlan, partial: Path) -> dict[str, Any]:
@@ -329,9 +310,8 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
     """Copies the base's tokenizer files; InputError where the copy gives other pieces."""
     from featbert.encoders.tokenizer import load_wordpieces
 
-    for name in {*TOKENIZER_FILES, *(p.name for p in source.folder.glob("*.model"))}:
-        if (source.folder / name).is_file():
-            shutil.copyfile(source.folder / name, folder / name)
+    for path in {*source.tokenizer_files, *source.folder.glob("*.model")}:
+        shutil.copyfile(path, folder / path.name)
     copied, base = (
         (pieces.prefix, pieces.suffix, pieces.backend.to_str())
         for pieces in map(load_wordpieces, (find_encoder(str(folder)), source))

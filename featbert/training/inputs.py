@@ -17,7 +17,7 @@ from torch import Tensor
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
-from featbert.encoders.device import DTYPE_BYTES, to_device
+from featbert.encoders.device import to_device
 from featbert.encoders.encoder import Encoder, PieceBatch
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
@@ -166,7 +166,7 @@ def stored_inputs(
     # One layer is held for a moment besides the vectors that are kept.
     numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
     have = available_memory() * MEMORY_SHARE
-    if have < numbers * DTYPE_BYTES[m.dtype] and {*kinds} <= {*m.kinds}:
+    if have < numbers * np.dtype(m.dtype).itemsize and {*kinds} <= {*m.kinds}:
         mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
         arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
         return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs, firsts=firsts)

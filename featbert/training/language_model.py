@@ -191,10 +191,10 @@ def train_language_model(plan: AdaptationPlan, folder: Path, computation: str) -
     The last checkpoint in `folder` with the same `computation` is resumed from; the model is
     written to the folder's `ENCODER`.
     """
-    source, settings, nsp = plan.source, plan.settings, plan.nsp
+    source, settings, nsp, seed = plan.source, plan.settings, plan.nsp, plan.asked["seed"]
     encoder = load_encoder(source)  # checks the checkpoint, and knows its tokenizer and positions
     wordpieces, positions = encoder.wordpieces, encoder.positions
-    model, tokenizer, fresh = load_language_model(source, nsp=nsp, seed=plan.seed)
+    model, tokenizer, fresh = load_language_model(source, nsp=nsp, seed=seed)
     longest = settings.max_length or min(MAX_LENGTH, positions)
     if longest > positions:
         raise InputError(
@@ -206,7 +206,7 @@ def train_language_model(plan: AdaptationPlan, folder: Path, computation: str) -
     texts = [plan.corpus[name].sentences for name in ("train", "dev")]
     cut = [cut_blocks(sentences, wordpieces, capacity, even=nsp) for sentences in texts]
     train, dev = (
-        MaskedText(blocks, wordpieces, vocabulary_of(tokenizer), settings, nsp=nsp, seed=plan.seed)
+        MaskedText(blocks, wordpieces, vocabulary_of(tokenizer), settings, nsp=nsp, seed=seed)
         for blocks, _ in cut
     )
     counts = {name: sum(found[name] for _, found in cut) for name in cut[0][1]}
@@ -229,10 +229,10 @@ def train_language_model(plan: AdaptationPlan, folder: Path, computation: str) -
         max_grad_norm=settings.clip_norm,
         optim="adamw_torch_fused",
         adam_epsilon=1e-6,
-        seed=plan.seed,
+        seed=seed,
         use_cpu=plan.device.kind == "cpu",
-        bf16=plan.precision == "bf16",
-        fp16=plan.precision == "fp16",
+        bf16=plan.asked["precision"] == "bf16",
+        fp16=plan.asked["precision"] == "fp16",
         dataloader_pin_memory=plan.device.kind == "cuda",
         eval_strategy="epoch",
         eval_on_start=checkpoint is None,

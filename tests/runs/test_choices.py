@@ -26,7 +26,7 @@ from featbert.runs.load import load
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
 from featbert.training.inputs import GroupedInputs, PieceInputs
-from featbert.training.step import Targets
+from featbert.training.loop import Targets
 from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned
 from tests.workspace import ok
 

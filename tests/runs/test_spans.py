@@ -28,8 +28,7 @@ from featbert.runs.load import load
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
-from featbert.training.loop import predict
-from featbert.training.step import Compute
+from featbert.training.loop import Compute, predict
 from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.runs.rows import CPU, FP32, before_any_step, frozen, settings_of, tuned

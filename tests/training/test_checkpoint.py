@@ -10,9 +10,8 @@ from featbert.errors import FeatbertError
 from featbert.models.model import Model
 from featbert.training import checkpoint as module
 from featbert.training.checkpoint import Checkpoint, Learner, Pace
-from featbert.training.loop import fit
+from featbert.training.loop import Targets, fit
 from featbert.training.optimizer import make_optimizer
-from featbert.training.step import Targets
 from tests.models.support import stored
 from tests.training.test_loop import CPU, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
 from tests.training.test_loop import SETTINGS as SHORT

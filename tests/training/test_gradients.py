@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.training.step import GradientWatch
+from featbert.training.loop import GradientWatch
 
 CPU = torch.device("cpu")
 LOSS = torch.tensor(2.5)

@@ -16,8 +16,7 @@ from featbert.models.model import Layout, Model
 from featbert.progress import heard_by
 from featbert.training.history import Progress
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import fit, predict
-from featbert.training.step import Compute, GradientWatch, Targets
+from featbert.training.loop import Compute, GradientWatch, Targets, fit, predict
 from tests.features.support import sentences_of
 from tests.listening import Ear
 from tests.models.support import logits_of, settings_of, stored, tuned

@@ -21,9 +21,8 @@ from featbert.runs.planned import RunOptions, plan_tuned_run
 from featbert.tasks.base import get_task
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import fit
+from featbert.training.loop import Compute, Targets, fit
 from featbert.training.optimizer import make_optimizer
-from featbert.training.step import Compute, Targets
 from tests.features.support import sentences_of
 from tests.models.support import TUNED, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
