@@ -64,21 +64,18 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
     if num_layers is not None and max(indices) > num_layers:
         raise InputError(
             f"{excerpt(spec)} names layer {max(indices)} of an encoder with layers 0 to "
-            f"{num_layers}; {_offer(num_layers)}"
+            f"{num_layers}"
         )
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
 
-def _layers_needed(name: str) -> int:
-    return 4 if "last4" in name else int(name != "embeddings")
-
-
 def _named(name: str, num_layers: int | None) -> LayerCombination:
-    if num_layers is not None and num_layers < _layers_needed(name):
+    needed = 4 if "last4" in name else int(name != "embeddings")
+    if num_layers is not None and num_layers < needed:
         raise InputError(
-            f"{name!r} needs an encoder with at least {_layers_needed(name)} layers, this one has "
-            f"{num_layers}; {_offer(num_layers)}"
+            f"{name!r} needs an encoder with at least {needed} layers, this one has "
+            f"{num_layers}; name some of them, as in mean:1-{num_layers}"
         )
     top = -1 if num_layers is None else num_layers
     indices = {
@@ -89,14 +86,6 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
     }.get(name, range(top - 3, top + 1))
     mode = name.partition("_")[0]
     return LayerCombination(name, tuple(indices), mode if mode in MODES else "single")
-
-
-def _offer(num_layers: int) -> str:
-    names = [name for name in NAMES if num_layers >= _layers_needed(name)]
-    return (
-        f"it can serve {', '.join(names)}; "
-        f"and layer:, concat:, sum:, mean:, weighted: of 0-{num_layers}"
-    )
 
 
 def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:

