@@ -61,7 +61,7 @@ class Span(Softmax):
 
         First those of no answer, then those of the passage's words; -inf where there is none.
         """
-        parts = self.logits(vectors).split(lengths.ravel().tolist())
+        parts = torch.split(self.logits(vectors), lengths.ravel().tolist())
         places = [torch.cat([a[:1], b]) for a, b in zip(parts[::2], parts[1::2], strict=True)]
         asked = to_device(torch.from_numpy(lengths[:, 0] - 1), vectors.device)
         return pad_sequence(places, batch_first=True, padding_value=-torch.inf), asked
