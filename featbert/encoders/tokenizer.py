@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.source import EncoderSource, refusing
@@ -62,39 +62,29 @@ class WordPieces:
             dtype=np.int64,
         )
         distinct = list(number_of)
-        found: list[tuple[Ints, Ints, Ints]] = []
+        found = [np.zeros((2, 0), dtype=np.int64)]  # pieces, and the distinct word of each
         with stage("tokenizing", "distinct words", len(distinct)) as tell:
             for start in range(0, len(distinct), WORDS_AT_A_TIME):
                 part = distinct[start : start + WORDS_AT_A_TIME]
-                texts = [
-                    part[i : i + WORDS_OF_A_TEXT] for i in range(0, len(part), WORDS_OF_A_TEXT)
-                ]
+                firsts = range(0, len(part), WORDS_OF_A_TEXT)
                 encoded = self.backend.encode_batch(
-                    texts, is_pretokenized=True, add_special_tokens=False
+                    [part[first : first + WORDS_OF_A_TEXT] for first in firsts],
+                    is_pretokenized=True,
+                    add_special_tokens=False,
                 )
-                found += map(self._with_unknown, encoded, map(len, texts))
+                for first, text in zip(firsts, encoded, strict=True):
+                    found.append(np.array([text.ids, text.word_ids], dtype=np.int64))
+                    found[-1][1] += start + first
                 tell(len(part))
-        nothing: Ints = np.zeros(0, dtype=np.int64)
-        columns = zip((nothing, nothing, nothing), *found, strict=True)
-        known, sizes, unknown = (np.concatenate(column) for column in columns)
+        known, words = np.concatenate(found, axis=1)
+        sizes = np.bincount(words, minlength=len(distinct)).astype(np.int64)
+        unknown = sizes == 0
+        unknown[words[known == self.unknown_id]] = True
+        known = np.insert(known, np.cumsum(sizes)[sizes == 0], self.unknown_id)
+        sizes = np.maximum(sizes, 1)
         counts = sizes[numbers]
         flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
         return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
-
-    def _with_unknown(self, found: Encoding, n_words: int) -> tuple[Ints, Ints, Ints]:
-        """Pieces of one text, how many each word has, and 1 for each that is unknown."""
-        pieces = np.asarray(found.ids, dtype=np.int64)
-        words = np.asarray(found.word_ids, dtype=np.int64)
-        by_word = np.bincount(words, minlength=n_words).astype(np.int64)
-        unknown = np.zeros(n_words, dtype=np.int64)
-        unknown[words[pieces == self.unknown_id]] = 1
-        empty = np.flatnonzero(by_word == 0)
-        if len(empty):
-            unknown[empty] = 1
-            at = np.concatenate([[0], np.cumsum(by_word)])[empty]
-            pieces = np.insert(pieces, at, self.unknown_id)
-            by_word[empty] = 1
-        return pieces, by_word, unknown
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:

@@ -29,7 +29,7 @@ from featbert.encoders.device import (
     to_device,
     torch_dtype,
 )
-from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoder import Encoder, load_encoder, pooled_by_layer
 from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.memory import (
     check_memory,
@@ -37,7 +37,6 @@ from featbert.encoders.memory import (
     peak_memory,
     reset_peak_memory,
 )
-from featbert.encoders.pooling import pooled_by_layer
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction

@@ -49,10 +49,7 @@ def extract_shards(
     if len(parts) < shards:
         notice(f"the text has {counted(len(parts), 'block')}, so it is extracted in as many shards")
     if len(parts) < 2:
-        ((_, made),) = each(run_extraction, {plan.path.name: (plan, corpus, source)})
-        if isinstance(made, Exception):
-            raise made
-        return FeatureStore(plan.path)
+        return run_extraction(plan, corpus, source)
     asked, folder = plan.manifest, shards_folder(plan.path)
     # Parts have the words as the encoder reads them.
     same = {k: getattr(asked, k) for k in ("layers", "token_budget", "precision", "device")}

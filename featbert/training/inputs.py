@@ -18,10 +18,9 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.encoders.encoder import Encoder, PieceBatch, pooled_by_layer
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
-from featbert.encoders.pooling import pooled_by_layer
 from featbert.features.store import FeatureStore
 from featbert.models.model import Layout, Model
 

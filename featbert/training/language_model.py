@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -393,14 +394,9 @@ class _LanguageModelTrainer(Trainer):
         self._chosen = inputs["labels"] != NONE
         logits: Any = model(**given)
         targets = [inputs["labels"][self._chosen], *(inputs[k] for k in TARGETS[1:] if k in inputs)]
-        sums = torch.stack(
-            [
-                cross_entropy(
-                    one.float().flatten(0, -2), target, ignore_index=NONE, reduction="sum"
-                )
-                for one, target in zip(logits.to_tuple(), targets, strict=False)
-            ]
-        )
+        loss = partial(cross_entropy, ignore_index=NONE, reduction="sum")
+        pairs = zip(logits.to_tuple(), targets, strict=False)
+        sums = torch.stack([loss(one.float().flatten(0, -2), target) for one, target in pairs])
         self._totals = self._totals + torch.stack([sums.detach(), _counts(inputs)])
         return sums
 
