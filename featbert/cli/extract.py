@@ -86,7 +86,7 @@ def extract(
     elif dry_run:
         lines.append(f"{plan.path}: would hold {shape}")
     else:
-        report(f"extracting {m.corpus} with {m.model} ({m.precision}, {plan.device.name})")
+        report(f"extracting {m.corpus} with {m.model} ({m.precision}, {m.device_name})")
         with engine as (each, _):
             store = extract_shards(plan, corpus, source, asked, shards, each or here)
         m = store.manifest

@@ -38,11 +38,6 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     return begin + np.arange(total[-1] if len(total) else 0)
 
 
-def holder(texts: Ints, word: int) -> int:
-    """The first sequence with this word; `texts` (S, T, 2) are first and end words of texts."""
-    return int(((texts[..., 0] <= word) & (word < texts[..., 1])).any(axis=1).argmax())
-
-
 class TokenBudget:
     """Padded tokens that a batch may have, in extraction and prediction.
 

@@ -1,4 +1,4 @@
-"""Device and precision, asked of the machine, and copies between host and GPU.
+"""Device and precision, asked of the machine.
 
 torch is imported by the functions: what only names devices or precisions does not load it.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
-
-import numpy as np
 
 from featbert.errors import InputError, check_known
 from featbert.versions import library_versions
@@ -96,17 +93,6 @@ def has_native_bf16(kind: str) -> bool:
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
 
-@contextlib.contextmanager
-def without_onednn() -> Iterator[None]:
-    """Within the block, torch's own kernels in place of oneDNN's, on a processor."""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # setting it warns about Intel GPUs that are not there
-        with torch.backends.mkldnn.flags(enabled=False):
-            yield
-
-
 def find_precision(wanted: str, device: Device) -> Precision:
     """The precision to compute in: "auto" is bf16 where native, else fp32; fp16 needs a GPU."""
     check_known("precision", [wanted], PRECISIONS)
@@ -138,52 +124,6 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
-
-
-def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
-    """Row `rows[i]` of the table becomes `values[i]`; each is named once."""
-    if table.device.type == "cpu":  # numpy copies whole rows, torch number by number
-        table.numpy()[rows.numpy()] = values.numpy()
-    else:
-        table.index_copy_(0, rows, values)
-
-
-class HostCopy:
-    """A tensor that was just computed, to be copied to the host by another thread."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.stream: torch.cuda.Stream | None = None
-        if tensor.is_cuda:
-            import torch
-
-            self.stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
-            # It waits for what was computed until now, and for nothing that comes after.
-            self.stream.wait_stream(torch.cuda.current_stream(tensor.device))
-            tensor.record_stream(self.stream)
-
-    def is_finite(self) -> bool:
-        """Whether every value is finite; does not block the device."""
-        if self.stream is None:
-            # One thread of numpy: torch would take all its threads from those that compute.
-            return all(np.isfinite(layer).all() for layer in self.tensor.numpy())
-        import torch
-
-        with torch.cuda.stream(self.stream):
-            # The largest value is several times faster to find than every one that is not finite.
-            return not self.tensor.numel() or bool(self.tensor.abs().amax().isfinite())
-
-    def on_host(self) -> Tensor:
-        """The tensor in the host's memory."""
-        if self.stream is None:
-            return self.tensor
-        import torch
-
-        with torch.cuda.stream(self.stream):
-            host = torch.empty(self.tensor.shape, dtype=self.tensor.dtype, pin_memory=True)
-            host.copy_(self.tensor, non_blocking=True)
-        self.stream.synchronize()
-        return host
 
 
 def _processor() -> str:

@@ -20,12 +20,10 @@ from torch import Tensor
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import Ints, TokenBudget, holder, length_batches, padded_tokens
+from featbert.encoders.batching import Ints, TokenBudget, length_batches, padded_tokens
 from featbert.encoders.device import (
-    HostCopy,
     computing_threads,
     find_device,
-    put_rows,
     to_device,
     torch_dtype,
 )
@@ -282,6 +280,46 @@ def map_batches(
         yield from pool.map(work, batches)
 
 
+def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Row `rows[i]` of the table becomes `values[i]`; each is named once."""
+    if table.device.type == "cpu":  # numpy copies whole rows, torch number by number
+        table.numpy()[rows.numpy()] = values.numpy()
+    else:
+        table.index_copy_(0, rows, values)
+
+
+class HostCopy:
+    """A tensor that was just computed, to be copied to the host by another thread."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.stream: torch.cuda.Stream | None = None
+        if tensor.is_cuda:
+            self.stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
+            # It waits for what was computed until now, and for nothing that comes after.
+            self.stream.wait_stream(torch.cuda.current_stream(tensor.device))
+            tensor.record_stream(self.stream)
+
+    def is_finite(self) -> bool:
+        """Whether every value is finite; does not block the device."""
+        if self.stream is None:
+            # One thread of numpy: torch would take all its threads from those that compute.
+            return all(np.isfinite(layer).all() for layer in self.tensor.numpy())
+        with torch.cuda.stream(self.stream):
+            # The largest value is several times faster to find than every one that is not finite.
+            return not self.tensor.numel() or bool(self.tensor.abs().amax().isfinite())
+
+    def on_host(self) -> Tensor:
+        """The tensor in the host's memory."""
+        if self.stream is None:
+            return self.tensor
+        with torch.cuda.stream(self.stream):
+            host = torch.empty(self.tensor.shape, dtype=self.tensor.dtype, pin_memory=True)
+            host.copy_(self.tensor, non_blocking=True)
+        self.stream.synchronize()
+        return host
+
+
 def _write(
     writer: StoreWriter, split: str, k: int, copies: Mapping[str, HostCopy], corpus: Corpus
 ) -> None:
@@ -305,7 +343,8 @@ def _not_finite(
         # A unit's vector counts as its first word's.
         words.update(vectors if kind == "words" else layout.units[vectors])
         layers.update(at)
-    sentence = holder(layout.places(), min(words))
+    inside = (layout.places() <= min(words)) == [True, False]  # from the first word to the end
+    sentence = int(inside.all(axis=2).any(axis=1).argmax())
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
     precise = manifest.precision == "fp32"
     what = "NaN" if any(held.isnan().any() for held in states.values()) else "infinite values"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from featbert.data.corpus import Corpus
-from featbert.encoders.device import Device, find_device, find_precision
+from featbert.encoders.device import find_device, find_precision
 from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
@@ -37,7 +37,6 @@ class ExtractionPlan:
 
     path: Path
     manifest: Manifest
-    device: Device
     hit: FeatureStore | None
 
 
@@ -130,7 +129,7 @@ def plan_extraction(
         whole = plan_extraction(corpus, source, words, cache_dir=cache_dir, reading=reading)
         if whole.hit is not None:
             return whole
-    return ExtractionPlan(path, manifest, device, hit)
+    return ExtractionPlan(path, manifest, hit)
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:

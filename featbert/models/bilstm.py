@@ -18,6 +18,7 @@ padded steps: the input is a packed sequence.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import has_native_bf16, to_device, without_onednn
+from featbert.encoders.device import has_native_bf16, to_device
 from featbert.models.combination import full_precision
 
 
@@ -72,8 +73,11 @@ class BiLSTM(nn.Module):
         words = PackedSequence(vectors, torch.tensor(packing.sizes))
         # Sequences of one length go to oneDNN's LSTM, which in bfloat16 needs a processor for it.
         alike = not vectors.is_cuda and packing.sizes[0] == packing.sizes[-1]
-        with without_onednn() if alike and not has_native_bf16("cpu") else nullcontext():
-            states: Tensor = self.lstm(words)[0].data
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # setting it warns about Intel GPUs that are not there
+            onednn = not alike or has_native_bf16("cpu")
+            with nullcontext() if onednn else torch.backends.mkldnn.flags(enabled=False):
+                states: Tensor = self.lstm(words)[0].data
         return states
 
 

@@ -201,7 +201,5 @@ def tuned_model(
     encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
 ) -> Model:
     """A model on an encoder that is tuned."""
-    prepare = get_tuning(settings.tuning).prepare
-    if prepare is not None:
-        prepare(encoder.model, settings)
+    get_tuning(settings.tuning).prepare(encoder.model, settings)
     return Model(encoder, encoder.hidden_size, classes, settings, texts)

@@ -10,13 +10,13 @@ import torch
 from featbert.encoders import device
 from featbert.encoders.device import (
     Device,
-    HostCopy,
     find_device,
     find_precision,
     has_native_bf16,
     to_device,
 )
 from featbert.errors import InputError
+from featbert.features.extraction import HostCopy
 
 CPU = Device("cpu", "a processor", 1)
 POLICY = "OMP_WAIT_POLICY"

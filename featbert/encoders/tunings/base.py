@@ -34,6 +34,6 @@ class Tuning:
     trains: Callable[[str, int, Any, int, int], bool] = lambda *_: False
     settings: tuple[str, ...] = ()
     frozen: bool = False
-    prepare: Callable[[nn.Module, Any], None] | None = field(default=None, repr=False)
+    prepare: Callable[[nn.Module, Any], None] = field(default=lambda *_: None, repr=False)
     check: Callable[[Any, int], None] = lambda *_: None
     numbered: Callable[[int], Tuning] | None = None
