@@ -89,13 +89,11 @@ class Encoding:
                 f"{source.folder}/config.json states no number of layers or hidden size; "
                 "featbert reads encoders like BERT and decoders like Llama"
             )
-        if self.layers is not None:
-            wrong = [layer for layer in self.layers if not 0 <= layer <= source.num_layers]
-            if wrong or not self.layers:
-                found = f"layer {wrong[0]}" if wrong else "an empty list of layers"
-                raise InputError(
-                    f"{source.name} has no {found}; its hidden states are 0 to {source.num_layers}"
-                )
+        states = range(source.num_layers + 1)
+        if self.layers is not None and not (self.layers and {*self.layers} <= {*states}):
+            raise InputError(
+                f"layers are {[*self.layers]}; {source.name} has hidden states 0 to {states[-1]}"
+            )
 
 
 def texts_of(

@@ -92,7 +92,7 @@ class EncoderSource:
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is no JSON: {error}") from None
         if not isinstance(config, dict):
-            raise InputError(f"{path} holds no JSON object")
+            raise InputError(f"{path} is no JSON object")
         return config
 
     @property
@@ -195,8 +195,6 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     if folder.is_dir():
         folder = folder.resolve()
         return _checked(EncoderSource(folder.name, folder, str(folder)))
-    if folder.is_file():
-        raise MissingError(f"{model} is a file, not an encoder's folder; name its folder")
     hub_id = model
     if model in PACKAGED:
         module, sub, hub_id, _ = PACKAGED[model]
@@ -237,15 +235,12 @@ def _from_hub(model: str, hub_id: str) -> Path:
 
 
 def _checked(source: EncoderSource) -> EncoderSource:
-    if not (source.folder / "config.json").is_file():
+    config = (source.folder / "config.json").is_file()
+    if not (config and source.tokenizer_files):
+        lacks = f"tokenizer ({', '.join(TOKENIZER_FILES)})" if config else "config.json"
         raise MissingError(
-            f"{source.folder} holds no config.json; name a folder written by save_pretrained, or a "
-            "Hub id"
-        )
-    if not source.tokenizer_files:
-        raise MissingError(
-            f"{source.folder} holds no tokenizer ({', '.join(TOKENIZER_FILES)}); save it in the "
-            "folder of the weights"
+            f"{source.folder} holds no {lacks}; name a folder that has what save_pretrained writes "
+            "of the encoder and its tokenizer"
         )
     _ = source.weight_files
     return source

@@ -43,7 +43,6 @@ from featbert.features.writer import StoreWriter
 from featbert.progress import notice, shown, stage
 from featbert.text import counted, named_sentence
 
-FLOAT16_MAX = 65504
 # Batches at a time: more wait for Python's lock; with more threads each is computed on several.
 MOST_WORKERS = 8
 
@@ -346,15 +345,10 @@ def _not_finite(
     inside = (layout.places() <= min(words)) == [True, False]  # from the first word to the end
     sentence = int(inside.all(axis=2).any(axis=1).argmax())
     where = named_sentence(sentence, split, corpus[split].sentences[sentence].words)
-    precise = manifest.precision == "fp32"
     what = "NaN" if any(held.isnan().any() for held in states.values()) else "infinite values"
-    todo = "the encoder computes them: check its weights" if precise else "try --precision fp32"
-    if what != "NaN" and manifest.dtype == "float16":
-        what = f"values beyond {FLOAT16_MAX:,}, the largest float16"
-        todo = "try --store-dtype float32" + ("" if precise else " or --precision fp32")
     named = ", ".join(str(manifest.layers[i]) for i in sorted(layers))
     return InputError(
         f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block, in "
         f"layer{'s' if ',' in named else ''} {named}; first in {where}; nothing of the block is "
-        f"stored; {todo}"
+        "stored; try --store-dtype float32 and --precision fp32, else check the encoder's weights"
     )

@@ -32,8 +32,7 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     depths = model.parameter_depths()
     top = max(depths.values())
     of_head = None if model.encoder is None else settings.head_learning_rate
-    mixes = [m for m in model.modules() if isinstance(m, ScalarMix)]
-    mixed = {id(p) for mix in mixes for p in mix.parameters()}
+    mixed = {id(p) for m in model.modules() if isinstance(m, ScalarMix) for p in m.parameters()}
     groups: dict[tuple[int, int], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
