@@ -50,17 +50,25 @@ from featbert.training.adapt import AdaptationPlan, plan_adaptation
 RUNS_DIR = Path("experiments/runs")
 # Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
 FEWEST = 5
+# A row of a configuration: its table, and the layers that it reads from a store.
+RowOf = tuple[str, str | None]
 # A configuration before its encoder is adapted, to be checked alone.
 _UNSEARCHED = {"adapt": None, "grid": Grid(), "search": Search()}
 
 
 class Resources:
-    """Corpora, encoders and stores, each read once however many runs need it."""
+    """Corpora, encoders and stores, each read once however many runs need it.
+
+    A copy in another process reads its own.
+    """
 
     def __init__(self) -> None:
         self.encoder: Callable[[str], EncoderSource] = functools.cache(find_encoder)
         self.store: Callable[[Path], FeatureStore] = functools.cache(FeatureStore)
         self._corpus: Callable[..., Corpus] = functools.cache(load_corpus)
+
+    def __reduce__(self) -> Any:
+        return Resources, ()
 
     def corpus(self, configuration: Configuration) -> Corpus:
         targets = get_task(configuration.task).targets
@@ -150,39 +158,40 @@ class ExperimentPlan:
         if configuration.features is not None:
             num_layers = self._extraction(configuration).manifest.num_layers
             for layers in configuration.features.specs(num_layers):
-                self._add_row(name, configuration, "features", layers)
+                self._add_row(name, configuration, ("features", layers))
         if configuration.finetune is not None:
-            self._add_row(name, configuration, "finetune", None)
+            self._add_row(name, configuration, ("finetune", None))
 
-    def _add_row(
-        self, name: str, configuration: Configuration, table: str, layers: str | None
-    ) -> None:
+    def _add_row(self, name: str, configuration: Configuration, row: RowOf) -> None:
         """The runs of one row, and before them those that it follows from."""
         chosen, tried, search = configuration, 1, None
-        if (asked := configuration.searched(table)) is not None:
-            search = self._search(name, configuration, asked, table, layers)
+        if (asked := configuration.searched(row[0])) is not None:
+            search = self._search(name, configuration, asked, row)
             if search.chosen is None:
                 return
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
             best = self.jobs[search.tried[search.chosen].runs[0]]
             chosen, tried = best.configuration.model_copy(update=own), len(search.tried)
         for seed in chosen.seeds:
-            job = self._add_job(chosen, table, layers, seed, tried)
+            job = self._job(chosen, row, seed, configurations_tried=tried)
+            if job.run.base is not None:
+                base = dataclasses.replace(job, run=job.run.base)
+                self.jobs.setdefault(base.name, base)
+            job = self.jobs.setdefault(job.name, job)
             self.rows.setdefault(job.name, job)
             if search is not None and job.name not in search.rows:
                 search.rows.append(job.name)
 
     def _search(
-        self, name: str, configuration: Configuration, asked: Search, table: str, layers: str | None
+        self, name: str, configuration: Configuration, asked: Search, row: RowOf
     ) -> SearchRecord:
         """The search of one row; rows that differ in nothing that it depends on share it."""
-        ranges = asked.ranges(table)
-        may_prune: dict[str, Any] = {"prune_below": ()} if asked.pruning else {}
+        ranges = asked.ranges(row[0])
+        prune_below: tuple[float, ...] | None = () if asked.pruning else None
 
         def jobs_at(settings: Mapping[str, Any]) -> list[Job]:
-            at = configuration.at(table, settings)
-            jobs = (self._job(at, table, layers, seed, 1) for seed in asked.seeds)
-            return [_with(job, **may_prune) for job in jobs]
+            at = configuration.at(row[0], settings)
+            return [self._job(at, row, seed, prune_below=prune_below) for seed in asked.seeds]
 
         first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
         signature, settings = first[0].run.signature, first[0].run.options.settings
@@ -222,16 +231,19 @@ class ExperimentPlan:
                     tried.append(one)
         known = asked.sampler != "grid" and asked.is_sized and asked.trials
         if asked.pruning:
-            may_prune["prune_below"] = _medians([job.run.finished for job in jobs])
+            prune_below = _medians([job.run.finished for job in jobs])
         for job in jobs:
-            job = _with(job, configurations_tried=known or len(tried), **may_prune)
-            self.jobs.setdefault(job.name, job)
+            options = dataclasses.replace(
+                job.run.options, configurations_tried=known or len(tried), prune_below=prune_below
+            )
+            run = dataclasses.replace(job.run, options=options)
+            self.jobs.setdefault(job.name, dataclasses.replace(job, run=run))
         scores = [one.dev for one in tried]
         best = max((score for score in scores if score is not None), default=None)
         # The first of the best, once no more scores can come.
         waits = best is None or any(one.state == "waiting" for one in tried)
         chosen = None if waits else scores.index(best)
-        of_row = (settings.tuning, layers, signature.corpus, name, asked.sampler)
+        of_row = (settings.tuning, row[1], signature.corpus, name, asked.sampler)
         self.found[key] = SearchRecord(*of_row, tried, chosen, rows=[])
         return self.found[key]
 
@@ -261,20 +273,9 @@ class ExperimentPlan:
             seconds=math.fsum(one for _, one in spent) if paid else None,
         )
 
-    def _add_job(
-        self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
-    ) -> Job:
-        """The job, and before it the run that it builds on."""
-        job = self._job(configuration, table, layers, seed, tried)
-        if job.run.base is not None:
-            base = dataclasses.replace(job, run=job.run.base)
-            self.jobs.setdefault(base.name, base)
-        return self.jobs.setdefault(job.name, job)
-
-    def _job(
-        self, configuration: Configuration, table: str, layers: str | None, seed: int, tried: int
-    ) -> Job:
-        source = self.resources.encoder(configuration.model)
+    def _job(self, configuration: Configuration, row: RowOf, seed: int, **further: Any) -> Job:
+        """One run; `further` are options that it was not asked in the file."""
+        source, (table, layers) = self.resources.encoder(configuration.model), row
         corpus = self.resources.corpus(configuration)
         options = RunOptions(
             seed,
@@ -284,8 +285,8 @@ class ExperimentPlan:
             experiment=self.experiment.name,
             vary=self.experiment.vary,
             reading=configuration.reading,
-            configurations_tried=tried,
             **configuration.model_dump(include={"precision", "task", "tag_scheme"}),
+            **further,
         )
         if not get_tuning(options.settings.tuning).frozen:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
@@ -327,12 +328,6 @@ def plan_experiment(
     for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
         plan.add(configuration, name)
     return plan
-
-
-def _with(job: Job, **options: Any) -> Job:
-    """The job with other options of its run."""
-    changed = dataclasses.replace(job.run.options, **options)
-    return dataclasses.replace(job, run=dataclasses.replace(job.run, options=changed))
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:

@@ -29,14 +29,15 @@ from featbert.config import (
     Training,
     epochs_on,
     mistakes,
+    validated,
 )
 from featbert.encoders.layers import NAMES, parse_layers
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import FeatbertError, InputError, MissingError, nearest, nearest_path
+from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.published import published_table
 from featbert.runs.record import TriedSettings
-from featbert.runs.search import ends_of
+from featbert.runs.search import distinct, ends_of
 from featbert.text import counted
 
 # In `layers`: every hidden state by itself, from the embeddings to the last layer.
@@ -53,17 +54,27 @@ MOST_FAILED = 10
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
-def _distinct(values: list[Any]) -> list[Any]:
-    if len(set(values)) != len(values):
-        raise ValueError(f"a value occurs twice in {', '.join(map(str, values))}")
-    return values
-
-
 def _canonical(layers: str) -> str:
     return EACH if layers == EACH else parse_layers(layers).name
 
 
-Distinct = AfterValidator(_distinct)
+def _range(values: Any) -> Any:
+    ends_of(values)  # ValueError for what is neither a list nor a range
+    return values
+
+
+def _lists(table: dict[str, Any]) -> dict[str, Any]:
+    """A table with lists at its ends; ValueError for others, or where there are too many."""
+    ends = dict(flattened(table))
+    if others := [f"{k} is {v!r:.80}" for k, v in ends.items() if not isinstance(v, list)]:
+        raise ValueError(f"{'; '.join(others)}; write lists, as in [1, 2]")
+    if (count := math.prod(len(ends_of(v)) for v in ends.values())) > MOST_COMBINATIONS:
+        raise ValueError(f"{count:,} combinations; at most {MOST_COMBINATIONS:,}")
+    return table
+
+
+Distinct = AfterValidator(distinct)
+Ranges = dict[str, Annotated[Any, AfterValidator(_range)]]
 
 
 class FeaturesTable(RowsTable):
@@ -90,8 +101,12 @@ class Grid(Section):
     """`[grid]`: lists of values of a table's settings, of which the best on dev are taken."""
 
     seeds: Annotated[list[Seed], Distinct] = Field([1], min_length=1, description="Of each try.")
-    features: dict[str, Any] = Field({}, description="Settings of the rows on frozen features.")
-    finetune: dict[str, Any] = Field({}, description="Settings of the row with a tuned encoder.")
+    features: Ranges = Field({}, description="Settings of the rows on frozen features.")
+    finetune: Ranges = Field({}, description="Settings of the row with a tuned encoder.")
+
+    def ranges(self, table: str) -> dict[str, Any]:
+        """The lists and ranges of a table's settings, by name."""
+        return dict(getattr(self, table))
 
 
 class Search(Grid):
@@ -130,10 +145,6 @@ class Search(Grid):
         )
         return any(budget is not None and done >= budget for budget, done in spent)
 
-    def ranges(self, table: str) -> dict[str, Any]:
-        """The lists and ranges of a table's settings, by name."""
-        return dict(getattr(self, table))
-
 
 class Configuration(Data, Encoding, Compute):
     """A text, an encoder, and the rows to train on them: at least one of the two tables."""
@@ -170,14 +181,21 @@ class Configuration(Data, Encoding, Compute):
 
     def searched(self, table: str) -> Search | None:
         """The search of a table's settings, if there is one; a grid is one that tries all."""
-        if lists := getattr(self.grid, table):
-            return Search(sampler="grid", seeds=self.grid.seeds, **{table: lists})
-        return self.search if self.search.ranges(table) else None
+        asked, lists = self.search, self.grid.ranges(table)
+        if lists and asked.ranges(table):
+            raise InputError(f"[grid.{table}] and [search.{table}] exclude each other")
+        if lists:
+            return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
+        if not asked.ranges(table):
+            return None
+        if asked.sampler != "grid" and asked.is_sized and asked.trials is None:
+            raise InputError("[search] has no budget; give trials, seconds or operations")
+        return asked
 
     def at(self, table: str, settings: Mapping[str, Any]) -> Configuration:
         """The configuration that a search tries, which never learns from dev: dev decides."""
         given = self.model_dump(exclude_unset=True)
-        found = Configuration.model_validate(merged(given, {table: dict(settings)}))
+        found = validated(Configuration, merged(given, {table: settings}))
         return found.model_copy(update={"train_on": "train"})
 
     def idle(self, table: str) -> set[str]:
@@ -204,7 +222,9 @@ class FileKeys(Section):
     name: str = Field("experiment", pattern=r"\w", description="Name; the file's by default.")
     description: str = Field("", description="What the experiment asks.")
     corpora: dict[str, str | dict[str, Any]] = Field({}, description="Several corpora, by name.")
-    variants: dict[str, Any] = Field({}, description="Keys with lists: every combination.")
+    variants: Annotated[dict[str, Any], AfterValidator(_lists)] = Field(
+        {}, description="Keys with lists: every combination."
+    )
     variant: list[dict[str, Any]] = Field(
         [], description="Single alternatives; corpora names those that one is for, else all."
     )
@@ -319,7 +339,6 @@ class _Reader:
         for data in (merged(self.common, overlay) for overlay in overlays):
             configuration = self.configuration(data)
             if configuration is not None:
-                self.check_searches(data, configuration)
                 configurations.append(configuration)
         for table in TABLES:
             with_rows = [c for c in configurations if getattr(c, table) is not None]
@@ -360,13 +379,12 @@ class _Reader:
         for name in (name for way in file.variant for name in way.get("corpora", ())):
             if name not in corpora:
                 self.note([f"variant.corpora: unknown corpus {name!r}{nearest(name, corpora)}"])
-        ways = self.combinations(file.variants, "variants")
         sizes: list[dict[str, Any]] = [{}]
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
         found = []
-        parts = (corpora or [""], file.variant or [{}], ways, sizes)
+        parts = (corpora or [""], file.variant or [{}], every(file.variants), sizes)
         for name, way, combination, size in itertools.product(*parts):
             if name not in way.get("corpora", [name]):
                 continue
@@ -376,50 +394,6 @@ class _Reader:
                 self.note(["train_share is given twice: by itself and in [train_sizes]"])
             found.append(merged(overlay, size))
         return found
-
-    def check_searches(self, data: dict[str, Any], configuration: Configuration) -> None:
-        """Notes what is wrong with a search, or with the configurations that it tries."""
-        search, given = configuration.search, dict[str, str]()
-        for key, table in itertools.product(SEARCHES, TABLES):
-            ranges = getattr(getattr(configuration, key), table)
-            if ranges and given.setdefault(table, key) != key:
-                self.note([f"[grid.{table}] and [search.{table}] exclude each other"])
-            if "layers" in ranges:
-                self.note([f"{key}.features.layers: list layers in [features], they make rows"])
-            elif ranges and getattr(configuration, table) is not None:
-                is_grid = key == "grid" or search.sampler == "grid"
-                ways = self.combinations if is_grid else self.extremes
-                for settings in ways(ranges, f"{key}.{table}"):
-                    self.configuration(merged(data, {table: settings}))
-        budgets = (search.trials, search.seconds, search.operations)
-        if "search" in given.values() and search.sampler != "grid" and budgets == (None,) * 3:
-            self.note(["[search] has no budget; give trials, seconds or operations"])
-
-    def extremes(self, ranges: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-        """Settings at the ends of each range, and each choice, the others at their first."""
-        ends: dict[str, list[Any]] = {}
-        for name, values in ranges.items():
-            try:
-                ends[name] = ends_of(values)
-            except ValueError as error:
-                self.note([f"{where}.{name}: {error}"])
-        first = {name: values[0] for name, values in ends.items()}
-        return [first | {name: end} for name, values in ends.items() for end in values]
-
-    def combinations(self, table: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-        """One overlay for each combination of the lists in `table`; one empty one for none."""
-        count = 1
-        for key, values in flattened(table):
-            if not isinstance(values, list) or not values:
-                self.note([f"{where}.{key} is {values!r:.80}; it should be a list, as in [1, 2]"])
-                return []
-            if len({repr(v) for v in values}) != len(values):
-                self.note([f"{where}.{key}: a value occurs twice in {values!r:.80}"])
-            count *= len(values)
-        if count > MOST_COMBINATIONS:
-            self.note([f"{where}: {count:,} combinations; at most {MOST_COMBINATIONS:,}"])
-            return []
-        return list(every(table))
 
     def configuration(self, data: dict[str, Any]) -> Configuration | None:
         """The configuration that `data` describes; None where it cannot be read."""
@@ -434,7 +408,17 @@ class _Reader:
         for table in tables:
             try:
                 configuration.settings(table)
-            except FeatbertError as error:
+                asked = configuration.searched(table)
+                ranges = {} if asked is None else asked.ranges(table)
+                check_known("setting to search", ranges, Settings.model_fields)
+                if asked is not None and asked.sampler == "grid":
+                    _lists(ranges)
+                # The ends of each range, and each choice, the others at their first
+                ends = {name: ends_of(values) for name, values in ranges.items()}
+                first = {name: values[0] for name, values in ends.items()}
+                for point in (first | {name: end} for name in ends for end in ends[name]):
+                    configuration.at(table, point).settings(table)
+            except ValueError as error:
                 self.note([f"[{table}]: {error}"])
         return configuration
 

@@ -5,6 +5,7 @@ another process makes are left to it, and awaited when nothing else is left to d
 """
 
 import dataclasses
+import functools
 import multiprocessing
 import os
 import signal
@@ -22,10 +23,10 @@ from typing import Any
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
-from featbert.errors import BusyError, PrunedError, reason
+from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
-from featbert.progress import Message, Relay, forwarded, notice, report, stage
+from featbert.progress import Advance, Relay, forwarded, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
 from featbert.runs.experiment_file import Experiment
@@ -53,15 +54,6 @@ class Outcome:
     failures: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A run that was attempted: why it failed, if it did, or that another process trains it."""
-
-    job: Job
-    reason: str | None = None
-    busy: bool = False
-
-
 def carry_out(
     experiment: Experiment,
     *,
@@ -79,80 +71,94 @@ def carry_out(
     `each`, such as a cluster's, carries out all that is to be computed.
     """
     resources = resources or Resources()
-    work = _Work(resources, each or here)
-    failures = work.failures
+    work, engine = _Work(), each or here
     kept = experiment_path(runs_dir, experiment.name)
     while True:
         plan = plan_experiment(
-            experiment, cache_dir, runs_dir, resources, failures, at_a_time=jobs, keep=True
+            experiment, cache_dir, runs_dir, resources, work.failures, at_a_time=jobs, keep=True
         )
-        write_json(kept, plan.record(failures))
-        adapt = [a for f, a in plan.adaptations.items() if f.name not in failures]
-        begin = {a.folder: (a,) for a in adapt if a.folder.name not in work.locks}
-        work.make(run_adaptation, begin, {folder: [folder.name] for folder in begin})
-        ready = [job for job in plan.missing if job.name not in failures and job.is_ready]
+        write_json(kept, plan.record(work.failures))
+        adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
+        ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
             break
-        ours = [job for job in ready if job.name not in work.locks]
-        if not ours and all(a.folder.name in work.locks for a in adapt):
+        begin = {folder: plans for folder, plans in adapt.items() if folder.name not in work.locks}
+        if not begin and all(job.name in work.locks for job in ready):
             work.wait()
             continue
-        work.extract(ours)
-        ours = [job for job in ours if job.name not in failures and job.name not in work.locks]
+        work.make(engine, run_adaptation, begin)
+        work.make(engine, run_extraction, *_stores(work.left(ready), resources))
+        ours = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
+        at_a_time = min(jobs, len(ours))
+        local = functools.partial(in_processes, at_a_time=at_a_time) if at_a_time > 1 else here
         with stage(experiment.name, "runs", len(ours)) as advance:
-            for ended in run_jobs(ours, jobs, resources, log_dir, each):
-                advance(1)
-                if ended.busy:
-                    work.leave(ended.job.name, ended.job.run.folder)
-                elif ended.reason is not None:
-                    failures[ended.job.name] = ended.reason
-                    report(f"failed: {ended.job.name}: {ended.reason}")
+            work.make(each or local, _train, ours, advance=advance)
     for job in plan.jobs.values():
         settle(job.run.folder)
     if experiment.keys.transfer:
-        failures |= _evaluate_across(plan, resources, cache_dir, each or here)
-    write_json(kept, plan.record(failures))
+        work.failures |= _evaluate_across(plan, resources, cache_dir, engine)
+    write_json(kept, plan.record(work.failures))
     rows = [job.run.finished for job in plan.rows.values()]
-    return Outcome(plan, tuple(run for run in rows if run is not None), failures)
+    return Outcome(plan, tuple(run for run in rows if run is not None), work.failures)
 
 
-def run_jobs(
-    ready: Sequence[Job],
-    at_a_time: int,
-    resources: Resources,
-    log_dir: Path | None,
-    each: Each | None = None,
-) -> Iterator[Ended]:
-    """Trains runs that depend on no other missing run, and yields each as it ends."""
-    if each is not None:
-        jobs = {job.name: job for job in ready}
-        for name, ended in each(_attempt_alone, {n: (job, log_dir) for n, job in jobs.items()}):
-            failed = isinstance(ended, Exception)
-            ended = Ended(jobs[name], reason(ended, SMALLER)) if failed else ended
-            yield dataclasses.replace(ended, job=jobs[name])
-        return
-    if at_a_time > 1 and len(ready) > 1:
-        yield from _in_processes(ready, min(at_a_time, len(ready)), log_dir)
-        return
-    for job in ready:
-        yield _attempt(job, resources, log_dir)
+@dataclass
+class _Work:
+    """Why runs and encoders failed, and the locks of those that another process makes, by name."""
+
+    failures: dict[str, str] = field(default_factory=dict)
+    locks: dict[str, Path] = field(default_factory=dict)
+
+    def left(self, jobs: Iterable[Job]) -> list[Job]:
+        """The jobs that neither failed nor are left to another process."""
+        return [job for job in jobs if job.name not in self.failures.keys() | self.locks.keys()]
+
+    def wait(self) -> None:
+        """Until one of the locks is free; those that are free are forgotten."""
+        with stage("waiting for another process", ""):
+            while all(map(is_locked, self.locks.values())):
+                time.sleep(LOOK_EVERY)
+        self.locks = {n: lock for n, lock in self.locks.items() if is_locked(lock)}
+
+    def make(
+        self,
+        each: Each,
+        function: Callable[..., Any],
+        calls: Mapping[Path, tuple[Any, ...]],
+        readers: Mapping[Path, Iterable[str]] | None = None,
+        advance: Advance = lambda n: None,
+    ) -> None:
+        """Makes these paths; `readers`, or they, fail or wait for another process by name."""
+        paths = {path.name: path for path in calls}
+        for name, made in each(function, {path.name: calls[path] for path in calls}):
+            advance(1)
+            names = [name] if readers is None else readers[paths[name]]
+            if isinstance(made, BusyError):
+                self.locks |= dict.fromkeys(names, lock_beside(paths[name]))
+                notice(f"{name} is made by another process")
+            elif isinstance(made, PrunedError):
+                report(str(made))
+            elif isinstance(made, Exception):
+                self.failures |= dict.fromkeys(names, reason(made, SMALLER))
+                report(f"failed: {name}: {reason(made, SMALLER)}")
 
 
-def _attempt(job: Job, resources: Resources, log_dir: Path | None) -> Ended:
-    try:
-        corpus = resources.corpus(job.configuration)
-        store, model = job.extraction, job.configuration.model
-        material = resources.encoder(model) if store is None else resources.store(store.path)
-        train_planned(job.run, material, corpus, log_dir=log_dir)
-    except PrunedError as error:
-        report(str(error))
-    except Exception as error:
-        return Ended(job, reason(error, SMALLER), isinstance(error, BusyError))
-    return Ended(job)
+def _stores(
+    jobs: Iterable[Job], resources: Resources
+) -> tuple[dict[Path, tuple[Any, ...]], dict[Path, list[str]]]:
+    """The extraction of each store that is missing for the jobs, and the jobs that read it."""
+    calls, readers = dict[Path, tuple[Any, ...]](), dict[Path, list[str]]()
+    for job in jobs:
+        if job.extraction is not None and job.extraction.hit is None:
+            asked, path = job.configuration, job.extraction.path
+            text = (resources.corpus(asked), resources.encoder(asked.model))
+            calls.setdefault(path, (job.extraction, *text))
+            readers.setdefault(path, []).append(job.name)
+    return calls, readers
 
 
-def _attempt_alone(job: Job, log_dir: Path | None) -> Ended:
-    """In a process of its own, on the device of the planned kind that it has."""
+def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
+    """Trains a run, on the device of the planned kind that this process has."""
     use_threads(job.configuration.threads)
     device = find_device(job.run.options.device.kind)  # sets what fp32 means on a GPU
     run = dataclasses.replace(
@@ -160,40 +166,46 @@ def _attempt_alone(job: Job, log_dir: Path | None) -> Ended:
         signature=dataclasses.replace(job.run.signature, **device.facts),
         options=dataclasses.replace(job.run.options, device=device),
     )
-    return _attempt(dataclasses.replace(job, run=run), Resources(), log_dir)
+    corpus = resources.corpus(job.configuration)
+    store, model = job.extraction, job.configuration.model
+    material = resources.encoder(model) if store is None else resources.store(store.path)
+    train_planned(run, material, corpus, log_dir=log_dir)
 
 
-def _in_processes(ready: Sequence[Job], at_a_time: int, log_dir: Path | None) -> Iterator[Ended]:
+# Processes ----------------------------------------------------------------------------------------
+
+
+def in_processes(
+    function: Callable[..., Any], calls: Mapping[str, tuple[Any, ...]], *, at_a_time: int
+) -> Iterator[tuple[str, Any]]:
+    """See `engine.Each`: every call in a process of its own, with its share of the cores."""
     known = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
-    threads = max(1, cores // at_a_time)
-    waiting, running = list(reversed(ready)), list[_Process]()
+    waiting, running = [*calls.items()][::-1], list[_Process]()
     try:
         while waiting or running:
             while waiting and len(running) < at_a_time:
-                running.append(_Process(waiting.pop(), threads, log_dir))
-            wait([pipe for process in running for pipe in (process.pipe, process.child.sentinel)])
-            for process in list(running):
-                if process.listen():
-                    running.remove(process)
-                    yield process.end()
+                name, arguments = waiting.pop()
+                running.append(_Process(name, max(1, cores // at_a_time), function, arguments))
+            wait([process.pipe for process in running])
+            for process in [process for process in running if process.listen()]:
+                running.remove(process)
+                yield process.name, process.end()
     finally:
         for process in running:
             process.end()
 
 
 class _Process:
-    def __init__(self, job: Job, threads: int, log_dir: Path | None) -> None:
-        self.job = job
-        self.result: Ended | None = None
-        self.relay = Relay(job.name)
+    def __init__(self, name: str, threads: int, *call: Any) -> None:
+        self.name, self.relay = name, Relay(name)
+        self.results: list[Any] = []
         context: Any = multiprocessing.get_context(METHOD)
         if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
             context.set_forkserver_preload(["featbert.runs.schedule"])
         self.pipe, theirs = context.Pipe(duplex=False)
-        self.child: BaseProcess = context.Process(
-            target=_child, args=(theirs, job, threads, log_dir), daemon=True
-        )
+        arguments = (theirs, threads, *call)
+        self.child: BaseProcess = context.Process(target=_child, args=arguments, daemon=True)
         # The child never sees Ctrl-C: this process ends it. The resource tracker, which the first
         # child would start, unblocks the signal again.
         resource_tracker.ensure_running()
@@ -208,41 +220,45 @@ class _Process:
         """Takes what the process has sent; whether it has ended."""
         try:
             while self.pipe.poll():
-                message: Message | Ended = self.pipe.recv()
-                if isinstance(message, Ended):
-                    self.result = message
+                kind, *values = message = self.pipe.recv()
+                if kind == "result":
+                    self.results = values
                     return True
                 self.relay(message)
-            return not self.child.is_alive() and not self.pipe.poll()
         except (EOFError, OSError):  # its end of the pipe is closed
             return True
+        return False
 
-    def end(self) -> Ended:
-        """Ends the process, if it still runs, and gives its result."""
+    def end(self) -> Any:
+        """Ends the process, if it still runs, and gives its result, or why it has none."""
         self.relay.close()
-        if self.result is not None:
+        if self.results:
             self.child.join(PATIENCE)
         if self.child.is_alive():
             self.child.kill()
         self.child.join()
         self.pipe.close()
-        if self.result is not None:
-            return dataclasses.replace(self.result, job=self.job)
+        if self.results:
+            return self.results[0]
         code = self.child.exitcode or 0
         how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.Signals(-code).name})"
         memory = ", as when memory runs out" if code == -signal.SIGKILL else ""
-        return Ended(self.job, f"the process of the run died: {how}{memory}")
+        return FeatbertError(f"the process of the run died: {how}{memory}")
 
 
-def _child(pipe: Connection, job: Job, threads: int, log_dir: Path | None) -> None:
+def _child(
+    pipe: Connection, threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
 
     torch.set_num_threads(threads)
     with forwarded(pipe.send):
-        ended = _attempt_alone(job, log_dir)
-    pipe.send(ended)
+        ((_, result),) = here(function, {"": arguments})
+    if isinstance(result, Exception) and not isinstance(result, BusyError | PrunedError):
+        result = FeatbertError(reason(result, SMALLER))  # which every process can read
+    pipe.send(("result", result))
     pipe.close()
     os._exit(0)  # Python's own end would walk through all of torch, for a second
 
@@ -254,55 +270,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@dataclass
-class _Work:
-    """Progress of an experiment, by the name of a run or encoder."""
-
-    resources: Resources
-    each: Each
-    failures: dict[str, str] = field(default_factory=dict)
-    locks: dict[str, Path] = field(default_factory=dict)  # of what another process makes
-
-    def leave(self, name: str, path: Path) -> None:
-        """Leaves what is called so to the process that makes `path`."""
-        self.locks[name] = lock_beside(path)
-        notice(f"{name} is made by another process")
-
-    def wait(self) -> None:
-        """Until one of the locks is free; those that are free are forgotten."""
-        with stage("waiting for another process", ""):
-            while all(map(is_locked, self.locks.values())):
-                time.sleep(LOOK_EVERY)
-        self.locks = {n: lock for n, lock in self.locks.items() if is_locked(lock)}
-
-    def make(
-        self,
-        function: Callable[..., Any],
-        calls: Mapping[Path, tuple[Any, ...]],
-        readers: Mapping[Path, Iterable[str]],
-    ) -> None:
-        """Makes these paths; their readers fail with them, or wait for another process."""
-        paths = {path.name: path for path in calls}
-        for name, made in self.each(function, {path.name: calls[path] for path in calls}):
-            path = paths[name]
-            if isinstance(made, BusyError):
-                for reader in readers[path]:
-                    self.leave(reader, path)
-            elif isinstance(made, Exception):
-                self.failures |= dict.fromkeys(readers[path], reason(made, SMALLER))
-
-    def extract(self, ready: Sequence[Job]) -> None:
-        """Makes each store that is read by one of the jobs, once."""
-        readers: dict[Path, dict[str, Job]] = {}
-        for job in ready:
-            if job.extraction is not None and job.extraction.hit is None:
-                readers.setdefault(job.extraction.path, {})[job.name] = job
-        calls = {}
-        for path, jobs in readers.items():
-            first = next(iter(jobs.values()))
-            encoder = self.resources.encoder(first.configuration.model)
-            calls[path] = (first.extraction, self.resources.corpus(first.configuration), encoder)
-        self.make(run_extraction, calls, readers)
+# Transfer -----------------------------------------------------------------------------------------
 
 
 def _evaluate_across(

@@ -25,15 +25,20 @@ RANGES = ("uniform", "log_uniform", "integers")
 PATIENCE = 60.0
 
 
+def distinct(values: list[Any]) -> list[Any]:
+    """The values; ValueError where one occurs twice."""
+    if len({repr(v) for v in values}) != len(values):
+        raise ValueError(f"a value occurs twice in {values!r:.80}")
+    return values
+
+
 def ends_of(values: Any) -> list[Any]:
     """The choices in a list, or the lowest and the highest value of `{uniform = [0, 0.5]}`.
 
     ValueError for what is neither.
     """
     if isinstance(values, list) and values:
-        if len({repr(v) for v in values}) != len(values):
-            raise ValueError(f"a value occurs twice in {values!r:.80}")
-        return values
+        return distinct(values)
     kind, ends = next(iter(values.items())) if isinstance(values, Mapping) and values else ("", [])
     if kind not in RANGES or len(values) > 1:
         raise ValueError(

@@ -43,10 +43,10 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     killed: list[str] = []
     plain = schedule._Process.__init__
 
-    def killing(self: Any, job: Any, *rest: Any) -> None:
-        plain(self, job, *rest)
-        if not killed and job.name != broken.name:
-            killed.append(job.name)
+    def killing(self: Any, name: str, *rest: Any) -> None:
+        plain(self, name, *rest)
+        if not killed and name != broken.name:
+            killed.append(name)
             os.kill(self.child.pid, signal.SIGKILL)
 
     monkeypatch.setattr(schedule._Process, "__init__", killing)
