@@ -106,10 +106,7 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("train_share = 0.5\n[finetune]\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),
         ("[features]\n[search.features]\ndropout = [0]\n", "no budget"),
         ("[features]\n[grid.features]\nclip_norm = [1, -1]\n", "clip_norm is -1"),
-        (
-            "[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nalpha=[2]\n",
-            "[search.finetune]",
-        ),
+        ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
     ],
 )
