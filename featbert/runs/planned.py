@@ -61,11 +61,11 @@ class RunOptions:
     runs_dir: Path
     device: Device
     precision: str = "auto"
-    experiment: str | None = None
-    vary: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
     task: str = "entities"
     tag_scheme: str = "bio"
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    experiment: str | None = None
+    vary: tuple[str, ...] = ()
     configurations_tried: int = 1
     prune_below: tuple[float, ...] | None = None
 

@@ -99,15 +99,10 @@ def train(
     m = store.manifest
     task = task_of(task, m.source if corpus is None else corpus.source)
     corpus = corpus or load_corpus(m.source, targets=get_task(task).targets, **m.reading)
+    settings = settings or defaults("none", task)
+    reading = m.reading if reading is None else reading
     options = RunOptions(
-        seed,
-        settings or defaults("none", task),
-        Path(runs_dir),
-        find_device(device),
-        precision,
-        reading=m.reading if reading is None else reading,
-        task=task,
-        tag_scheme=tag_scheme,
+        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme, reading
     )
     plan = plan_stored_run(m, store.path, corpus, layers, options)
     with shown(progress):
@@ -142,15 +137,9 @@ def finetune(
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, targets=get_task(task).targets)
     source = find_encoder(model) if isinstance(model, str) else model
+    reading, settings = reading or {}, settings or defaults("full", task)
     options = RunOptions(
-        seed,
-        settings or defaults("full", task),
-        Path(runs_dir),
-        find_device(device),
-        precision,
-        reading=reading or {},
-        task=task,
-        tag_scheme=tag_scheme,
+        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme, reading
     )
     encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
     plan = plan_tuned_run(source, corpus, options, encoding)
@@ -210,9 +199,10 @@ class _Training:
         self.settings = plan.options.settings.but(epochs=best_epoch)
         self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # what is prepared counts
-        learned = self.settings.trained_splits
-        whole = joined([corpus[name] for name in learned])
-        self.train = drawn_part(whole, self.settings.train_share, seed=plan.options.seed)
+        learned, share = self.settings.trained_splits, self.settings.train_share
+        whole, seed = joined([corpus[name] for name in learned]), plan.options.seed
+        self.train = drawn_part(whole, share, seed=seed)
+        self.drawn = None if share == 1 else drawn_sentences(whole, share, seed=seed)
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
         for split in filter(lambda s: s.is_tagged, self.scored):
@@ -309,19 +299,13 @@ class _Training:
 
     def _inputs(self) -> dict[str, Inputs]:
         """Inputs of the training text, as "train", and of the splits to score, by name."""
-        settings, drawn = self.settings, None
-        if settings.train_share != 1:
-            drawn = drawn_sentences(
-                self.corpus["train"], settings.train_share, seed=self.plan.options.seed
-            )
 
         def read(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
             found = self.states.inputs(names, split.sentences, numbers)
             return grouped(found, self.task.groups(split.sentences))
 
-        return {"train": read(settings.trained_splits, self.train, drawn)} | {
-            split.name: read([split.name], split) for split in self.scored
-        }
+        train = read(self.settings.trained_splits, self.train, self.drawn)
+        return {"train": train} | {s.name: read([s.name], s) for s in self.scored}
 
     def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
