@@ -35,6 +35,7 @@ from featbert.errors import FeatbertError
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.runs import on_ray
+from featbert.runs.experiment import ExperimentPlan
 from featbert.runs.experiment_file import check_experiment
 from featbert.runs.schedule import carry_out
 
@@ -90,9 +91,9 @@ def steps(data: Path, where: Path, each: Each, options: Options, tasks: int) -> 
     features = {"layers": ["last"], "epochs": options.epochs, "lstm_size": options.lstm_size}
     keys = {"name": "scale", "data": str(data), "model": options.model, "features": features}
     asked = check_experiment(keys | how | {"seeds": [*range(1, tasks + 1)]}, where="scale")
-    outcome = carry_out(asked, cache_dir=where, runs_dir=where / "runs", each=each)
-    if outcome.failures:
-        raise FeatbertError("; ".join(outcome.failures.values()))
+    done = carry_out(ExperimentPlan(asked, where, where / "runs"), each=each)
+    if done.failures:
+        raise FeatbertError("; ".join(done.failures.values()))
     return extracted - started, time.perf_counter() - extracted
 
 

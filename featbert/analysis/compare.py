@@ -346,15 +346,15 @@ def run_experiment(
     There are `jobs` runs at a time, each in a process of its own. FeatbertError where runs failed;
     the others are finished and are not trained again.
     """
+    from featbert.runs.experiment import ExperimentPlan
     from featbert.runs.schedule import carry_out
 
-    cache_dir, runs_dir = Path(cache_dir), Path(runs_dir)
     with shown(progress):
-        outcome = carry_out(experiment, cache_dir=cache_dir, runs_dir=runs_dir, jobs=jobs)
-    if outcome.failures:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in outcome.failures.items())
-        raise FeatbertError(f"{counted(len(outcome.failures), 'run')} failed: {reasons}")
-    return compare_tasks(outcome.runs, vary=experiment.vary)
+        plan = carry_out(ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir)), jobs=jobs)
+    if plan.failures:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
+        raise FeatbertError(f"{counted(len(plan.failures), 'run')} failed: {reasons}")
+    return compare_tasks(plan.runs, vary=experiment.vary)
 
 
 def _compared(

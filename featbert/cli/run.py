@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -79,7 +79,7 @@ def run(
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report)
     from featbert.encoders.layers import parse_layers
-    from featbert.runs.experiment import Resources
+    from featbert.runs.experiment import ExperimentPlan, Resources
     from featbert.runs.experiment_file import read_experiment
     from featbert.runs.planned import check_trainable
 
@@ -98,27 +98,24 @@ def run(
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
-    from featbert.runs.experiment import plan_experiment
     from featbert.runs.schedule import carry_out
 
-    where: dict[str, Any] = {"cache_dir": cache_dir, "runs_dir": runs_dir, "resources": resources}
-    plan = plan_experiment(experiment, at_a_time=jobs or 1, **where)
+    plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
     if dry_run:
         typer.echo(_describe(plan))
         return
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     with engine as (each, at_a_time):
-        outcome = carry_out(experiment, jobs=at_a_time, log_dir=log_dir, each=each, **where)
-    if outcome.runs:
-        record = outcome.plan.record(outcome.failures)
-        outputs.show(compare_tasks(outcome.runs, vary=record.vary), record)
-    if outcome.failures:
-        for name, reason in outcome.failures.items():
+        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each)
+    if plan.runs:
+        outputs.show(compare_tasks(plan.runs, vary=plan.record.vary), plan.record)
+    if plan.failures:
+        for name, reason in plan.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
-        waiting = sum(job.name not in outcome.failures for job in outcome.plan.missing)
+        waiting = sum(job.name not in plan.failures for job in plan.missing)
         skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
-        failed = f"{counted(len(outcome.failures), 'run')} failed{skipped}"
+        failed = f"{counted(len(plan.failures), 'run')} failed{skipped}"
         raise InputError(f"{failed}; run the same command to try again")
 
 

@@ -6,12 +6,14 @@ what was asked before, and an experiment is planned again whenever runs have fin
 missing.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -97,41 +99,62 @@ class Job:
 class ExperimentPlan:
     """The runs that are known now, by name, in the order they will be trained.
 
-    `adaptations` are encoders to be trained as language models first, by folder. Searches end
-    without the runs whose names are in `failed`; where further tries depend on those before,
+    `adaptations` are encoders to be trained as language models first, by folder. `failures` say why
+    a run could not be trained: searches end without it. Where further tries depend on those before,
     `at_a_time` are asked for, which are kept in the runs directory where `keep` says so.
     """
 
     experiment: Experiment
     cache_dir: Path
     runs_dir: Path
-    resources: Resources
-    failed: Collection[str] = ()
+    resources: Resources = field(default_factory=Resources)
+    failures: Mapping[str, str] = field(default_factory=dict)
     at_a_time: int = 1
     keep: bool = False
-    adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict)
-    jobs: dict[str, Job] = field(default_factory=dict)
-    rows: dict[str, Job] = field(default_factory=dict)
-    found: dict[str, SearchRecord] = field(default_factory=dict)
+    adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict, init=False)
+    jobs: dict[str, Job] = field(default_factory=dict, init=False)
+    rows: dict[str, Job] = field(default_factory=dict, init=False)
+    found: dict[str, SearchRecord] = field(default_factory=dict, init=False)
+
+    def renewed(self, **changes: Any) -> ExperimentPlan:
+        """The same, with changes, for what is finished now: checks everything that can be checked.
+
+        Nothing is written but, with `keep`, what searches try.
+        """
+        plan = dataclasses.replace(self, **changes)
+        arms, labels = plan.experiment.configurations, plan.experiment.keys.labels
+        if labels:
+            texts = ((get_task(c.task), plan.resources.corpus(c)) for c in arms)
+            known = {name for task, corpus in texts for name in task.classes_of(corpus)}
+            check_known("class in labels", labels, sorted(known))
+        for configuration, name in zip(arms, plan.experiment.names, strict=True):
+            plan.add(configuration, name)
+        return plan
 
     @property
     def searches(self) -> list[SearchRecord]:
         return list(self.found.values())
 
     @property
+    def runs(self) -> list[Run]:
+        """The finished runs of the rows."""
+        return [run for job in self.rows.values() if (run := job.run.finished) is not None]
+
+    @property
     def missing(self) -> list[Job]:
         """Runs that are not finished, nor ended by a search."""
         return [j for j in self.jobs.values() if j.run.finished is None and j.run.pruned is None]
 
-    def record(self, failures: Mapping[str, str]) -> ExperimentRecord:
+    @property
+    def record(self) -> ExperimentRecord:
         """The record of the experiment as it is now."""
         kept = {"name", "description", "published", "show", "transfer", "labels"}
         return ExperimentRecord(
             vary=list(self.experiment.vary),
-            rows=[name for name, job in self.rows.items() if job.run.finished is not None],
+            rows=[run.name for run in self.runs],
             missing=[job.name for job in self.missing],
             searches=self.searches,
-            failures=dict(failures),
+            failures=dict(self.failures),
             **self.experiment.keys.model_dump(include=kept),
         )
 
@@ -150,8 +173,7 @@ class ExperimentPlan:
             if plan.finished is None:  # its runs are checked on the encoder that it begins from
                 self.adaptations.setdefault(plan.folder, plan)
                 before = configuration.model_copy(update=_UNSEARCHED)
-                where = (self.cache_dir, self.runs_dir, self.resources)
-                ExperimentPlan(self.experiment, *where).add(before, name)
+                dataclasses.replace(self).add(before, name)
                 return
             adapted = {"model": str(plan.folder), "adapt": None}
             configuration = configuration.model_copy(update=adapted)
@@ -260,7 +282,7 @@ class ExperimentPlan:
             state = "finished"
         elif pruned and len(spent) == len(jobs):
             state = "pruned"
-        elif {*names} & {*self.failed}:
+        elif {*names} & {*self.failures}:
             state = "failed"
         done, paid = state == "finished", len(spent) == len(jobs)
         return TriedSettings(
@@ -304,30 +326,6 @@ class ExperimentPlan:
             cache_dir=self.cache_dir,
             reading=configuration.reading,
         )
-
-
-def plan_experiment(
-    experiment: Experiment,
-    cache_dir: Path,
-    runs_dir: Path,
-    resources: Resources,
-    failed: Collection[str] = (),
-    *,
-    at_a_time: int = 1,
-    keep: bool = False,
-) -> ExperimentPlan:
-    """Checks everything that can be checked and names every run known now.
-
-    Nothing is written but, with `keep`, what searches try; see `ExperimentPlan`.
-    """
-    if labels := experiment.keys.labels:
-        texts = ((get_task(c.task), resources.corpus(c)) for c in experiment.configurations)
-        known = {name for task, corpus in texts for name in task.classes_of(corpus)}
-        check_known("class in labels", labels, sorted(known))
-    plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources, failed, at_a_time, keep)
-    for configuration, name in zip(experiment.configurations, experiment.names, strict=True):
-        plan.add(configuration, name)
-    return plan
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:

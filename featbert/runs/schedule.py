@@ -28,8 +28,7 @@ from featbert.features.extraction import run_extraction
 from featbert.io import is_locked, lock_beside
 from featbert.progress import Advance, Relay, forwarded, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
-from featbert.runs.experiment import ExperimentPlan, Job, Resources, plan_experiment
-from featbert.runs.experiment_file import Experiment
+from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
@@ -45,39 +44,19 @@ PATIENCE = 5.0
 METHOD = "forkserver" if sys.platform.startswith("linux") else "spawn"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The last plan of an experiment, the finished runs of its rows, and why others failed."""
-
-    plan: ExperimentPlan
-    runs: tuple[Run, ...]
-    failures: Mapping[str, str] = field(default_factory=dict)
-
-
 def carry_out(
-    experiment: Experiment,
-    *,
-    cache_dir: Path,
-    runs_dir: Path,
-    jobs: int = 1,
-    resources: Resources | None = None,
-    log_dir: Path | None = None,
-    each: Each | None = None,
-) -> Outcome:
-    """All runs of an experiment, finished ones as they are; failures are kept, not raised.
+    plan: ExperimentPlan, *, jobs: int = 1, log_dir: Path | None = None, each: Each | None = None
+) -> ExperimentPlan:
+    """The last plan of an experiment: its runs are finished or have failed, and its record is kept.
 
-    What the experiment asked for and its runs are written to its record in `runs_dir`. There are
-    `jobs` runs at a time, each in a process of its own, logged to `log_dir` (`log_folder`); or
-    `each`, such as a cluster's, carries out all that is to be computed.
+    There are `jobs` runs at a time, each in a process of its own, logged to `log_dir`
+    (`log_folder`); or `each`, such as a cluster's, carries out all that is to be computed.
     """
-    resources = resources or Resources()
-    work, engine = _Work(), each or here
-    kept = experiment_path(runs_dir, experiment.name)
+    resources, name = plan.resources, plan.experiment.name
+    work, engine, kept = _Work(), each or here, experiment_path(plan.runs_dir, name)
     while True:
-        plan = plan_experiment(
-            experiment, cache_dir, runs_dir, resources, work.failures, at_a_time=jobs, keep=True
-        )
-        write_json(kept, plan.record(work.failures))
+        plan = plan.renewed(failures=work.failures, at_a_time=jobs, keep=True)
+        write_json(kept, plan.record)
         adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
@@ -91,15 +70,14 @@ def carry_out(
         ours = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
         at_a_time = min(jobs, len(ours))
         local = functools.partial(in_processes, at_a_time=at_a_time) if at_a_time > 1 else here
-        with stage(experiment.name, "runs", len(ours)) as advance:
+        with stage(name, "runs", len(ours)) as advance:
             work.make(each or local, _train, ours, advance=advance)
     for job in plan.jobs.values():
         settle(job.run.folder)
-    if experiment.keys.transfer:
-        work.failures |= _evaluate_across(plan, resources, cache_dir, engine)
-    write_json(kept, plan.record(work.failures))
-    rows = [job.run.finished for job in plan.rows.values()]
-    return Outcome(plan, tuple(run for run in rows if run is not None), work.failures)
+    if plan.experiment.keys.transfer:
+        work.failures |= _evaluate_across(plan, engine)
+    write_json(kept, plan.record)
+    return plan
 
 
 @dataclass
@@ -273,12 +251,10 @@ def _end_with_parent() -> None:
 # Transfer -----------------------------------------------------------------------------------------
 
 
-def _evaluate_across(
-    plan: ExperimentPlan, resources: Resources, cache_dir: Path, each: Each
-) -> dict[str, str]:
+def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
-    corpora = {c.source: c for c in map(resources.corpus, plan.experiment.configurations)}
-    common, failures = ([*corpora.values()], plan.experiment.keys.labels, cache_dir), {}
+    corpora = {c.source: c for c in map(plan.resources.corpus, plan.experiment.configurations)}
+    common, failures = ([*corpora.values()], plan.experiment.keys.labels, plan.cache_dir), {}
     runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
     calls = {run.name: (run, job.configuration.device, *common) for job, run in runs}
     with stage("scoring on the other corpora", "runs", len(calls)) as advance:

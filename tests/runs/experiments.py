@@ -1,12 +1,11 @@
 """Experiments on the small corpus and the tiny encoder."""
 
-from pathlib import Path
 from typing import Any
 
 from featbert.analysis.compare import Comparison, run_experiment
-from featbert.runs.experiment import ExperimentPlan, Resources, plan_experiment
+from featbert.runs.experiment import ExperimentPlan
 from featbert.runs.experiment_file import Experiment, check_experiment
-from featbert.runs.schedule import Outcome, carry_out
+from featbert.runs.schedule import carry_out
 from tests.workspace import Workspace
 
 SMALL = {"layers": ["last"], "epochs": 1, "lstm_size": 4}
@@ -24,10 +23,11 @@ class Lab:
         return check_experiment(base | {"device": "cpu"} | keys, where="trial.toml")
 
     def plan(self, **keys: Any) -> ExperimentPlan:
-        return plan_experiment(self.experiment(**keys), resources=Resources(), **self.where)
+        return ExperimentPlan(self.experiment(**keys), **self.where).renewed()
 
-    def carry_out(self, *, jobs: int = 1, log_dir: Path | None = None, **keys: Any) -> Outcome:
-        return carry_out(self.experiment(**keys), jobs=jobs, log_dir=log_dir, **self.where)
+    def carry_out(self, **keys: Any) -> ExperimentPlan:
+        how = {name: keys.pop(name) for name in ("jobs", "log_dir", "each") if name in keys}
+        return carry_out(ExperimentPlan(self.experiment(**keys), **self.where), **how)
 
     def run(self, *, jobs: int = 1, **keys: Any) -> Comparison:
         (comparison,) = run_experiment(self.experiment(**keys), jobs=jobs, **self.where)

@@ -70,7 +70,7 @@ def test_conditions_next_to_each_other(lab, extracted):
     # Finished work is not done again.
     started = {name: record.started for name, record in runs.items()}
     again = lab.carry_out(**keys)
-    assert not again.plan.missing
+    assert not again.missing
     assert {run.name: run.record.started for run in find_runs(lab.space.runs)} == started
     assert len(extracted) == 2
 
@@ -87,8 +87,8 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     before = lab.plan(**keys)
     assert (len(before.jobs), before.rows) == (4, {})  # what is tried; rows are not known yet
     outcome = lab.carry_out(**keys)
-    (search,) = outcome.plan.searches
-    jobs = [outcome.plan.jobs[point.runs[0]] for point in search.tried]
+    (search,) = outcome.searches
+    jobs = [outcome.jobs[point.runs[0]] for point in search.tried]
     settings = [job.configuration.settings("finetune") for job in jobs]
     assert [(s.epochs, s.learning_rate) for s in settings] == [
         (epochs, rate) for epochs in (1, 3) for rate in (1e-9, 5e-3)
@@ -120,8 +120,8 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
         "grid": {"finetune": {"learning_rate": [1e-9, 5e-3]}},
     }
     outcome = lab.carry_out(**keys)
-    (search,) = outcome.plan.searches
-    jobs = [outcome.plan.jobs[name] for point in search.tried for name in point.runs]
+    (search,) = outcome.searches
+    jobs = [outcome.jobs[name] for point in search.tried for name in point.runs]
     assert {job.run.settings["train_on"] for job in jobs} == {"train"}
     run, on_train = outcome.runs
     assert run.record.trained_on == ["train", "dev"]
@@ -163,7 +163,7 @@ def test_a_point_that_fails_does_not_hold_up_its_row(lab, monkeypatch):
     outcome = lab.carry_out(
         finetune={"epochs": 1}, grid={"finetune": {"learning_rate": [1e-3, 1e-4]}}
     )
-    (search,) = outcome.plan.searches
+    (search,) = outcome.searches
     assert [t.dev is None for t in search.tried] == [True, False]
     assert search.chosen == 1
     assert [run.record.settings["learning_rate"] for run in outcome.runs] == [1e-4]
@@ -270,5 +270,5 @@ def test_every_run_is_scored_on_every_language(lab, languages, extracted):
     assert record.absent_types == ["MISC"]
     before = {path: path.stat().st_mtime_ns for path in lab.space.runs.rglob("evaluations/*")}
     again = lab.carry_out(**keys)
-    assert not again.plan.missing
+    assert not again.missing
     assert before == {p: p.stat().st_mtime_ns for p in lab.space.runs.rglob("evaluations/*")}

@@ -24,7 +24,6 @@ from featbert.features.shards import extract_shards
 from featbert.io import lock_beside
 from featbert.progress import heard_by, logged_by
 from featbert.runs import on_ray
-from featbert.runs.schedule import carry_out
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
@@ -129,7 +128,7 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
         assert any("resuming" in line for line in said)
         second = nodes.add()
         with nodes.killed(second, training):
-            outcome = carry_out(lab.experiment(**KEYS), each=each, jobs=room, **lab.where)
+            outcome = lab.carry_out(each=each, jobs=room, **KEYS)
         calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
         done = dict(each(load_corpus, calls))
     assert datasets(store.path) == datasets(whole.path)

@@ -71,7 +71,7 @@ def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         lab.carry_out(**keys)
     monkeypatch.setattr(schedule, "train_planned", train_planned)
-    (found,) = lab.carry_out(**keys).plan.searches
+    (found,) = lab.carry_out(**keys).searches
     assert [one.runs for one in found.tried] == [[name] for name in plan.jobs]
     assert {one.state for one in found.tried} == {"finished"}
     runs = {run.name: run.record for run in find_runs(lab.space.runs)}
@@ -106,13 +106,11 @@ def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
 
 def test_operations_end_a_search(lab):
     """Where several are tried at a time, what is beyond the budget does not count."""
-    (one,) = lab.carry_out(**search(trials=1)).plan.searches
+    (one,) = lab.carry_out(**search(trials=1)).searches
     keys = search(operations=1.5 * one.tried[0].operations)
-    asked = experiment.plan_experiment(
-        lab.experiment(**keys), resources=experiment.Resources(), at_a_time=3, **lab.where
-    )
+    asked = lab.plan(**keys).renewed(at_a_time=3)
     assert [t.state for t in asked.searches[0].tried] == ["finished"] + 3 * ["waiting"]
-    (found,) = lab.carry_out(**keys).plan.searches
+    (found,) = lab.carry_out(**keys).searches
     assert [t.state for t in found.tried] == ["finished", "finished"]
     assert found.tried[0] == one.tried[0]
     lab.carry_out(**search(trials=4))
@@ -125,7 +123,7 @@ def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     monkeypatch.setattr(experiment, "_medians", lambda runs: tuple(2.0 for _ in medians(runs)))
     keys = search(trials=3, pruning=True) | {"features": SMALL | {"epochs": 3}}
     outcome = lab.carry_out(**keys)
-    (found,) = outcome.plan.searches
+    (found,) = outcome.searches
     first, *others = found.tried
     assert (first.state, [one.state for one in others]) == ("finished", ["pruned", "pruned"])
     assert (found.chosen, outcome.failures) == (0, {})
