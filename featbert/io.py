@@ -134,11 +134,6 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, "utf-8")
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON value, indented by one space; see `write_text`."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-
-
 @contextlib.contextmanager
 def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
     """Raises FeatbertError for an OSError, or one of `further`, of a block that writes `path`."""

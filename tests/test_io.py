@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from featbert.errors import BusyError, FeatbertError
-from featbert.io import explaining, is_locked, lock_beside, owning, replacing, slug, write_json
+from featbert.io import explaining, is_locked, lock_beside, owning, replacing, slug, write_text
 from tests.processes import holding
 
 
@@ -80,7 +80,7 @@ def test_stale_temporary_files_are_removed(tmp_path):
     names = (f".file.{host}-{os.getppid()}.tmp", ".file.elsewhere-4194305.tmp", ".other.1.tmp")
     for left in (gone, *(tmp_path / name for name in names)):
         left.touch()
-    write_json(tmp_path / "file", {"a": [1]})
+    write_text(tmp_path / "file", "new")
     assert {p.name for p in tmp_path.iterdir()} == {"file", *names}
 
 

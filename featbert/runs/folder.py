@@ -32,14 +32,15 @@ def working_folder(folder: Path) -> Path:
     return _aside(folder) if (folder / RECORD_NAME).is_file() else folder
 
 
-def _aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}")
+def _aside(folder: Path, end: str = "") -> Path:
+    """Where a run is written that replaces one, which for a moment is ".before"."""
+    return folder.with_name(f".{folder.name}{end}")
 
 
 def move_into_place(written: Path, folder: Path) -> None:
     """Replaces the finished run in `folder` by the one in `written`."""
     if written != folder:
-        replace_folder(folder, written, _before(folder))
+        replace_folder(folder, written, _aside(folder, ".before"))
 
 
 def clean_run_folder(folder: Path) -> None:
@@ -59,19 +60,14 @@ def settle(folder: Path) -> None:
     one before, unless another process trains the run or the folder cannot be written to.
     """
     with contextlib.suppress(OSError, FeatbertError), owning(folder):
-        settle_owned(folder)
-
-
-def settle_owned(folder: Path) -> None:
-    """`settle` for the owner of the run's lock; raises OSError where nothing can be written."""
-    if (_aside(folder) / RECORD_NAME).is_file():
-        move_into_place(_aside(folder), folder)
-    if (folder / RECORD_NAME).is_file():
-        shutil.rmtree(_before(folder), ignore_errors=True)
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-        for path in folder.iterdir():
-            if path.name.startswith(".tmp") or path.name.endswith(".tmp"):  # safetensors', and ours
-                path.unlink(missing_ok=True)
+        if (_aside(folder) / RECORD_NAME).is_file():
+            move_into_place(_aside(folder), folder)
+        if (folder / RECORD_NAME).is_file():
+            shutil.rmtree(_aside(folder, ".before"), ignore_errors=True)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+            for path in folder.iterdir():
+                if path.name.startswith(".tmp") or path.name.endswith(".tmp"):  # of safetensors too
+                    path.unlink(missing_ok=True)
 
 
 def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
@@ -95,8 +91,3 @@ def check_free(folder: Path, overwrite: bool) -> None:
         raise InputError(f"{folder} is something else than an exported run; name another folder")
     if not overwrite:
         raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
-
-
-def _before(folder: Path) -> Path:
-    """Where the replaced run is for a moment."""
-    return folder.with_name(f".{folder.name}.before")

@@ -75,7 +75,8 @@ def joined(
             _check_seen(tokens)
             here = ray.get_runtime_context().get_node_id()
             mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=_on(here))
-            yield _Tasks(cpus, gpus, jobs, tokens, mailbox.remote()).each, jobs or room
+            tasks = _Tasks(cpus, gpus, jobs, Path.cwd(), tokens, mailbox.remote())
+            yield tasks.each, jobs or room
     finally:
         ray.shutdown()
 
@@ -99,6 +100,7 @@ class _Tasks:
     cpus: int
     gpus: float
     jobs: int | None
+    folder: Path
     tokens: Sequence[Path]
     mailbox: Any
 
@@ -109,14 +111,13 @@ class _Tasks:
         # Not `options`: given here, a worker that had a GPU is not used again, as for another one.
         options = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": RETRIES}
         task: Any = ray.remote(**options)(_carry_out)  # type: ignore[call-overload]
-        common = (Path.cwd(), self.tokens, self.cpus, self.mailbox, function)
         waiting, names = [*calls.items()][::-1], dict[Any, str]()
         heard, counted = dict[str, tuple[list[str], Relay]](), time.monotonic()
         try:
             while waiting or names:
                 while waiting and len(names) < (self.jobs or len(calls)):
                     name, arguments = waiting.pop()
-                    names[task.remote(name, *common, arguments)] = name
+                    names[task.remote(self, name, function, arguments)] = name
                 done, _ = ray.wait([*names], timeout=LOOK_EVERY)
                 self._relay(heard, {*names.values()})
                 for one in done:
@@ -150,25 +151,18 @@ class _Tasks:
 
 
 def _carry_out(
-    name: str,
-    folder: Path,
-    tokens: Sequence[Path],
-    threads: int,
-    mailbox: Any,
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
+    tasks: _Tasks, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
     """A task, in a worker."""
     import torch
 
-    if unseen := _unseen(folder, tokens):
-        raise InputError(_not_shared(socket.gethostname(), unseen))
-    os.chdir(folder)
-    torch.set_num_threads(threads)
+    _check_shared(socket.gethostname(), _unseen(tasks.folder, tasks.tokens))
+    os.chdir(tasks.folder)
+    torch.set_num_threads(tasks.cpus)
     worker, give_up, last = uuid.uuid4().hex, time.monotonic() + PATIENCE, list[Any]()
 
     def send(message: Message) -> None:  # without waiting, which would let another task begin here
-        last[:] = [mailbox.put.remote(name, worker, message)]
+        last[:] = [tasks.mailbox.put.remote(name, worker, message)]
 
     try:
         with forwarded(send):
@@ -261,19 +255,19 @@ def _check_seen(tokens: Sequence[Path]) -> None:
             unseen = ray.get(check, timeout=PATIENCE)
         except RayError as error:
             raise InputError(f"node {name} does not answer: {_line(error)}") from None
-        if unseen:
-            raise InputError(_not_shared(name, unseen))
+        _check_shared(name, unseen)
 
 
 def _unseen(folder: Path, tokens: Sequence[Path]) -> list[Path]:
     return [path.parent for path in (folder / ".", *tokens) if not path.exists()]
 
 
-def _not_shared(node: str, unseen: Sequence[Path]) -> str:
-    return (
-        f"node {node} does not see {unseen[0]}; start the command in a folder that all nodes "
-        "share, and name shared ones with --cache-dir and --runs-dir"
-    )
+def _check_shared(node: str, unseen: Sequence[Path]) -> None:
+    for folder in unseen:
+        raise InputError(
+            f"node {node} does not see {folder}; start the command in a folder that all nodes "
+            "share, and name shared ones with --cache-dir and --runs-dir"
+        )
 
 
 def _on(node: str) -> NodeAffinitySchedulingStrategy:

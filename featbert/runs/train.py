@@ -23,8 +23,7 @@ from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
-from featbert.io import explaining, file_hash, json_hash, owning
-from featbert.io import write_json as write_plain_json
+from featbert.io import explaining, file_hash, json_hash, owning, write_text
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, shown, stage
 from featbert.runs.evaluate import evaluation_files
@@ -37,7 +36,6 @@ from featbert.runs.folder import (
     move_into_place,
     save_weights,
     settle,
-    settle_owned,
     working_folder,
 )
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
@@ -45,7 +43,7 @@ from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, w
 from featbert.runs.run import Run
 from featbert.runs.states import training_states
 from featbert.tasks.base import get_task, task_of
-from featbert.text import counted, named_sentence
+from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs, grouped
@@ -169,8 +167,6 @@ def train_planned(
     if plan.base is not None:
         base = train_planned(plan.base, material, corpus, log_dir=log_dir)
     with owning(plan.folder):
-        with explaining(plan.folder):
-            settle_owned(plan.folder)
         if not overwrite and (done := plan.finished) is not None:
             return done
         # A step on pooled vectors is so short that several threads would wait for each other.
@@ -231,7 +227,7 @@ class _Training:
         }
         # All that a training must share to resume to the same numbers
         same = asked | {"signature": dataclasses.asdict(plan.signature)}
-        write_plain_json(folder / "config.json", same)
+        write_text(folder / "config.json", json_text(same) + "\n")
         identity = json_hash(same | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
         fitted = self._fit(folder, checkpoint)

@@ -24,8 +24,9 @@ from featbert.config import Adapt
 from featbert.data.corpus import Corpus
 from featbert.encoders.source import ADAPTATION_RECORD, DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
-from featbert.io import explaining, flush, json_hash, owning, replace_folder, slug, write_json
+from featbert.io import explaining, flush, json_hash, owning, replace_folder, slug, write_text
 from featbert.progress import shown
+from featbert.text import json_text
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -281,7 +282,8 @@ def _train(plan: AdaptationPlan, partial: Path) -> dict[str, Any]:
             # safetensors makes files that their owner alone can read
             shutil.copymode(new / "config.json", path)
             flush(path)
-        write_json(new / ADAPTATION_RECORD, record)  # the last file: with it the folder is whole
+        # The last file: with it the folder is whole
+        write_text(new / ADAPTATION_RECORD, json_text(record) + "\n")
     except BaseException as error:
         again = isinstance(error, InputError)  # the same command would end so again
         clear(partial, keep=None if again else last_checkpoint(partial, computation))
