@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from featbert.config import Settings
 from featbert.data.corpus import SPLITS
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, check_known
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.text import natural
@@ -68,12 +68,7 @@ def freed_keys(vary: Iterable[str]) -> frozenset[str]:
 
 def check_vary(vary: list[str]) -> list[str]:
     """The names in `vary`; InputError for those that are neither varyable nor a setting."""
-    known = [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields]
-    if unknown := [name for name in vary if name not in known]:
-        wrong = ", ".join(f"{name!r}{nearest(name, known)}" for name in unknown)
-        raise InputError(
-            f"unknown in vary: {wrong}; use {', '.join(VARYABLE)} or names of settings"
-        )
+    check_known("name in vary", vary, [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields])
     return vary
 
 

@@ -46,12 +46,11 @@ def ends_of(values: Any) -> list[Any]:
             f"{{ uniform = [0, 0.5] }}; ranges are {', '.join(RANGES)}"
         )
     numbers = (int,) if kind == "integers" else (int, float)
-    if not isinstance(ends, list) or [type(end) in numbers for end in ends] != [True, True]:
+    two = isinstance(ends, list) and [type(end) in numbers for end in ends] == [True, True]
+    if not two or not ends[0] < ends[1] or (kind == "log_uniform" and ends[0] <= 0):
         what = "integers" if kind == "integers" else "numbers"
-        raise ValueError(f"{kind} is {ends!r:.80}; it should be two {what}, [lowest, highest]")
-    if not ends[0] < ends[1] or (kind == "log_uniform" and ends[0] <= 0):
         above = " above 0" if kind == "log_uniform" else ""
-        raise ValueError(f"{kind} is {ends}; the lowest value should be first{above}")
+        raise ValueError(f"{kind} is {ends!r:.80}; write two {what}{above}, [lowest, highest]")
     return ends
 
 

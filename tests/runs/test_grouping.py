@@ -88,8 +88,8 @@ def test_runs_without_test_are_a_group_of_their_own():
 
 def test_vary_is_checked_with_the_nearest_name():
     check_vary(["context", "learning_rate", "pooling", "layers"])
-    with pytest.raises(InputError, match=r"'contxt'.*'context'.*'rate'"):
-        check_vary(["contxt", "rate"])
+    with pytest.raises(InputError, match=r"'contxt'.*'context'"):
+        check_vary(["contxt"])
 
 
 def test_a_declaration_frees_nothing_else():
