@@ -421,6 +421,8 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         else:
             shown = shortened(repr(wrong["input"]), 80)
             expected = wrong["msg"].removeprefix("Input ").replace("Field required", "is missing")
+            if wrong["type"] == "literal_error":
+                expected += nearest(shown.strip("'"), wrong["ctx"]["expected"].split("'")[1::2])
             lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
 

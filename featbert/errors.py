@@ -9,6 +9,33 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+# What people type from habit, and the names of featbert that are meant where they are known.
+SYNONYMS = {
+    **dict.fromkeys(("lr", "rate"), "learning_rate"),
+    **dict.fromkeys(("batch", "bs", "train_batch_size"), "batch_size"),
+    **dict.fromkeys(("hidden_size", "hidden", "units"), "lstm_size"),
+    **dict.fromkeys(("num_layers", "n_layers", "layers_lstm"), "lstm_layers"),
+    **dict.fromkeys(("num_epochs", "num_train_epochs"), "epochs"),
+    **dict.fromkeys(("dataset", "corpus"), "data"),
+    **dict.fromkeys(("encoder", "bert", "model_name_or_path"), "model"),
+    **dict.fromkeys(("max_grad_norm", "clip"), "clip_norm"),
+    **dict.fromkeys(("output_dir", "save_dir"), "out runs_dir"),
+    **dict.fromkeys(("remove", "delete"), "rm"),
+    **dict.fromkeys(("ls", "list"), "list runs"),
+    **dict.fromkeys(("test", "eval", "score"), "evaluate"),
+    **dict.fromkeys(("ner", "conll"), "entities"),
+    "wd": "weight_decay",
+    "pos": "labels",
+    "fit": "train",
+    "gpu": "cuda",
+    "half": "fp16",
+    "md": "markdown",
+    "tex": "latex",
+    "last4": "concat_last4",
+    "truecase": "casing",
+    "baseline": "against",
+}
+
 
 class FeatbertError(Exception):
     """A mistake that the user can correct; the command line shows it in one line, exit code 1."""
@@ -87,12 +114,17 @@ def nearest_path(path: Path, pattern: str = "*") -> str:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name of which a part or the whole is most similar, whatever its case.
+    """The known name that is meant, or of which a part or the whole is most similar.
 
-    One that begins with it goes first.
+    One that begins with it goes first. Case does not matter, nor do the dashes of options.
     """
-    wanted = name.casefold()
-    spellings = {s.casefold(): one for one in known for s in (*one.split("--"), one)}
+    wanted = _plain(name)
+    spellings = {_plain(s): one for one in known for s in (*one.split("--"), one)}
+    meant = [s for s in SYNONYMS.get(wanted, "").split() if s in spellings]
     begun = [s for s in spellings if len(wanted) > 3 and s.startswith(wanted)]
     near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, n=1)
-    return spellings[near[0]] if near else None
+    return spellings[[*meant, *near][0]] if meant or near else None
+
+
+def _plain(name: str) -> str:
+    return name.casefold().lstrip("-").replace("-", "_")

@@ -3,8 +3,10 @@
 import gc
 import importlib
 import os
+import re
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -52,6 +54,15 @@ USAGE_ERROR: type[Exception] = next(
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except USAGE_ERROR as error:  # not all of typer's say which command they are of
+            error.path = f"{parent.command_path} {info_name}"  # type: ignore[attr-defined]
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet"))):
             return super().invoke(ctx)
@@ -75,9 +86,7 @@ class Commands(TyperGroup):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], COMMANDS)}.")
-        return super().resolve_command(ctx, args)
+        return _resolve(super().resolve_command, ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -115,13 +124,38 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
+class Group(TyperGroup):
+    """A command with commands of its own."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return _resolve(super().resolve_command, ctx, args)
+
+
+def _resolve(resolve: Callable[..., Any], ctx: Any, args: list[str]) -> Any:
+    """What `resolve` does, with a message of its own for a command that is not known."""
+    known = ctx.command.list_commands(ctx)
+    if args[0] not in known and not args[0].startswith("-"):
+        near = nearest(args[0], [*known, "--version", "--help"])
+        ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(known)}")
+    return resolve(ctx, args)
+
+
 def _show_usage_error(error: Any) -> None:
     """One line; bare `featbert` shows its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return
     message = error.format_message().rstrip(".").replace("Value error, ", "")
-    path = error.ctx.command_path if error.ctx else "featbert"
+    message = message.partition(", unable to parse")[0]
+    message = re.sub(r"^Invalid value for '([^']+)': Input should", r"\1 should", message)
+    if hasattr(error, "possibilities"):
+        known = [option for one in error.ctx.command.params for option in one.opts]
+        message = f"unknown option {error.option_name}{nearest(error.option_name, known)}"
+    elif choice := re.search(r"'(--[\w-]+)': '(.*)' is not one of '(.*)'", message):
+        known = choice[3].split("', '")
+        message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], known)}; use "
+        message += ", ".join(known)
+    path = getattr(error, "path", "") or (error.ctx.command_path if error.ctx else "featbert")
     sys.stderr.write(f"error: {printable(message)}; see {path} --help\n")
 
 

@@ -11,7 +11,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.main import Command, app
+from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import grid
 from featbert.errors import InputError, MissingError
 from featbert.report.units import size
@@ -26,7 +26,7 @@ MADE = ("record.json", "config.json")
 # Behind `show` and `rm`, too; the one before them counts where there is none.
 RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
-runs_app = typer.Typer(rich_markup_mode=None)
+runs_app = typer.Typer(cls=Group, rich_markup_mode=None)
 app.add_typer(runs_app, name="runs", invoke_without_command=True)
 
 

@@ -27,11 +27,18 @@ MISUSED = {
     "runs show a b": "b",
     "extrct": "'extract'",
     "--versoin": "--version",
-    "extract --precision fp": "'bf16'",
-    "compare --format txt": "'markdown'",
+    "extract --precision half": "'fp16'",
+    "compare --format md": "'markdown'",
     "predict": "RUN",
     "evaluate RUN": "--data",
-    "compare --report": "--report",
+    "compare --report": "featbert compare --help",
+    "train --lr 1e-3": "'--learning-rate'",
+    "train --units 3": "'--lstm-size'",
+    "train --epochs 0": "--epochs",
+    "compare --format tex": "'latex'",
+    "version": "'--version'",
+    "runs delete": "'rm'",
+    "runs ls": "show",
 }
 
 

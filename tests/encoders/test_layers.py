@@ -54,6 +54,7 @@ def test_general_forms(spec, indices, mode):
         ("layer:13", 12, "layer 13"),
         ("last", 0, "'last'"),
         ("lastt", 12, "did you mean 'last'?"),
+        ("last4", 12, "did you mean 'concat_last4'?"),
         ("firs", 12, "did you mean 'first'?"),
         ("", 12, "''"),
         ("max:1-3", 12, "'max:1-3'"),
