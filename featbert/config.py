@@ -89,12 +89,19 @@ class Data(Section):
     """Column of the words: a number from 1, or a name."""
     tag_column: int | str | None = None
     """Column of the tags: a number from 1, or a name."""
+    delimiter: str | None = None
+    """What separates columns, such as ;. By default tabs or spaces, in .csv files commas."""
+    label_names: str | None = None
+    """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default those in
+    labels.txt beside the files."""
     text: int | str | None = None
     """Column of the texts of examples: a name, or a number from 1."""
     pair: int | str | None = None
     """Column of the second texts of pairs: a name, or a number from 1."""
     target: int | str | None = None
     """Column of the answers of examples: a name, or a number from 1."""
+    limit: int | None = Field(None, ge=1)
+    """Read only the first sentences or examples of each part."""
     dev_share: float | None = Field(None, gt=0, lt=1)
     """Part of train that becomes dev, where there is no dev."""
     answerable: bool = False

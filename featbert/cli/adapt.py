@@ -18,7 +18,7 @@ from featbert.text import printable, unusual
     (Data, Encoding, Adapt, Compute),
     defaults={"max_length": "128 or less"},
     without=(
-        *("task", "scheme", "tag_column", "tag_scheme"),
+        *("task", "scheme", "tag_column", "label_names", "tag_scheme"),
         *("context", "casing", "pooling", "store_dtype"),
     ),
 )

@@ -28,6 +28,7 @@ _UNUSUAL = {
     "same text, another answer": "contradictions",
     "repaired tags": "repaired_tags",
     "comment lines": "comment_lines",
+    "header lines": "header_lines",
     "ranges and empty nodes": "non_words",
     "empty rows": "empty_rows",
     "with an empty text": "empty_texts",
@@ -100,7 +101,9 @@ def _text(report: CorpusReport, task: Task) -> str:
     about = [f"{report.name}  {report.source}"]
     if report.recognised:
         about.append(f"recognised by its counts: {report.recognised}")
-    return printable("\n".join([*about, grid(["", *report.splits], rows)]), keep="\n")
+    table = grid(["", *report.splits], rows)
+    warnings = [f"warning: {doubt}\n" for doubt in report.doubts]
+    return printable("\n".join([*about, table + "".join(warnings)]), keep="\n")
 
 
 def _rows_by_kind(report: CorpusReport) -> list[Row]:

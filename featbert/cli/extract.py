@@ -9,7 +9,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
-from featbert.progress import report
+from featbert.progress import notice, report
 from featbert.report.units import size
 from featbert.text import printable, unusual
 
@@ -48,6 +48,7 @@ def extract(
     """
     o.check_folder(cache_dir, "--cache-dir")
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
+    from featbert.data.check import doubts
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
@@ -57,9 +58,9 @@ def extract(
     source = find_encoder(encoding.model)
     spec = f"concat:{layers}" if layers[:1].isdigit() else layers
     held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
-    # The store holds words; its manifest keeps how training reads their tags.
-    words = {n: v for n, v in text.reading.items() if n not in ("scheme", "tag_column", "target")}
-    corpus = load_corpus(text.data, targets=None, **words)
+    corpus = load_corpus(text.data, targets=None, **text.reading)
+    for doubt in doubts(corpus):
+        notice(doubt)
     compute = o.chosen(Compute, given)
     asked = encoding.for_encoder(layers=held, token_budget=token_budget, **compute.where)
     asked.check(source, corpus)

@@ -33,7 +33,7 @@ STDIN = "-"
 @o.command(
     "predict RUN notes.txt --format jsonl --out notes.jsonl",
     (Data, Compute),
-    only=("encoding", "token_column", "text", "pair", "device", "threads"),
+    only=("encoding", "token_column", "delimiter", "text", "pair", "device", "threads"),
 )
 def predict(
     *,
@@ -71,6 +71,7 @@ def predict(
     from featbert.runs.run import check_usable, find_run
 
     text, compute = o.chosen(Data, given), o.chosen(Compute, given)
+    columns = Columns(**text.model_dump(include={"text", "pair", "token_column", "delimiter"}))
     codec_name(text.encoding)
     asked = _asked(question, passage, file, text.encoding)
     name = "standard input" if file == STDIN else file
@@ -86,8 +87,6 @@ def predict(
     if kind not in kinds:
         wanted = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
-    if text.token_column is not None and kind != "conll":
-        raise InputError(f"{name} is read as {kind}; only column files have a --token-column")
     tally: Counter[str] = Counter()
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
@@ -109,11 +108,10 @@ def predict(
             lines = _advancing(lines, stream, stack.enter_context(stage("reading", "bytes", size)))
         if of_texts:
             pairs = usable.record.signature.packing is not None
-            columns = Columns(text.text, text.pair)
             sentences = read_texts(lines, name, kind, pairs=pairs, columns=columns, form=form)
             rows = answer_rows(predict_texts(loaded, sentences), format)
         else:
-            pieces = read_pieces(lines, name, kind, text.token_column)
+            pieces = read_pieces(lines, name, kind, columns)
             rows = rows_of(_counted(predict_stream(loaded, pieces), tally), format)
         n_rows = _write(rows, out)
     sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]

@@ -21,7 +21,11 @@ from featbert.tasks.base import get_task
 from featbert.text import unusual
 
 OF_THE_STORE = dict.fromkeys(
-    ("data", "language", "encoding", "scheme", "token_column", "tag_column"), "that of the store"
+    (
+        *("data", "language", "encoding", "scheme", "token_column", "tag_column"),
+        *("delimiter", "label_names", "limit", "dev_share"),
+    ),
+    "that of the store",
 )
 
 

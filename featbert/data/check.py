@@ -1,14 +1,17 @@
 """The corpus check: what was read, how splits overlap, and whether it is a known corpus."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Self
 
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
+from featbert.data.files import excerpt
 from featbert.data.tags import spans
 from featbert.progress import track
+from featbert.text import shortened
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
 # 2003, tables 1 and 2; sentences without the -DOCSTART- lines).
@@ -77,6 +80,7 @@ class CorpusReport:
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
         recognised: the known corpus with as many sentences, and what else differs; None for none.
+        doubts: what was probably not meant to be read so, or is missing, and what to do.
     """
 
     name: str
@@ -87,6 +91,7 @@ class CorpusReport:
     against_train: dict[str, HeldOutReport]
     dev_in_test: int | None
     recognised: str | None
+    doubts: list[str]
 
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
@@ -109,7 +114,45 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         against,
         contents["dev"].repeated_in(contents["test"]) if both else None,
         _recognise(reports),
+        doubts(corpus),
     )
+
+
+def doubts(corpus: Corpus) -> list[str]:
+    """What was probably not meant to be read so, or is missing, and what to do."""
+    found = [f"{n}: {doubt}" for n, s in corpus.splits.items() for doubt in _doubts(s, corpus)]
+    if "train" in corpus and "dev" not in corpus:
+        found.append(
+            "no dev part, on which training chooses the best epoch; add a file, or --dev-share 0.1"
+        )
+    return found
+
+
+def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
+    first = split.sentences[0]
+    labels = Counter(tag for s in split for tag in s.tags or ())
+    if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
+        option = "--target" if first.texts else "--tag-column"
+        yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
+    if first.texts:
+        return
+    words = [word for s in split for word in s.words]
+    numbers = len(words) > len(split) and all(map(str.isdecimal, words))
+    if numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
+        yield (
+            f"the words are an index, {', '.join(words[:3])}; name the column of the words, such "
+            "as --token-column 2"
+        )
+    if len(words) > 200 * len(split):
+        mean = len(words) / len(split)
+        yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
+    if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):
+        yield f"{sign} is in every word, such as {excerpt(words[0])}; give --delimiter '{sign}'"
+    if corpus.targets == "labels" and first.tags and labels[tag := first.tags[0]] == 1 < len(split):
+        yield (
+            f"only the first word, {excerpt(words[0])}, has the label {excerpt(tag)}; if these are "
+            f"names of columns, give --token-column {words[0]}"
+        )
 
 
 class _Contents:

@@ -24,13 +24,12 @@ from featbert.data.examples import (
     Examples,
     example_of,
     looks_like_choices,
-    lower_names,
     number_of,
     text_of,
     usual_choices,
     usual_texts,
 )
-from featbert.data.files import Row, excerpt
+from featbert.data.files import Row, excerpt, lower_names
 from featbert.errors import InputError
 from featbert.text import counted
 

@@ -1,7 +1,10 @@
 """Column files, read and written: a word a line, a blank line after each sentence.
 
 - Columns are separated by tabs if the lines of words have any tab (words may then hold spaces),
-  by runs of spaces otherwise. Any other white space, such as U+00A0, is part of the word.
+  by runs of spaces otherwise, or by the character that is given, in .csv by commas. Any other white
+  space, such as U+00A0, is part of the word.
+- The first line is a header if columns are named that it has, or if it has usual names of words and
+  of tags (`rows`, `tags`).
 - A line that is `#` or begins with `# ` is a comment if it comes before the first word of a
   sentence and cannot be a word there: its number of columns differs from that of the words, or,
   where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
@@ -16,21 +19,26 @@ What `write_conll` writes reads back with the same words, tags and documents.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from featbert.data.corpus import ReadingNotes, Sentence
+from featbert.data.examples import Columns, column_names, table_cells
 from featbert.data.files import (
     BOM,
     DOCSTART,
     Documents,
     RawFile,
     excerpt,
-    named_column,
+    lower_names,
     read_file,
+    usual_column,
     word_fault,
     writing,
 )
+from featbert.data.rows import WORD_KEYS
+from featbert.data.tags import TAG_KEYS, TARGETS, Targets
 from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import counted
@@ -40,62 +48,62 @@ _FIRST_ID = re.compile(r"(1|1-\d+|0\.\d+)$")
 _NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 _NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
-Column = int | str | None
 
 
 class Layout:
     """How the lines of one file are split, and which columns are read, from 0.
 
-    `tag` is -1 where tags are not read.
+    `tag` is -1 where tags are not read; `header` is the line of the names, from 1, or 0.
     """
 
-    def __init__(
-        self,
-        lines: Sequence[str],
-        path: Path,
-        token_column: Column,
-        tag_column: Column,
-        *,
-        tagged: bool,
-        conllu_tags: str | None = None,
-    ) -> None:
+    def __init__(self, lines: Sequence[str], path: Path, columns: Columns, kind: Targets) -> None:
         """By the lines of a file, or its first ones; InputError for other columns."""
         words = _word_lines(lines)
         line = lines[words[0]] if words else ""
-        self.path, self.token, self.tag = path, 0, -1
-        self.separator = "\t" if any("\t" in lines[i] for i in words) else " "
-        cells = self.split(line)
-        self.columns, self.first = len(cells), words[0] + 1 if words else 1
+        self.path, self.token, self.tag, self.header = path, 0, -1, 0
+        self.is_csv = path.suffix.lower() == ".csv"
+        blank = "\t" if any("\t" in lines[i] for i in words) else " "
+        self.separator = columns.delimiter or ("," if self.is_csv else blank)
+        self.first = words[0] + 1 if words else 1
+        cells = self.split(line, self.first)
+        self.columns = len(cells)
         tabs = self.separator == "\t"
         self.conllu = tabs and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
         if not words:
             return
-        if tagged and tag_column is None:
-            tag_column = conllu_tags if self.conllu else len(cells)
-            if tag_column is None:
-                raise InputError(
-                    f"no column of entities in {path}: it is CoNLL-U; name a column with "
-                    "--tag-column, or read parts of speech (task labels)"
-                )
-        if token_column is None:
-            token_column = "form" if self.conllu else 1
-        names = CONLLU if self.conllu else [str(n) for n in range(1, self.columns + 1)]
+        names: Sequence[str] = CONLLU
+        if not self.conllu:
+            lower = lower_names(cells).keys()
+            usual = lower & {*WORD_KEYS} and lower & TAG_KEYS
+            self.header = self.first if usual or columns.in_header(cells) else 0
+            names = column_names(cells, path, has_header=bool(self.header))
         where = f"{path}, line {self.first}: {excerpt(line)}"
-
-        def place(column: int | str, option: str) -> int:
-            column = column.lower() if isinstance(column, str) else column
-            return names.index(named_column(column, names, option, where))
-
-        self.token = place(token_column, "token-column")
-        if tagged and tag_column is not None:
-            self.tag = place(tag_column, "tag-column")
+        # Columns with usual names, else those that usually have words and tags.
+        words_at, tags_at = (["form"], kind.conllu) if self.conllu else (WORD_KEYS, names[-1])
+        token = usual_column(columns.token_column, words_at, names, "token-column", where)
+        self.token = names.index(token or names[0])
+        if kind.keys is None:
+            return
+        keys = () if self.conllu else kind.keys
+        tag = usual_column(columns.tag_column, keys, names, "tag-column", where) or tags_at
+        if tag is None:
+            raise InputError(
+                f"no column of entities in {path}: it is CoNLL-U; name a column with "
+                "--tag-column, or read parts of speech (task labels)"
+            )
+        self.tag = names.index(tag)
         if self.token == self.tag:
-            advice = "is the file untagged, or are its columns separated by something else?"
+            sign = next((sign for sign in ",;|" if sign in line), ";")
+            advice = f"columns are separated by tabs or spaces; else give --delimiter '{sign}'"
             self._fail(f"token and tag column are both {self.token + 1}", line, self.first, advice)
 
-    def split(self, line: str) -> list[str]:
+    def split(self, line: str, number: int) -> list[str]:
+        """The cells of a line; `number` is for messages."""
+        if self.is_csv:
+            rows = table_cells([line], self.path, self.separator, number)
+            return next((cells for _, cells in rows), [])
         cells = line.split(self.separator)
-        return cells if self.separator == "\t" else [cell for cell in cells if cell]
+        return [cell for cell in cells if cell] if self.separator == " " else cells
 
     def is_comment(self, line: str, cells: list[str]) -> bool:
         """Whether a line before the first word of a sentence is a comment."""
@@ -127,25 +135,18 @@ class Layout:
 
 def read_conll(
     path: Path,
+    columns: Columns = Columns(),  # noqa: B008
+    kind: Targets = TARGETS["entities"],
     *,
     encoding: str = "utf-8",
-    token_column: Column = None,
-    tag_column: Column = None,
-    tagged: bool = True,
-    conllu_tags: str | None = "upos",
+    limit: int | None = None,
 ) -> RawFile:
-    """Read a column file; time and memory are linear in its size.
-
-    Args:
-        token_column, tag_column: counted from 1, or by name in CoNLL-U.
-        tagged: False reads words alone, from a file with or without tags.
-        conllu_tags: column of the tags in CoNLL-U where `tag_column` is None.
-    """
+    """The sentences of a column file, or the first `limit`; time and memory are linear in it."""
     lines = read_file(path, encoding)
-    layout = Layout(lines, path, token_column, tag_column, tagged=tagged, conllu_tags=conllu_tags)
+    layout = Layout(lines, path, columns, kind)
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
-    sentences = tuple(column_sentences(tracked, layout, skipped))
+    sentences = tuple(islice(column_sentences(tracked, layout, skipped), limit))
     return RawFile(path, sentences, ReadingNotes(**skipped))
 
 
@@ -167,8 +168,11 @@ def column_sentences(
         )
 
     for number, line in enumerate(lines, start=1):
-        cells = layout.split(line)
-        blank = not line.strip(" \t")
+        if number == layout.header:
+            skipped["header_lines"] += 1
+            continue
+        cells = layout.split(line, number)
+        blank = not any(cell.strip(" \t") for cell in cells)
         mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
         if (blank or mark) and rows:
             yield sentence()

@@ -66,6 +66,7 @@ class ReadingNotes:
         encoding: text encoding of the file, by Python's name.
         repaired_tags: ill-formed tags, repaired as conlleval reads them.
         comment_lines: comment lines skipped.
+        header_lines: lines with the names of columns, skipped.
         non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as
             8.1), skipped.
         empty_rows: rows of a dataset without a word, skipped.
@@ -79,6 +80,7 @@ class ReadingNotes:
     encoding: str = "utf-8"
     repaired_tags: int = 0
     comment_lines: int = 0
+    header_lines: int = 0
     non_words: int = 0
     empty_rows: int = 0
     empty_texts: int = 0

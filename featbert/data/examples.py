@@ -23,8 +23,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.data.files import SURROGATE, RawFile, Row, excerpt, named_column
+from featbert.data.corpus import Sentence
+from featbert.data.files import SURROGATE, Column, Row, excerpt, lower_names, named_column
 from featbert.errors import InputError
 from featbert.text import counted
 
@@ -61,19 +61,30 @@ NO_ANSWER = ("", "-")
 # What all examples have where answers are hidden, as GLUE's test parts.
 HIDDEN = ("-1", "-1.0")
 
-Column = str | int
-
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a file of examples: names, or numbers from 1; None is to be found."""
+    """Columns of a file: names, or numbers from 1; None is to be found.
+
+    `text`, `pair` and `target` are those of examples; `delimiter` is what separates columns.
+    """
 
     text: Column | None = None
     pair: Column | None = None
     target: Column | None = None
+    token_column: Column | None = None
+    tag_column: Column | None = None
+    delimiter: str | None = None
 
-    def __bool__(self) -> bool:
+    @property
+    def of_texts(self) -> bool:
         return any(column is not None for column in (self.text, self.pair, self.target))
+
+    def in_header(self, names: Collection[str]) -> bool:
+        """Whether a column is named that is among these."""
+        columns = (self.text, self.pair, self.target, self.token_column, self.tag_column)
+        named = {column.lower() for column in columns if isinstance(column, str)}
+        return not named.isdisjoint(lower_names(names))
 
 
 def usual_texts(names: Collection[str]) -> tuple[str, ...]:
@@ -100,11 +111,6 @@ def usual_choices(names: tuple[str, ...]) -> tuple[str | None, list[str]]:
     return context, [by_lower[name] for name in LISTS if name in by_lower][:1] or several
 
 
-def lower_names(names: Collection[str]) -> dict[str, str]:
-    """Names of columns by how they are in lower case; the first of equals."""
-    return {name.strip().lower(): name for name in reversed([*names])}
-
-
 def looks_like_choices(names: Collection[str]) -> bool:
     """Whether these are columns of a context and of choices."""
     return all(usual_choices(tuple(names)))
@@ -115,18 +121,14 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
 
     The first row is the header if it has a usual name, or one of the columns that are given.
     """
-    cells = _cells(lines, path)
+    cells = table_cells(lines, path, columns.delimiter)
     head = next(cells, None)
     if head is None:
         return
     first = head[1]
-    given = {c for c in (columns.text, columns.pair, columns.target) if isinstance(c, str)}
-    has_header = bool(usual_texts(first) or looks_like_choices(first) or given & {*first})
-    names = [n.strip() for n in first] if has_header else [str(i + 1) for i in range(len(first))]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"column {name!r} occurs twice in the header of {path}")
-    for number, row in cells if has_header else chain([head], cells):
+    usual = bool(usual_texts(first)) or looks_like_choices(first)
+    names = column_names(first, path, has_header=usual or columns.in_header(first))
+    for number, row in cells if names[0] != "1" else chain([head], cells):
         where = f"line {number} of {path}"
         if len(row) != len(names):
             raise InputError(
@@ -135,21 +137,38 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
         yield Row(dict(zip(names, row, strict=True)), where, number)
 
 
-def _cells(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, with the number of their first line."""
+def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
+    """The names in a header, each once, or else numbers."""
+    names = [cell.strip() if has_header else str(i) for i, cell in enumerate(first, 1)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"column {twice[0]!r} occurs twice in the header of {path}")
+    return names
+
+
+def table_cells(
+    lines: Iterable[str], path: Path, delimiter: str | None, start: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, with the number of their first line; `start` is that of the first.
+
+    Fields of CSV may be quoted.
+    """
     csv.field_size_limit(1 << 30)
-    plain: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-    how = {} if path.suffix.lower() == ".csv" else plain
-    reader = csv.reader((f"{line}\n" for line in lines), strict=True, **how)
-    start = 1
+    is_csv = path.suffix.lower() == ".csv"
+    reader = csv.reader(
+        (f"{line}\n" for line in lines),
+        delimiter=delimiter or ("," if is_csv else "\t"),
+        quoting=csv.QUOTE_MINIMAL if is_csv else csv.QUOTE_NONE,
+        strict=True,
+    )
+    before, number = start - 1, start
     try:
         for row in reader:
             if row:
-                yield start, row
-            start = reader.line_num + 1
+                yield number, row
+            number = before + reader.line_num + 1
     except csv.Error as error:
         raise InputError(
-            f"not CSV ({error}), line {start} of {path}; is a quotation mark left open?"
+            f"not CSV ({error}), line {number} of {path}; is a quotation mark left open?"
         ) from None
 
 
@@ -254,24 +273,6 @@ def number_of(value: Any) -> float:
         return math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def read_examples(rows: Iterable[Row], read: Examples, *, unit: str = "line") -> RawFile:
-    """The examples of one file, without answers where all are hidden.
-
-    InputError where only some have one.
-    """
-    sentences = tuple(sentence for row in rows for sentence in read(row))
-    missing = {s.lines[0] for s in sentences if s.tags is None}
-    if all(s.tags is None or s.tags[0] in HIDDEN for s in sentences):
-        sentences = tuple(replace(s, tags=None) for s in sentences)
-    elif missing:
-        raise InputError(
-            f"{counted(len(missing), 'example')} of {read.path} without an answer, the first in "
-            f"{unit} {min(missing)}; remove them, or hide the answers of all"
-        )
-    empty = len({s.lines for s in sentences if "" in s.words})
-    return RawFile(read.path, sentences, ReadingNotes(empty_texts=empty, **read.notes), unit)
 
 
 def example_of(row: Row, columns: Columns) -> Sentence:

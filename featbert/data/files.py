@@ -8,7 +8,7 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -32,6 +32,7 @@ _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
 SURROGATE = re.compile("[\ud800-\udfff]")
+Column = int | str  # by number, from 1, or by name
 
 
 @dataclass(frozen=True)
@@ -104,39 +105,90 @@ class Row:
     Attributes:
         where: for messages, such as "line 3 of dev.tsv".
         number: of its line or row, from 1.
+        unit: what is counted: "line", "row" or "question".
     """
 
     values: Mapping[Any, Any]
     where: str
     number: int
+    unit: str = "line"
 
 
-def named_column(column: int | str, names: Sequence[str], option: str, where: object) -> str:
+def lower_names(names: Collection[str]) -> dict[str, str]:
+    """Names of columns by how they are in lower case; the first of equals."""
+    return {name.strip().lower(): name for name in reversed([*names])}
+
+
+def named_column(column: Column, names: Sequence[str], option: str, where: object) -> str:
     """The column of this name, or of this number from 1; InputError where there is none."""
     if isinstance(column, int) and 1 <= column <= len(names):
         return names[column - 1]
-    if column not in names:
+    found = column if column in names else lower_names(names).get(str(column).lower())
+    if found is None:
         raise InputError(
             f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
             f"it has {', '.join(names)}"
         )
-    return str(column)
+    return str(found)
+
+
+def usual_column(
+    named: Column | None, usual: Sequence[str], names: Sequence[str], option: str, where: object
+) -> str | None:
+    """The column that is named, else the one with a usual name; None where there is no such one.
+
+    InputError where several have one.
+    """
+    if named is not None:
+        return named_column(named, names, option, where)
+    by_lower = lower_names(names)
+    found = [by_lower[name] for name in usual if name in by_lower]
+    if len(found) > 1:
+        raise InputError(
+            f"several columns for --{option} in {where}: {', '.join(found)}; name one of them"
+        )
+    return found[0] if found else None
 
 
 def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    """Rows of JSONL; blank lines are skipped. Raises InputError for a line that is no object."""
+    """Rows of JSONL, as they are asked for; of a .json file those of its array, or of its "data".
+
+    Blank lines are skipped. Raises InputError for what is no JSON or no object.
+    """
+    if path.suffix.lower() == ".json":
+        lines = list(lines)
+        whole = _parsed("\n".join(lines), path, lines)
+        if isinstance(whole, dict) and "data" in whole:
+            whole = whole["data"]
+            if not isinstance(whole, list):
+                raise InputError(f"'data' is {excerpt(json.dumps(whole))}, not a list, in {path}")
+        if isinstance(whole, list):
+            for number, values in enumerate(whole, start=1):
+                yield _object(values, number, "row", path)
+            return
     for number, line in enumerate(lines, start=1):
-        if not line.strip(" \t"):
-            continue
-        where = f"line {number} of {path}"
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = getattr(error, "msg", "cannot be parsed")
-            raise InputError(f"not JSON ({reason}), {where}: {excerpt(line)}") from None
-        if not isinstance(values, dict):
-            raise InputError(f"not a JSON object, {where}: {excerpt(line)}")
-        yield Row(values, where, number)
+        if line.strip(" \t"):
+            yield _object(_parsed(line, path, number=number), number, "line", path)
+
+
+def _parsed(text: str, path: Path, lines: Sequence[str] = (), number: int = 1) -> Any:
+    """What JSON says; None of several values, one a line, where `lines` are those of the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
+        if lines and reason == "Extra data":
+            return None
+        shown = excerpt(lines[line - 1] if lines else text)
+        number = line if lines else number
+        raise InputError(f"not JSON ({reason}), line {number} of {path}: {shown}") from None
+
+
+def _object(values: Any, number: int, unit: str, path: Path) -> Row:
+    where = f"{unit} {number} of {path}"
+    if not isinstance(values, dict):
+        raise InputError(f"not a JSON object, {where}: {excerpt(json.dumps(values))}")
+    return Row(values, where, number, unit)
 
 
 def excerpt(text: str, width: int = 60) -> str:

@@ -2,10 +2,9 @@
 
     hf:lhoestq/conll2003        a dataset of the Hub: hf:NAME, or hf:NAME:CONFIGURATION
     hf:unimelb-nlp/wikiann:de   where it has several
-    hf:./folder                 a local copy, or what `save_to_disk` wrote
+    ./folder                    a local copy, or what `save_to_disk` wrote (or hf:./folder)
 
-A row is a list of words and a list of tags, under the usual names of columns (`jsonl`, `tags`); see
-`docs/how-to/from-the-hub.md`. A row without a word is counted and skipped.
+Rows are read as those of JSONL are (`rows`); see `docs/how-to/from-the-hub.md`.
 """
 
 import importlib
@@ -13,15 +12,13 @@ import importlib.util
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.data.files import DOCSTART, Documents, RawFile, Row, named_column
-from featbert.data.jsonl import DOCUMENT_KEYS, WORD_KEYS, sentence_of
+from featbert.data.files import Row
 from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
 
@@ -30,7 +27,6 @@ PREFIX = "hf:"
 CONVERTED = "refs/convert/parquet"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 _SAVED = ("dataset_dict.json", "state.json")  # of a folder that `save_to_disk` wrote
-_STRINGS = ("string", "large_string", "string_view")
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,14 @@ class HubName:
         name = Path(self.name).name or "corpus"
         language = self.config if re.fullmatch(r"[a-z]{2}", self.config or "") else None
         return (f"{name}-{self.config}" if self.config else name), language
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds what `datasets` reads: what it saved, or Parquet or Arrow files."""
+    found = (
+        next(folder.glob(one), None) for one in (*_SAVED, "*.parquet", "*/*.parquet", "*.arrow")
+    )
+    return folder.is_dir() and any(found)
 
 
 def load_splits(where: HubName) -> Mapping[str, Any]:
@@ -173,54 +177,4 @@ def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Ro
             value = values[column]
             listed = isinstance(value, list)
             values[column] = [known.get(v, v) for v in value] if listed else known.get(value, value)
-        yield Row(values, f"row {number} of {path}", number)
-
-
-def read_rows(
-    dataset: Any,
-    path: Path,
-    *,
-    token_column: str | None,
-    tag_column: str | None,
-    tag_keys: Sequence[str] | None,
-) -> RawFile:
-    """The sentences of one split (`datasets.Dataset`); see `jsonl_sentences`."""
-    features = dataset.features
-    tokens = _choose("token", token_column, WORD_KEYS, features, path)
-    tags = None if tag_keys is None else _choose("tag", tag_column, tag_keys, features, path)
-    kinds = {name: str(getattr(features.get(name), "dtype", "")) for name in DOCUMENT_KEYS}
-    marks = [name for name, kind in kinds.items() if kind in _STRINGS or "int" in kind]
-    keys = None if tags is None else (tags,)
-    columns = [tokens, *(keys or ()), *marks[:1]]
-
-    sentences: list[Sentence] = []
-    documents, empty = Documents(), 0
-    for row in dataset_rows(dataset.select_columns(columns), path):
-        values = row.values
-        if values[tokens] == [DOCSTART]:
-            documents.begin()
-        elif values[tokens] == [] and (tags is None or values[tags] == []):
-            empty += 1
-        else:
-            sentences.append(sentence_of(row, (tokens,), keys, documents))
-    return RawFile(path, tuple(sentences), ReadingNotes(empty_rows=empty), unit="row")
-
-
-def _choose(
-    what: str, named: str | None, usual: Sequence[str], features: Mapping[str, Any], path: Path
-) -> str:
-    """The named column, or the only list of strings or classes with a usual name."""
-    option, names = f"{what}-column", [*features]
-    if named is not None:
-        return named_column(named, names, option, path)
-    found = [name for name in usual if name in names and _is_list(features[name])]
-    if len(found) == 1:
-        return found[0]
-    lacks = f"no {what} column ({', '.join(usual)}: a list of strings or of classes)"
-    problem = f"several {what} columns ({', '.join(found)})" if found else lacks
-    raise InputError(f"{problem} in {path}; it has {', '.join(names)}; name one with --{option}")
-
-
-def _is_list(feature: Any) -> bool:
-    element = getattr(feature, "feature", None)
-    return getattr(element, "dtype", None) in _STRINGS or hasattr(element, "names")
+        yield Row(values, f"row {number} of {path}", number, "row")

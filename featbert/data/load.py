@@ -11,19 +11,31 @@ schemes gets the one of its corpus.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import TABLE_EXTENSIONS, Columns, Examples, read_examples, table_rows
-from featbert.data.files import EXTENSIONS, RawFile, Row, codec_name, excerpt, is_json, read_file
-from featbert.data.hub import PREFIX, HubName, dataset_rows, load_splits, read_rows
-from featbert.data.jsonl import WORD_KEYS, jsonl_sentences
+from featbert.data.examples import TABLE_EXTENSIONS, TEXTS, Columns, Examples, table_rows
+from featbert.data.files import (
+    EXTENSIONS,
+    Column,
+    RawFile,
+    Row,
+    codec_name,
+    excerpt,
+    is_json,
+    json_rows,
+    lower_names,
+    read_file,
+)
+from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits
+from featbert.data.rows import WORD_KEYS, Words, read_rows
 from featbert.data.share import with_dev
 from featbert.data.spans import json_questions, may_be_answerable
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
@@ -45,8 +57,8 @@ _GLUED = re.compile(
 )
 _NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
-# Among which is one that is not blank, such as the header.
-FIRST_LINES = 1000
+# Names of numeric tags, one a line, beside the files of a corpus.
+LABEL_NAMES = "labels.txt"
 
 
 def load_corpus(
@@ -55,12 +67,15 @@ def load_corpus(
     targets: str | Targets | None = "entities",
     language: str | None = None,
     encoding: str = "utf-8",
-    token_column: int | str | None = None,
-    tag_column: int | str | None = None,
+    token_column: Column | None = None,
+    tag_column: Column | None = None,
+    delimiter: str | None = None,
+    label_names: str | None = None,
     scheme: str = "auto",
-    text: int | str | None = None,
-    pair: int | str | None = None,
-    target: int | str | None = None,
+    text: Column | None = None,
+    pair: Column | None = None,
+    target: Column | None = None,
+    limit: int | None = None,
     dev_share: float | None = None,
     answerable: bool = False,
 ) -> Corpus:
@@ -69,9 +84,9 @@ def load_corpus(
     Args:
         path: a folder with split files; one file, the corpus of the split in its name, else of
             "test"; None or "sample" for the embedded sample (a folder of that name is "./sample"),
-            "sample:choice" and "sample:spans" for those of other tasks; or "hf:NAME", a dataset of
-            the Hugging Face Hub or a folder with one (`hub`). Files ending in .jsonl, .ndjson or
-            .json are JSONL or SQuAD's JSON, all others column files.
+            "sample:choice" and "sample:spans" for those of other tasks; "hf:NAME", a dataset of
+            the Hugging Face Hub (`hub`), or a folder with one. Files ending in .jsonl, .ndjson or
+            .json hold JSON; .tsv and .csv examples or words, all others words in columns.
         targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
             word, such as parts of speech; "classes" and "scores" one an example; "choices" which
             one of several texts is right; "spans" answers in a passage; None reads words or texts
@@ -79,42 +94,58 @@ def load_corpus(
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
-        token_column, tag_column: in column files by number, from 1 (by default the first and the
-            last), or in CoNLL-U by name ("form", "upos"); in JSONL and datasets by name.
+        token_column, tag_column: by name, of a key, a column in the header or in CoNLL-U ("form",
+            "upos"), or by number, from 1. By default those with usual names (`rows`, `tags`), or
+            else the first and the last of a column file.
+        delimiter: what separates columns, such as ";"; by default tabs or spaces, in .csv commas.
+        label_names: names of tags or classes that are numbers, from 0, with commas between them;
+            by default those in labels.txt beside the files, one a line.
         scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
         text, pair, target: columns of examples by name, or by number from 1 (`examples`).
+        limit: reads only the first sentences or examples of each split.
         dev_share: part of train that becomes dev, where there is no dev: whole documents, or
             examples, always the same ones.
-        answerable: leaves out questions without an answer; the corpus is "NAME-answerable".
+        answerable: leaves out questions without an answer.
+
+    The name of a corpus that is not read whole says so: "NAME-answerable", "NAME-first-100".
 
     Raises:
         MissingError: no such path or dataset, or a package that it needs is not installed.
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
     kind = targets_of(targets)
-    if kind.keys is None and tag_column is not None:
-        raise InputError(f"tag column {tag_column} is given, but the text is read without tags")
-    columns = Columns(text, pair, target)
-    read = _Reader(kind, encoding, token_column, tag_column, columns, answerable)
+    if delimiter is not None and len(delimiter) != 1:
+        raise InputError(f"delimiter {delimiter!r} is not one character")
+    columns = Columns(text, pair, target, token_column, tag_column, delimiter)
+    read = _Reader(kind, encoding, columns, answerable, limit)
+    place = Path(os.path.abspath(Path(path or SAMPLE).expanduser()))
+    if str(path) not in SAMPLES and is_dataset(place) and not any(_named_files(place)):
+        path = f"{PREFIX}{place}"
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
         where = HubName.parse(str(path))
         raw, (name, found), source = read.dataset(where), where.corpus, where.source
+        place = Path(where.name if where.is_folder else os.devnull)
     elif path is None or str(path) in SAMPLES:
         source = str(path or SAMPLE)
-        name, found = source.replace(":", "-"), "en"
+        (name, found), place = (source.replace(":", "-"), "en"), Path(os.devnull)
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
             raw = read.files(find_splits(folder / SAMPLES[source]))
     else:
-        place = Path(os.path.abspath(Path(path).expanduser()))
-        raw = read.files(_files(place))
+        raw = read.files(_files(place, str(path)))
         (name, found), source = _name(place), str(place)
     _check_alike({file.path: file.sentences[0] for file in raw.values()})
+    beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
+    names = label_names.split(",") if label_names else []
+    if not names and beside.is_file():
+        names = read_file(beside, encoding)
+    if names and kind.keys is not None and not kind.numbered:
+        raw = {split: _named(file, names) for split, file in raw.items()}
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
-    name += "-answerable" * answerable
+    name += "-answerable" * answerable + (f"-first-{limit}" if limit else "")
     return Corpus(name, splits, language or found, source, kind.name or None)
 
 
@@ -122,64 +153,67 @@ def load_corpus(
 class _Reader:
     kind: Targets
     encoding: str
-    token_column: int | str | None
-    tag_column: int | str | None
     columns: Columns
     answerable: bool
+    limit: int | None
 
     def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
         """The files of the splits."""
         return {split: self._file(path, split) for split, path in files.items()}
 
     def _file(self, path: Path, split: str) -> RawFile:
-        form = self._form(path, self._names(path))
-        if form is None and not is_json(path):
-            return read_conll(
-                path,
-                encoding=self.encoding,
-                token_column=self.token_column,
-                tag_column=self.tag_column,
-                tagged=self.kind.keys is not None,
-                conllu_tags=self.kind.conllu,
+        def lines() -> Iterator[str]:
+            return track(read_file(path, self.encoding), f"reading {path.name}", "lines")
+
+        if is_json(path):
+            return self._rows(json_questions(json_rows(lines(), path), path), path, split)
+        if path.suffix.lower().lstrip(".") in TABLE_EXTENSIONS:
+            return self._rows(table_rows(lines(), path, self.columns), path, split, in_columns=True)
+        if self.kind.form is not None:
+            raise InputError(
+                f"{path} has words, not texts with one of the {self.kind.name} each; name files "
+                "with columns .tsv, .csv or .jsonl, or use another --task"
             )
-        lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
-        if form is None:
-            return RawFile(path, tuple(jsonl_sentences(lines, path, **self._by_name)))
-        return self._examples(form, self._rows(lines, path), path, split)
+        return self._words(path)
 
-    def _rows(self, lines: Iterable[str], path: Path) -> Iterator[Row]:
-        in_json = is_json(path)
-        return json_questions(lines, path) if in_json else table_rows(lines, path, self.columns)
+    def _words(self, path: Path) -> RawFile:
+        read, limit = self.encoding, self.limit
+        return read_conll(path, self.columns, self.kind, encoding=read, limit=limit)
 
-    def _names(self, path: Path) -> Collection[str] | None:
-        """The columns of the first row; None for a column file, whose columns have no names."""
-        if not is_json(path) and path.suffix.lower().lstrip(".") not in TABLE_EXTENSIONS:
-            return None
-        # SQuAD's JSON is one object, whose lines say nothing by themselves.
-        most = None if path.suffix.lower() == ".json" else FIRST_LINES
-        row = next(self._rows(read_file(path, self.encoding, most), path), None)
-        return row.values if row else ()
+    def _rows(
+        self, rows: Iterator[Row], path: Path, split: str, *, in_columns: bool = False
+    ) -> RawFile:
+        """What rows hold: examples, or a sentence each, or else words that are `in_columns`."""
+        first = next(rows, None)
+        form = self._form(path, first.values if first else {})
+        if in_columns and form is None:
+            del rows  # and its bar of progress
+            return self._words(path)
+        must = self.kind.keys is not None and split == "train"
+        read = (form or Words)(self.columns, self.kind.keys, path, must)
+        rows = chain([first] if first else [], rows)
+        rows = filter(may_be_answerable, rows) if self.answerable else rows
+        return read_rows(rows, read, self.limit)
 
-    def _form(self, path: Path, names: Collection[str] | None) -> type[Examples] | None:
-        """What reads rows with these columns as examples; None where they are of words.
+    def _form(self, path: Path, values: Mapping[Any, Any]) -> type[Examples] | None:
+        """What reads such rows as examples; None where they are of words.
 
         InputError where the targets are of another kind.
         """
         kind, form = self.kind, self.kind.form or Examples
-        words = any(key in (names or ()) for key in (self.token_column, *WORD_KEYS))
-        usual = None if names is None or words else usual_form(names)
-        asked = bool(self.columns) or kind.form is not None or path.suffix.lower() == ".csv"
-        if names is None or not (asked or usual):
-            if kind.form is not None:
-                raise InputError(
-                    f"{path} has words, not texts with one of the {kind.name} each; name files "
-                    "with columns .tsv, .csv or .jsonl, or use another --task"
-                )
+        lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
+        words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
+        usual = None if words else usual_form(values)
+        cells = {str(cell).strip().lower() for item in values.items() for cell in item}
+        of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
+        of_texts = path.suffix.lower() == ".csv" and not of_words
+        if not (self.columns.of_texts or kind.form or of_texts or usual):
             return None
         if kind.form is None and kind.keys is not None:
             raise InputError(
-                f"{path} has texts with one answer each, no {kind.name} of words; "
-                "use --task classification, regression, choice or spans"
+                f"{path} has texts with one answer each, no {kind.name} of words; use --task "
+                "classification, regression, choice or spans, or name the column of the words "
+                "with --token-column"
             )
         named = self.columns.text or self.columns.pair
         if named or not usual or usual.of_lines or not form.of_lines:
@@ -187,13 +221,6 @@ class _Reader:
         if kind.keys is not None:
             raise InputError(f"{path} has choices, no {kind.name}; use --task choice")
         return usual
-
-    def _examples(
-        self, form: type[Examples], rows: Iterable[Row], path: Path, split: str, unit: str = "line"
-    ) -> RawFile:
-        rows = filter(may_be_answerable, rows) if self.answerable else rows
-        must = self.kind.keys is not None and split == "train"
-        return read_examples(rows, form(self.columns, self.kind.keys, path, must), unit=unit)
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
         """The splits with usual names."""
@@ -221,16 +248,7 @@ class _Reader:
         }
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
-        form = self._form(path, dataset.features)
-        if form is None:
-            return read_rows(dataset, path, **self._by_name)
-        rows = dataset_rows(dataset, path, names=not self.kind.numbered)
-        return self._examples(form, rows, path, split, unit="row")
-
-    @property
-    def _by_name(self) -> dict[str, Any]:
-        columns = {"token_column": self.token_column, "tag_column": self.tag_column}
-        return columns | {"tag_keys": self.kind.keys}
+        return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
 
 
 def _check_alike(first: Mapping[Path, Sentence]) -> None:
@@ -246,6 +264,18 @@ def _check_alike(first: Mapping[Path, Sentence]) -> None:
                 f"{one} has {kinds[one]}, but {other} has {kinds[other]}; name columns with "
                 "--text and --pair, or move one of them away"
             )
+
+
+def _named(file: RawFile, names: Sequence[str]) -> RawFile:
+    """The file with names for tags that are numbers; InputError for one without a name."""
+    known = {str(number): name.strip() for number, name in enumerate(names)}
+    found = {tag for s in file.sentences for tag in s.tags or ()}
+    if unnamed := [tag for tag in found - known.keys() if tag.isdecimal()]:
+        raise InputError(
+            f"no name for the label {min(unnamed)} of {file.path}; there are {len(known)}, from 0"
+        )
+    tagged = ((s, s.tags and tuple(known.get(tag, tag) for tag in s.tags)) for s in file.sentences)
+    return replace(file, sentences=tuple(replace(s, tags=tags) for s, tags in tagged))
 
 
 def _splits(
@@ -272,10 +302,17 @@ def _splits(
                     tags, count = to_bio(tags, found)
                 except TagError as error:
                     line = s.lines[error.index if len(s.lines) > 1 else 0]
+                    advice = (
+                        "give --tag-column if the tags are in another column, --scheme if it is "
+                        "another, or --task labels"
+                    )
+                    if tags[error.index].isdecimal():
+                        advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+                    elif line == 1 and len(s.lines) > 1:
+                        advice = "is line 1 a header? name its columns; else " + advice
+                    word = excerpt(s.words[error.index])
                     raise InputError(
-                        f"{error}, {file.unit} {line} of {file.path} (word "
-                        f"{excerpt(s.words[error.index])}); give --tag-column if the tags are in "
-                        "another column, --scheme if it is another, or --task labels"
+                        f"{error}, {file.unit} {line} of {file.path} (word {word}); {advice}"
                     ) from None
                 repaired += count
             sentences.append(replace(s, tags=tags, lines=()))
@@ -284,7 +321,7 @@ def _splits(
     return splits
 
 
-def _files(place: Path) -> dict[str, Path]:
+def _files(place: Path, given: str) -> dict[str, Path]:
     """The split files of a folder, or a file as its only split."""
     if place.is_dir():
         return find_splits(place)
@@ -293,7 +330,8 @@ def _files(place: Path) -> dict[str, Path]:
         return {named[0] if len(named) == 1 else "test": place}
     while not place.parent.exists():  # the part of the path that is missing
         place = place.parent
-    raise MissingError(f"{place} does not exist{nearest_path(place)}")
+    hub = "" if given[:1] in "/.~" else f"; a dataset of the Hub is written {PREFIX}{given}"
+    raise MissingError(f"{place} does not exist{nearest_path(place)}{hub}")
 
 
 def _name(place: Path) -> tuple[str, str | None]:
@@ -328,13 +366,19 @@ def splits_named(name: str) -> tuple[str, ...]:
     return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
 
 
+def _named_files(folder: Path) -> dict[Path, tuple[str, ...]]:
+    """Files of a folder, and links to nothing, whose names are of splits."""
+    files = (path for path in sorted(folder.iterdir()) if path.is_file() or not path.exists())
+    return {path: splits for path in files if (splits := splits_named(path.name))}
+
+
 def find_splits(folder: Path) -> dict[str, Path]:
     """By split the file of a folder that holds it; InputError where that is not clear."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
-    named = {p: splits_named(p.name) for p in entries if p.is_file() or not p.exists()}
+    named = _named_files(folder)
     found: dict[str, Path] = {}
     for split in SPLITS:
         candidates = [p for p, splits in named.items() if split in splits]

@@ -22,37 +22,25 @@ from typing import Any
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples, example_of
-from featbert.data.files import Row, excerpt, json_rows
+from featbert.data.files import Row, excerpt
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
 NO_ANSWER = ("",)
 
 
-def json_questions(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    """Rows of SQuAD's JSON, a question each, or of any other JSON file its lines.
+def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:
+    """The rows, with a row for each question of the articles among them (SQuAD's JSON).
 
-    Lines of JSONL are read as they are asked for. InputError names the line, or the question.
+    InputError names the question.
     """
-    if path.suffix.lower() != ".json":
-        yield from json_rows(lines, path)
-        return
-    lines = list(lines)
-    try:
-        whole = json.loads("\n".join(lines))
-    except (ValueError, RecursionError) as error:
-        reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
-        if reason != "Extra data":  # no lines of objects
-            shown = excerpt(lines[line - 1])
-            raise InputError(f"not JSON ({reason}), line {line} of {path}: {shown}") from None
-        whole = None
-    if not isinstance(whole, dict) or "data" not in whole:
-        yield from json_rows(lines, path)
-        return
     number = 0
-    for a, article in enumerate(_value(whole, "data", list, str(path)), 1):
-        at = f"article {a} of {path}"
-        for p, paragraph in enumerate(_value(article, "paragraphs", list, at), 1):
+    for row in rows:
+        if "paragraphs" not in row.values:
+            yield row
+            continue
+        at = f"article {row.number} of {path}"
+        for p, paragraph in enumerate(_value(row.values, "paragraphs", list, at), 1):
             within = f"paragraph {p} of {at}"
             context = _value(paragraph, "context", str, within)
             for question in _value(paragraph, "qas", list, within):
@@ -60,7 +48,7 @@ def json_questions(lines: Iterable[str], path: Path) -> Iterator[Row]:
                 name = _value(question, "id", str | int, f"question {number} of {path}")
                 where = f"question {name} of {path}"
                 _value(question, "question", str, where)
-                yield Row(question | {"context": context}, where, number)
+                yield Row(question | {"context": context}, where, number, "question")
 
 
 def _value(holder: Any, key: str, kind: Any, where: str) -> Any:

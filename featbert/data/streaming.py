@@ -1,6 +1,6 @@
 """Text read in one pass, a sentence at a time: raw lines, column files, JSONL.
 
-The input may be of any length and come through a pipe. The rules are those of `conll` and `jsonl`,
+The input may be of any length and come through a pipe. The rules are those of `conll` and `rows`,
 with two differences: separator and number of columns are those of the first lines, and sentences
 before the first mark of a document have none.
 """
@@ -14,9 +14,10 @@ from pathlib import Path
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, Examples, table_rows
-from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json
-from featbert.data.jsonl import jsonl_sentences
+from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows
+from featbert.data.rows import Words
 from featbert.data.spans import json_questions
+from featbert.data.tags import targets_of
 from featbert.data.words import split_words
 from featbert.errors import InputError
 from featbert.text import counted
@@ -29,17 +30,15 @@ def kind_of(name: str) -> str:
     """What a file holds by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or else "text"."""
     if is_json(Path(name)):
         return "jsonl"
-    return "conll" if Path(name).suffix.lower().lstrip(".") in COLUMN_EXTENSIONS else "text"
+    suffix = Path(name).suffix.lower().lstrip(".")
+    return "conll" if suffix in (*COLUMN_EXTENSIONS, "csv") else "text"
 
 
-def read_pieces(
-    lines: Iterator[str], name: str, kind: str, token_column: int | str | None = None
-) -> Iterator[Sentence]:
+def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) -> Iterator[Sentence]:
     """The sentences of a stream in order, read as they are asked for; `name` is for messages.
 
     A line of raw text is one, also a blank one, which has no words.
-    `kind` is as of `kind_of`. `token_column` counts from 1, or is a name in CoNLL-U; tags are
-    skipped.
+    `kind` is as of `kind_of`; tags are skipped.
     """
     if kind == "text":
         document = 0  # which begins with the first line, and after each blank one
@@ -48,13 +47,17 @@ def read_pieces(
             document += not piece.words
             yield replace(piece, document=document)
         return
+    path = Path(name)
     if kind == "jsonl":
-        sentences = jsonl_sentences(lines, Path(name), tag_keys=None)
-    else:
-        first = list(islice(lines, LAYOUT_LINES))
-        layout = Layout(first, Path(name), token_column, None, tagged=False)
-        sentences = column_sentences(chain(first, lines), layout, Counter())
-    yield from sentences
+        read = Words(columns, None, path)
+        for row in json_rows(lines, path):
+            yield from read(row)
+            if read.notes:
+                raise InputError(f"no token, {row.where}")
+        return
+    first = list(islice(lines, LAYOUT_LINES))
+    layout = Layout(first, path, columns, targets_of(None))
+    yield from column_sentences(chain(first, lines), layout, Counter())
 
 
 def piece_of(given: str | Sequence[str], document: int | None) -> Sentence:
@@ -88,7 +91,7 @@ def read_texts(
         rows = _text_rows(lines, name, pairs=pairs)
         columns = Columns(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
-        rows = json_questions(lines, path)
+        rows = json_questions(json_rows(lines, path), path)
     else:
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
     read = form(columns, None, path)

@@ -164,7 +164,7 @@ class Targets:
     """What a column of raw labels holds.
 
     Attributes:
-        keys: its usual names in JSONL and in datasets; None where no labels are read.
+        keys: its usual names; None where no labels are read.
         conllu: its column in CoNLL-U, if there is one.
         form: what reads examples with such answers; None for a tag a word.
         numbered: whether a class of a dataset is its number, not its name.
@@ -179,8 +179,9 @@ class Targets:
     has_scheme: bool = False
 
 
-ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner")
-LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels")
+ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner", "tag", "ner_tag", "label")
+LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels", "pos_tag", "tag", "label")
+TAG_KEYS = {*ENTITY_KEYS, *LABEL_KEYS}
 TARGETS = {
     "entities": Targets("entities", ENTITY_KEYS, has_scheme=True),
     "labels": Targets("labels", LABEL_KEYS, "upos"),

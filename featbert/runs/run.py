@@ -205,9 +205,6 @@ def _objects(path: Path) -> list[dict[str, Any]]:
 
 # Using a run again -------------------------------------------------------------------------------
 
-# Reading options that say which words a file has; the others say how its tags are read.
-_WORD_OPTIONS = ("language", "encoding", "token_column", "answerable")
-
 
 @dataclass(frozen=True)
 class UsableRun:
@@ -247,8 +244,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
     counted = Corpus("", {})
     if signature.casing != "original":
-        options = {name: record.reading[name] for name in _WORD_OPTIONS if name in record.reading}
-        counted = learned_corpus(record, ["train"], targets=None, **options)
+        counted = learned_corpus(record, ["train"], targets=None, **record.reading)
     try:
         kept = record.model_source or signature.model
         kept = str(run.folder / kept) if kept.startswith(".") else kept

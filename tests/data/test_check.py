@@ -6,6 +6,7 @@ import pytest
 
 from featbert.data.check import CONLL_2003_ENGLISH, check_corpus
 from featbert.data.corpus import Corpus, ReadingNotes, Sentence, Split
+from featbert.data.load import load_corpus
 
 
 def corpus(**splits: list[Sentence]) -> Corpus:
@@ -64,3 +65,31 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
     assert (found == CONLL_2003_ENGLISH) == (not noted)
     assert all(part in found for part in (CONLL_2003_ENGLISH, *noted))
     assert check_corpus(conll_2003(sentences=1)).recognised is None
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "advice"),
+    [
+        ("1 Rome B-LOC\n2 . O\n\n1 Oslo B-LOC\n", "entities", "--token-column 2"),
+        ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "--token-column 2"),
+        ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
+        ("EU;B-ORG;O\nis;O;O\n", None, "--delimiter ';'"),
+        ("Rome O\n. O\n", "entities", "--tag-column"),
+        ("Wort Klasse\nRome N\n\nOslo N\n", "labels", "--token-column Wort"),
+        ("Rome B-LOC\n1 O\n2 O\n", "entities", ""),
+    ],
+)
+def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, advice):
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.conll").write_text(text, "utf-8")
+    found = check_corpus(load_corpus(tmp_path, targets=targets)).doubts
+    assert [(advice in doubt, doubt.split(":")[0]) for doubt in found] == [
+        (True, name) for name in ("train", "dev") if advice
+    ]
+    (tmp_path / "dev.conll").unlink()
+    assert "--dev-share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
+
+
+def test_the_samples_raise_no_doubt():
+    for name, targets in (("sample", "entities"), ("sample:choice", "choices")):
+        assert check_corpus(load_corpus(name, targets=targets)).doubts == []

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll, write_conll
 from featbert.data.corpus import Sentence
+from featbert.data.examples import Columns
+from featbert.data.tags import targets_of
 from featbert.errors import InputError, MissingError
 
 
 @pytest.fixture
 def read(tmp_path):
-    def reader(text, **options):
+    def reader(text, targets="labels", **columns):
         path = tmp_path / "dev.conll"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_conll(path, **options)
+        return read_conll(path, Columns(**columns), targets_of(targets))
 
     return reader
 
@@ -40,8 +42,8 @@ def test_tabs_let_words_hold_spaces(read):
 
 
 def test_untagged(read):
-    assert rows(read("EU\nis\n", tagged=False)) == [(["EU", "is"], None)]
-    assert rows(read("EU B-ORG\nis O\n", tagged=False)) == [(["EU", "is"], None)]
+    assert rows(read("EU\nis\n", targets=None)) == [(["EU", "is"], None)]
+    assert rows(read("EU B-ORG\nis O\n", targets=None)) == [(["EU", "is"], None)]
 
 
 class TestComments:
@@ -68,7 +70,7 @@ class TestComments:
         assert rows(read("# O\n\n# B-X\n")) == [(["#"], ["O"]), (["#"], ["B-X"])]
         assert rows(read("# id = 5\tO\na\tO\n")) == [(["# id = 5", "a"], ["O", "O"])]
         assert rows(read("# 5\tnewdoc\tO\na\tb\tO\n")) == [(["# 5", "a"], ["O", "O"])]
-        assert rows(read("# text = # 1\n#\n1\n", tagged=False)) == [(["#", "1"], None)]
+        assert rows(read("# text = # 1\n#\n1\n", targets=None)) == [(["#", "1"], None)]
 
 
 class TestDocuments:
@@ -145,7 +147,7 @@ class TestConllU:
             read(self.TEXT, tag_column="upo")
         with pytest.raises(InputError, match=r"line 14 .*New"):
             read(self.TEXT, tag_column="xpos")
-        assert read(self.TEXT, tagged=False).sentences[1].words == ("New\u00a0York",)
+        assert read(self.TEXT, targets=None).sentences[1].words == ("New\u00a0York",)
 
     def test_another_table_of_ten_columns_is_none(self, read):
         text = "7" + "\tx" * 9 + "\n8-9" + "\ty" * 9 + "\n"
@@ -202,8 +204,9 @@ def texts(draw):
     return sentences
 
 
-def read_back(path, **options):
-    return [Sentence(s.words, s.tags, s.document) for s in read_conll(path, **options).sentences]
+def read_back(path, targets="entities", **columns):
+    raw = read_conll(path, Columns(**columns), targets_of(targets))
+    return [Sentence(s.words, s.tags, s.document) for s in raw.sentences]
 
 
 @given(texts())
@@ -223,7 +226,7 @@ def test_what_is_written_reads_back_the_same(sentences):
         assert read_back(path, tag_column=2) == sentences
         assert [list(s.tags) for s in read_back(path, tag_column=3)] == predicted
         write_conll(path, bare)
-        assert read_back(path, tagged=False) == bare
+        assert read_back(path, targets=None) == bare
 
 
 def test_the_bytes(tmp_path):

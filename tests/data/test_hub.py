@@ -226,8 +226,8 @@ TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
         ([["a", None]], [[0, 0]], {}, "'null' in 'tokens'.* row 1 of"),
         ([["a"]], [[-1]], {}, "'-1' in 'ner_tags'.* row 1 of"),
         ([["a", ""]], [[0, 0]], {}, "''.* row 1 of"),
-        ([["a"]], [[0]], {"ner_tags": LIST(NUMBER)}, "--tag-column"),
-        ([[1]], [[0]], {"tokens": LIST(NUMBER)}, "--token-column"),
+        ([["a"]], [[0]], {"ner_tags": LIST(NUMBER)}, "--label-names"),
+        ([[1]], [[0]], {"tokens": LIST(NUMBER)}, "'1' in 'tokens'"),
         (["a b"], [[0]], {"tokens": TEXT}, "--token-column"),
     ],
 )
@@ -241,9 +241,9 @@ def test_columns_by_name(saved):
     types = features(words=LIST(TEXT), labels=LIST(TEXT), extra=LIST(TEXT), label=NUMBER)
     row = {"tokens": [["a"]], "ner_tags": [[1]], "words": [["b"]], "labels": [["O"]]}
     source = saved(types=types, train=row | {"extra": [["Z"]], "label": [0]})
-    with pytest.raises(InputError, match=r"tokens, words.*--token-column"):
+    with pytest.raises(InputError, match=r"--token-column.* tokens, words"):
         load_corpus(source)
-    with pytest.raises(InputError, match=r"ner_tags, labels.*--tag-column"):
+    with pytest.raises(InputError, match=r"--tag-column.* ner_tags, labels"):
         load_corpus(source, token_column="words")
     corpus = load_corpus(source, targets="labels", token_column="words", tag_column="extra")
     assert corpus["train"].sentences[0].words == ("b",)

@@ -1,24 +1,27 @@
-"""JSONL read."""
+"""Rows of words: JSONL and JSON."""
 
 import json
 import re
 
 import pytest
 
-from featbert.data.files import RawFile, read_file
-from featbert.data.jsonl import jsonl_sentences
+from featbert.data.examples import Columns
+from featbert.data.files import json_rows, read_file
+from featbert.data.rows import Words, read_rows
+from featbert.data.tags import ENTITY_KEYS
 from featbert.errors import InputError
 
 
 @pytest.fixture
 def read(tmp_path):
-    def reader(*lines, **options):
-        path = tmp_path / "dev.jsonl"
+    def reader(*lines, name="dev.jsonl", token=None, tag=None, keys=ENTITY_KEYS, limit=None):
+        path = tmp_path / name
         text = "\n".join(
             x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in lines
         )
         path.write_text(text, "utf-8")
-        return RawFile(path, tuple(jsonl_sentences(read_file(path), path, **options)))
+        columns = Columns(token_column=token, tag_column=tag)
+        return read_rows(json_rows(read_file(path), path), Words(columns, keys, path), limit)
 
     return reader
 
@@ -28,20 +31,35 @@ def test_tokens_and_tags(read):
         {"tokens": ["New York", "\u2028"], "tags": ["B-LOC", "O "], "id": 3},
         " \t",
         "",
-        {"words": ["a"], "ner_tags": ["O"]},
+        {"tokens": [], "tags": []},
+        {"tokens": ["a"], "tags": [3]},
     )
     assert [(s.words, s.tags, s.document, s.lines[0]) for s in raw.sentences] == [
         (("New York", "\u2028"), ("B-LOC", "O"), None, 1),
-        (("a",), ("O",), None, 4),
+        (("a",), ("3",), None, 5),
     ]
+    assert raw.notes.empty_rows == 1
 
 
 def test_other_keys(read):
-    row = {"form": ["a"], "upos": ["X"], "tags": ["O"]}
-    raw = read(row, token_column="form", tag_column="upos")
-    assert raw.sentences[0].tags == ("X",)
-    raw = read(row, token_column="form", tag_keys=("pos", "upos"))
-    assert raw.sentences[0].tags == ("X",)
+    row = {"form": ["a"], "upos": ["X"], "tags": ["O"], "text": "a"}
+    for names in ({"tag": "upos"}, {"token": 1, "tag": 2}, {"keys": ("pos", "upos")}):
+        raw = read(row, **names)
+        assert (raw.sentences[0].words, raw.sentences[0].tags) == (("a",), ("X",))
+    with pytest.raises(InputError, match=r"tags, ner.*--tag-column|--tag-column.*tags, ner"):
+        read(row | {"ner": ["O"]})
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"version": 1, "data": rows}])
+def test_a_json_array_is_its_rows(read, wrap):
+    rows = [{"words": [word], "ner_tags": ["O"]} for word in "abc"]
+    raw = read(json.dumps(wrap(rows), indent=2), name="dev.json", limit=2)
+    assert [(s.words, s.tags, s.lines) for s in raw.sentences] == [
+        (("a",), ("O",), (1,)),
+        (("b",), ("O",), (2,)),
+    ]
+    with pytest.raises(InputError, match=r"1 token .*2 tags, row 2 of .*dev\.json"):
+        read(json.dumps(wrap([rows[0], {"words": ["a"], "ner_tags": ["O", "O"]}])), name="dev.json")
 
 
 @pytest.mark.parametrize("key", ["document", "doc_id"])
@@ -52,8 +70,8 @@ def test_a_change_of_document_begins_a_new_one(read, key):
 
 
 def test_untagged(read):
-    assert read({"tokens": ["a"]}, tag_keys=None).sentences[0].tags is None
-    assert read({"tokens": ["a"], "tags": [1]}, tag_keys=None).sentences[0].tags is None
+    assert read({"tokens": ["a"]}, keys=None).sentences[0].tags is None
+    assert read({"tokens": ["a"], "tags": [1]}, keys=None).sentences[0].tags is None
 
 
 GOOD = {"tokens": ["a"], "tags": ["O"]}
@@ -67,16 +85,14 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ("9" * 5000, "9"),
         ("[1]", "1"),
         ({}, "tokens"),
-        ({"tokens": ["a"]}, "'tokens'"),
+        ({"tokens": ["a"]}, "'tags'"),
+        ({"tokens": ["a"], "tags": [-3]}, "'-3' in 'tags'"),
         ({"tokens": "a", "tags": "O"}, "'tokens'"),
         ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),
-        ({"tokens": ["a"], "ner_tags": [3]}, "'3' in 'ner_tags'"),
         ({"tokens": ["a"], "tags": ["O", "O"]}, "1 token .*2 tags"),
-        ({"tokens": [], "tags": []}, "token"),
         ({"tokens": [""], "tags": ["O"]}, "''"),
         ({"tokens": ["a\nb"], "tags": ["O"]}, r"'a\\nb'"),
         ('{"tokens": ["\\ud800"], "tags": ["O"]}', "ud800"),
-        ({"tokens": ["-DOCSTART-"], "tags": ["O"]}, "-DOCSTART-"),
         ({"tokens": ["a"], "tags": ["B-a\tb"]}, r"'B-a\\tb'"),
         ({**GOOD, "document": 1.5}, "'1.5'"),
         ({**GOOD, "document": "x"}, "document"),

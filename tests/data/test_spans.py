@@ -150,7 +150,7 @@ def spoiled(**values) -> str:
         ("{", "line 1"),
         ('{\n"data": [\n{"paragraphs" []}]}', "line 3"),
         ('{"data": 3}', "'data'"),
-        ('{"data": [{}]}', "article 1"),
+        ('{"data": [{}]}', "--text"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
         ('{"data": []}', r"train\.json"),
         (spoiled(id=None), "question 2"),

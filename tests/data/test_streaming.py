@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import Sentence
-from featbert.data.files import RawFile, read_lines
-from featbert.data.jsonl import jsonl_sentences
+from featbert.data.examples import Columns
+from featbert.data.files import RawFile, json_rows, read_lines
+from featbert.data.rows import Words, read_rows
 from featbert.data.streaming import LAYOUT_LINES, read_pieces
+from featbert.data.tags import targets_of
 from featbert.errors import InputError
 
 # More than what is read of a stream at a time.
@@ -35,7 +37,7 @@ def pieces(
 ) -> list[Sentence]:
     data = data.encode() if isinstance(data, str) else data
     lines = read_lines(Trickle(data, step), encoding, "input", is_text=kind == "text")
-    return list(read_pieces(lines, "input", kind))
+    return list(read_pieces(lines, "input", kind, Columns()))
 
 
 def same(found: list[Sentence], whole: RawFile) -> None:
@@ -64,7 +66,7 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
     text = "\n".join(["a\tO", *lines, ""])
     path.write_text(text, "utf-8")
     found, message = outcome(lambda: pieces(text, "conll", step))
-    whole, expected = outcome(lambda: read_conll(path, tagged=False))
+    whole, expected = outcome(lambda: read_conll(path, kind=targets_of(None)))
     assert message == expected.replace(str(path), "input")  # such as a comment inside a sentence
     if whole is not None:
         same(found, whole)
@@ -72,13 +74,17 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
 
 @pytest.mark.parametrize("marked", [False, True])
 def test_jsonl_as_read_whole(marked: bool) -> None:
-    rows = [{"tokens": ["EU", "New York"], "tags": ["O", "O"]}, {"words": ["é"]}, {"tokens": ["x"]}]
+    rows = [
+        {"tokens": ["EU", "New York"], "tags": ["O", "O"]},
+        {"tokens": ["é"]},
+        {"tokens": ["x"]},
+    ]
     if marked:
         for row, document in zip(rows, ("b", "b", "a"), strict=True):
             row["document"] = document
     text = "\n\n".join(json.dumps(row) for row in rows)
     path = Path("x.jsonl")
-    whole = RawFile(path, tuple(jsonl_sentences(text.split("\n"), path, tag_keys=None)))
+    whole = read_rows(json_rows(text.split("\n"), path), Words(Columns(), None, path))
     same(pieces(text, "jsonl", 5), whole)
 
 
@@ -121,6 +127,7 @@ def test_raw_text_keeps_its_lines() -> None:
         ("text", b"ok\ncut \xc3", 2),
         ("conll", b"EU\tO\n\nRome\n", 3),
         ("jsonl", b'{"tokens": ["a"]}\n\nRome\n', 3),
+        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": []}\n', 2),
         ("jsonl", b'{"tokens": ["a"]}\n{"tokens": ["a"], "document": 1}\n', 2),
     ],
 )
@@ -141,7 +148,7 @@ def test_an_ill_formed_line_is_named(kind: str, data: bytes, line: int, step: in
 def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -> None:
     data = line.encode() * 50_000
     stream = io.BytesIO(data)
-    reading = read_pieces(read_lines(stream, "utf-8", "input"), "input", kind)
+    reading = read_pieces(read_lines(stream, "utf-8", "input"), "input", kind, Columns())
     for _ in range(10):
         next(reading)
     assert stream.tell() <= ahead < len(data)

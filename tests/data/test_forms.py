@@ -1,0 +1,156 @@
+"""One corpus in every form of file: the same words and tags, by usual names or by those given."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from featbert.data.load import load_corpus
+from featbert.errors import InputError, MissingError
+from tests.data.support import made
+
+ROWS = {
+    "train": [(["Rome", ",", "6;8"], ["B-LOC", "O", "O"]), (['"', "Jane"], ["O", "B-PER"])],
+    "dev": [(["a|b"], ["O"]), (["word", "Oslo"], ["O", "B-LOC"])],
+}
+NAMES = ["O", "B-PER", "B-LOC"]
+NUMBERS = {name: str(i) for i, name in enumerate(NAMES)}
+
+
+def cells(separator, header=(), *, index=False, tag=str):
+    """Columns, a header if there is one, and an empty line after each sentence."""
+
+    def text(rows):
+        out = io.StringIO()
+        quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
+        write = csv.writer(
+            out,
+            delimiter=separator,
+            lineterminator="\n",
+            quoting=quoting,
+            quotechar='"' if separator == "," else None,
+        )
+        write.writerows([header] if header else [])
+        for words, tags in rows:
+            for i, (w, t) in enumerate(zip(words, tags, strict=True)):
+                write.writerow([*([i] if index else []), w, tag(t)])
+            out.write("\n")
+        return out.getvalue()
+
+    return text
+
+
+def objects(tokens, tags, *, lines=True, number=lambda tag: tag):
+    def text(rows):
+        made = [{"text": " ".join(w), tokens: w, tags: [*map(number, t)]} for w, t in rows]
+        return "".join(json.dumps(row) + "\n" for row in made) if lines else json.dumps(made)
+
+    return text
+
+
+FORMS = {
+    "conll": (cells(" "), {}),
+    "tsv": (cells("\t", ("index", "token", "ner_tag"), index=True), {}),
+    "txt": (cells("\t", ("Wort", "Etikett")), {"token_column": "wort", "tag_column": "Etikett"}),
+    "ner": (cells("~", index=True), {"delimiter": "~", "token_column": 2}),
+    "csv": (cells(",", ("Word", "Tag")), {}),
+    "data": (cells("\t", ("Word", "Label"), tag=NUMBERS.get), {"label_names": ",".join(NAMES)}),
+    "jsonl": (objects("words", "ner"), {}),
+    "ndjson": (objects("w", "t"), {"token_column": "w", "tag_column": 3}),
+    "json": (objects("text ", "labels", lines=False, number=NAMES.index), {"token_column": 2}),
+}
+
+
+@pytest.fixture
+def plain(tmp_path):
+    return written(tmp_path / "plain", "bio", FORMS["conll"][0])
+
+
+def written(folder, ending, form):
+    folder.mkdir()
+    for name, rows in ROWS.items():
+        (folder / f"{name}.{ending}").write_text(form(rows), "utf-8")
+    return folder
+
+
+def prints(path, **options):
+    """What the store depends on, and what is learned."""
+    corpus = load_corpus(path, **options)
+    words = load_corpus(path, targets=None, **options)
+    texts = [split.text_fingerprint for split in corpus.splits.values()]
+    assert [split.text_fingerprint for split in words.splits.values()] == texts
+    return texts, [split.tag_fingerprint for split in corpus.splits.values()]
+
+
+@pytest.mark.parametrize("ending", FORMS)
+def test_every_form_has_the_same_words_and_tags(tmp_path, plain, ending):
+    form, options = FORMS[ending]
+    folder = written(tmp_path / "corpus", ending, form)
+    if ending == "json":
+        (folder / "labels.txt").write_text("\n".join(NAMES), "utf-8")
+    assert prints(folder, **options) == prints(plain)
+    notes = load_corpus(folder, **options)["train"].notes
+    assert notes.header_lines == (ending in ("tsv", "txt", "csv", "data"))
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
+    import datasets
+
+    data = datasets.DatasetDict(
+        {
+            "validation" if name == "dev" else name: made(
+                {
+                    "tokens": [w for w, _ in rows],
+                    "ner_tags": [[NAMES.index(x) for x in t] for _, t in rows],
+                },
+                datasets.Features(
+                    tokens=datasets.List(datasets.Value("string")),
+                    ner_tags=datasets.List(datasets.Value("int64")),
+                ),
+            )
+            for name, rows in ROWS.items()
+        }
+    )
+    folder = tmp_path / "saved"
+    if saved:
+        data.save_to_disk(folder)
+    else:
+        for name, split in data.items():
+            split.to_parquet(folder / "data" / f"{name}-00000-of-00001.parquet")
+    with pytest.raises(InputError, match="--label-names"):
+        load_corpus(folder)
+    (folder / "labels.txt").write_text("O\nB-PER\nB-LOC\n", "utf-8")
+    assert prints(folder) == prints(plain)
+    assert load_corpus(folder).source == f"hf:{folder}"
+
+
+def test_a_number_without_a_name_is_refused(tmp_path):
+    form, _ = FORMS["data"]
+    folder = written(tmp_path / "corpus", "data", form)
+    with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
+        load_corpus(folder, label_names="O,B-PER")
+
+
+def test_a_limit_reads_the_first_of_each_part(plain):
+    corpus, whole = load_corpus(plain, limit=1), load_corpus(plain)
+    assert corpus.name == "plain-first-1"
+    for name, split in corpus.splits.items():
+        assert split.sentences == whole[name].sentences[:1]
+    assert prints(plain, limit=2) == prints(plain)
+
+
+def test_what_is_not_separated_by_blanks_is_named(tmp_path):
+    path = tmp_path / "train.conll"
+    path.write_text("EU;B-ORG\n", "utf-8")
+    with pytest.raises(InputError, match="--delimiter ';'"):
+        load_corpus(path)
+    with pytest.raises(InputError, match="';;'"):
+        load_corpus(path, delimiter=";;")
+
+
+def test_a_name_of_the_hub_is_told_apart_from_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingError, match="hf:conll2003"):
+        load_corpus("conll2003")
