@@ -127,8 +127,9 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
         return
     first = head[1]
     usual = bool(usual_texts(first)) or looks_like_choices(first)
-    names = column_names(first, path, has_header=usual or columns.in_header(first))
-    for number, row in cells if names[0] != "1" else chain([head], cells):
+    has_header = usual or columns.in_header(first)
+    names = column_names(first, path, has_header=has_header)
+    for number, row in cells if has_header else chain([head], cells):
         where = f"line {number} of {path}"
         if len(row) != len(names):
             raise InputError(
@@ -233,8 +234,8 @@ class Examples:
         if self.keys is None:
             return None
         if target is not None:
-            lacks = not self.must and isinstance(target, str) and target not in names
-            return None if lacks else named_column(target, names, "target", where)
+            lacks = isinstance(target, str) and target.lower() not in lower_names(names)
+            return None if lacks and not self.must else named_column(target, names, "target", where)
         by_lower = lower_names([name for name in names if name not in taken])
         usual = next((by_lower[key] for key in self.keys if key in by_lower), None)
         if self.must and usual is None:

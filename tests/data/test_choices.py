@@ -88,21 +88,6 @@ def test_empty_columns_after_the_last_choice_are_none(tmp_path):
     assert corpus["train"].notes.empty_texts == 1
 
 
-def test_rows_of_a_dataset(offline, tmp_path):
-    import datasets
-
-    rows = [row | {"choice3": row.get("choice3"), "idx": i} for i, row in enumerate(COPA)]
-    features = {name: datasets.Value("string") for name in rows[0]} | {
-        "label": datasets.ClassLabel(names=["choice1", "choice2", "choice3"]),
-        "idx": datasets.Value("int32"),
-    }
-    table = datasets.Dataset.from_list(rows, features=datasets.Features(features))
-    datasets.DatasetDict({"train": table}).save_to_disk(str(tmp_path / "saved"))
-    corpus = load_corpus(f"hf:{tmp_path / 'saved'}", targets="choices")
-    assert [right for _, _, right in examples(corpus)] == [1, 0]
-    assert [len(choices) for _, choices, _ in examples(corpus)] == [2, 3]
-
-
 @pytest.mark.parametrize("hidden", [-1, "", None, "-1"])
 def test_hidden_labels(tmp_path, hidden):
     read(tmp_path, lines(HELLASWAG))

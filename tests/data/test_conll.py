@@ -139,16 +139,6 @@ class TestConllU:
         first = raw.sentences[0]
         assert [*first.lines] == [4, 5, 7, 8, 10]
 
-    def test_columns_have_names(self, read):
-        lemmas = read(self.TEXT, token_column="lemma", tag_column="FORM").sentences[0]
-        assert (lemmas.words[0], lemmas.tags[0]) == ("l1", "vamos")
-        assert read(self.TEXT, tag_column=4).sentences == read(self.TEXT).sentences
-        with pytest.raises(InputError, match=r" upo .*'upos'"):
-            read(self.TEXT, tag_column="upo")
-        with pytest.raises(InputError, match=r"line 14 .*New"):
-            read(self.TEXT, tag_column="xpos")
-        assert read(self.TEXT, targets=None).sentences[1].words == ("New\u00a0York",)
-
     def test_another_table_of_ten_columns_is_none(self, read):
         text = "7" + "\tx" * 9 + "\n8-9" + "\ty" * 9 + "\n"
         assert rows(read(text)) == [(["7", "8-9"], ["x", "y"])]

@@ -1,6 +1,5 @@
 """Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
 
-import json
 import re
 
 import pytest
@@ -135,26 +134,6 @@ def test_bad_input_is_one_line_with_its_place(tmp_path, text, options, named):
 def test_csv_that_is_none(tmp_path):
     with pytest.raises(InputError, match="line 2"):
         read(tmp_path, 'text,label\n"a,b\n', "csv")
-
-
-def test_a_part_of_train_as_dev(tmp_path):
-    rows = "".join(f"text {i}\t{i % 2}\n" for i in range(40))
-    one, two, none = (
-        read(tmp_path, f"sentence\tlabel\n{rows}", **options)
-        for options in ({"dev_share": 0.1}, {"dev_share": 0.1}, {})
-    )
-    assert (len(one["train"]), len(one["dev"])) == (36, 4)
-    assert one["dev"].text_fingerprint == two["dev"].text_fingerprint
-    assert {*one["train"], *one["dev"]} == {*none["train"]}
-    assert "dev" not in none
-
-
-@pytest.mark.parametrize("keys", [("tokens", "tags"), ("text", "label")])
-def test_jsonl_is_words_or_texts_by_its_keys(tmp_path, keys):
-    value = {"tokens": ["a"], "tags": ["O"], "text": "a", "label": "x"}
-    line = json.dumps({key: value[key] for key in keys})
-    targets = "entities" if keys[0] == "tokens" else "classes"
-    assert read(tmp_path, line + "\n", "jsonl", targets)["train"].sentences[0].words == ("a",)
 
 
 KINDS = {

@@ -13,7 +13,7 @@ from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
 from featbert.progress import logged_by
 from featbert.tasks.base import get_task
-from tests.data.support import ROWS, features, made, tags, written
+from tests.data.support import ROWS, made, tags, written
 from tests.workspace import ok
 
 pytestmark = pytest.mark.usefixtures("offline")
@@ -178,91 +178,13 @@ def test_a_run_on_a_dataset_is_used_again(workspace):
     assert "Washington" in found.stdout
 
 
-def test_tags_as_strings_and_repairs(saved):
-    types = features(ner_tags=datasets.List(datasets.Value("string")))
-    rows = {"tokens": [["a", "b", "c"]], "ner_tags": [["B-X", "I-Y ", "O"]]}
-    corpus = load_corpus(saved(types=types, train=rows))
-    assert tags(corpus, "train") == ["B-X B-Y O"]
-    assert corpus["train"].notes.repaired_tags == 1
-    assert load_corpus(corpus.source, targets=None)["train"].sentences[0].tags is None
-    bad = saved("bad", types=types, train={"tokens": [["a"]], "ner_tags": [["X"]]})
-    with pytest.raises(InputError, match=r"'X'.*row 1 of .*/train"):
-        load_corpus(bad, scheme="bioes")
-
-
-def test_documents(saved):
-    types = features(document_id=datasets.Value("string"))
-    keys = ["b", "b", "a", "b"]
-    rows = {"tokens": [["x"]] * 4, "ner_tags": [[0]] * 4}
-    corpus = load_corpus(saved(types=types, train=rows | {"document_id": keys}))
-    assert [s.document for s in corpus["train"]] == [0, 0, 1, 2]
-    holes = saved("holes", types=types, train=rows | {"document_id": ["b", "b", None, "b"]})
-    with pytest.raises(InputError, match="row 3 of"):
-        load_corpus(holes)
-    none = load_corpus(saved("none", types=types, train=rows | {"document_id": [None] * 4}))
-    assert not none["train"].has_documents
-    marked = [["x"], ["-DOCSTART-"], ["y"], ["z"], ["-DOCSTART-"], ["-DOCSTART-"], ["x"]]
-    corpus = load_corpus(saved("marks", train={"tokens": marked, "ner_tags": [[0]] * 7}))
-    assert [s.document for s in corpus["train"]] == [0, 1, 1, 2]
-
-
-def test_rows_without_a_word_are_counted(saved):
-    rows = {"tokens": [[], ["x"], []], "ner_tags": [[], [0], []]}
-    assert load_corpus(saved(train=rows))["train"].notes.empty_rows == 2
-    with pytest.raises(InputError, match="/train"):
-        load_corpus(saved("empty", train={"tokens": [[]], "ner_tags": [[]]}))
-
-
 LIST = datasets.List
 TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
 
 
-@pytest.mark.parametrize(
-    ("tokens", "numbers", "types", "named"),
-    [
-        ([["a", "b"]], [[0]], {}, "2 tokens .*1 tag, row 1 of"),
-        ([[]], [[0]], {}, "0 tokens .*1 tag, row 1 of"),
-        ([["a"], None], [[0], [0]], {}, "'tokens'.* row 2 of"),
-        ([["a", None]], [[0, 0]], {}, "'null' in 'tokens'.* row 1 of"),
-        ([["a"]], [[-1]], {}, "'-1' in 'ner_tags'.* row 1 of"),
-        ([["a", ""]], [[0, 0]], {}, "''.* row 1 of"),
-        ([["a"]], [[0]], {"ner_tags": LIST(NUMBER)}, "--label-names"),
-        ([[1]], [[0]], {"tokens": LIST(NUMBER)}, "'1' in 'tokens'"),
-        (["a b"], [[0]], {"tokens": TEXT}, "--token-column"),
-    ],
-)
-def test_what_is_no_sentence_is_refused(saved, tokens, numbers, types, named):
-    source = saved(types=features(**types), train={"tokens": tokens, "ner_tags": numbers})
-    with pytest.raises(InputError, match=named):
-        load_corpus(source)
-
-
-def test_columns_by_name(saved):
-    types = features(words=LIST(TEXT), labels=LIST(TEXT), extra=LIST(TEXT), label=NUMBER)
-    row = {"tokens": [["a"]], "ner_tags": [[1]], "words": [["b"]], "labels": [["O"]]}
-    source = saved(types=types, train=row | {"extra": [["Z"]], "label": [0]})
-    with pytest.raises(InputError, match=r"--token-column.* tokens, words"):
-        load_corpus(source)
-    with pytest.raises(InputError, match=r"--tag-column.* ner_tags, labels"):
-        load_corpus(source, token_column="words")
-    corpus = load_corpus(source, targets="labels", token_column="words", tag_column="extra")
-    assert corpus["train"].sentences[0].words == ("b",)
-    assert tags(corpus, "train") == ["Z"]
-    for wrong, named in (
-        ("lables", "'labels'"),
-        ("label", "'label'"),
-        ("words", "'b'"),
-        (9, "9"),
-    ):
-        with pytest.raises(InputError, match=named):
-            load_corpus(source, token_column="words", tag_column=wrong)
-    with pytest.raises(InputError, match="token-column w "):
-        load_corpus("sample", token_column="w")
-    with pytest.raises(InputError, match="'latin-1'"):
-        load_corpus(source, encoding="latin-1")
-
-
 def test_without_the_usual_columns_or_splits(saved):
+    with pytest.raises(InputError, match="'latin-1'"):
+        load_corpus(saved(train=ROWS), encoding="latin-1")
     other = datasets.Features({"text": TEXT})
     with pytest.raises(InputError, match="has text"):
         load_corpus(saved("text", types=other, train={"text": ["a"]}))

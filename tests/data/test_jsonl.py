@@ -39,6 +39,7 @@ def test_tokens_and_tags(read):
         (("a",), ("3",), None, 5),
     ]
     assert raw.notes.empty_rows == 1
+    assert read({"tokens": ["a"], "tags": [1.5]}, keys=None).sentences[0].tags is None
 
 
 def test_other_keys(read):
@@ -63,15 +64,13 @@ def test_a_json_array_is_its_rows(read, wrap):
 
 
 @pytest.mark.parametrize("key", ["document", "doc_id"])
-def test_a_change_of_document_begins_a_new_one(read, key):
+def test_documents_begin_where_their_key_changes_and_after_marks(read, key):
     names = ["x", "x", "y", "x", 1, 1, "1"]
     raw = read(*({"tokens": ["a"], "tags": ["O"], key: name} for name in names))
     assert [s.document for s in raw.sentences] == [0, 0, 1, 2, 3, 3, 4]
-
-
-def test_untagged(read):
-    assert read({"tokens": ["a"]}, keys=None).sentences[0].tags is None
-    assert read({"tokens": ["a"], "tags": [1]}, keys=None).sentences[0].tags is None
+    words = [["x"], ["-DOCSTART-"], ["y"], ["z"], ["-DOCSTART-"], ["-DOCSTART-"], ["x"]]
+    raw = read(*({"tokens": one, "tags": ["O"], key: None} for one in words))
+    assert [s.document for s in raw.sentences] == [0, 1, 1, 2]
 
 
 GOOD = {"tokens": ["a"], "tags": ["O"]}

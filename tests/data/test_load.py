@@ -41,12 +41,6 @@ def test_a_folder(folder):
     assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
 
 
-def test_column_files_and_jsonl_together(folder):
-    path = folder(train__conll="EU B-ORG\n", dev__jsonl='{"tokens": ["a"], "tags": ["B-ORG"]}\n')
-    for options in ({}, {"token_column": 1, "tag_column": 2}):
-        assert load_corpus(path, **options)["dev"].sentences[0].words == ("a",)
-
-
 def test_one_scheme_for_all_splits(folder):
     # dev alone would be IOB1, test alone BIO; train says BIOES.
     path = folder(
