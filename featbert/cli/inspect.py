@@ -69,7 +69,7 @@ def verify(
         else:
             m, foreign = store.manifest, []
             if data is not None:
-                foreign += text_differences(m, load_corpus(data, **m.reading))
+                foreign += text_differences(m, load_corpus(data, targets=None, **m.reading))
             if source is not None:
                 foreign += encoder_differences(m.model, m.encoder_weights, m.encoder_files, source)
             found += [f"foreign: {line}" for line in foreign]
