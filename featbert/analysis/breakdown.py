@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from featbert.analysis.compare import Breakdown, Comparison, ScorerRow
+from featbert.analysis.compare import Breakdown, Comparison
 from featbert.analysis.rows import Row, Statistic, baseline_of, grouped
 from featbert.data.corpus import Split, joined
 from featbert.data.share import drawn_part
@@ -122,19 +122,20 @@ _DIGITS = 4
 
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's difference by every scorer of its task, if it has several."""
-    rows, scorers = comparison.rows, comparison.task.scorers
-    found = []
-    for split in comparison.splits if scorers else ():
-        for row in rows:
-            base = baseline_of(row, rows, split)
-            if base is not None:
-                apart = {key: row.mean(split, key) - base.mean(split, key) for key in scorers}
-                agree = len({np.sign(round(by, _DIGITS)) for by in apart.values()}) == 1
-                found.append(ScorerRow(row.name, split, base.name, apart, agree))
-            elif split in row.splits:
-                found.append(ScorerRow(row.name, split, None, dict.fromkeys(scorers), None))
-    return dataclasses.replace(comparison, scorers=tuple(found))
+    """The comparison with every row's difference by every scorer of its task, if it has several.
+
+    The `winner` is the "same" where all differences have one sign, to a hundredth of a point.
+    """
+    scorers = comparison.task.scorers
+    rows = comparison.rows if scorers else ()
+    found: dict[str, dict[str, Any]] = {row.name: {} for row in rows}
+    for row, split in itertools.product(rows, comparison.splits):
+        base = baseline_of(row, rows, split)
+        by = {k: row.mean(split, k) - base.mean(split, k) for k in scorers} if base else {}
+        same = len({np.sign(round(apart, _DIGITS)) for apart in by.values()}) == 1
+        found[row.name] |= {f"{split}_{key}_difference": by.get(key) for key in scorers}
+        found[row.name][f"{split}_winner"] = ("same" if same else "differs") if by else None
+    return dataclasses.replace(comparison, scorers=found)
 
 
 # Example by example -------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.rows import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from featbert.analysis.resampling import Interval, PairedTest
     from featbert.runs.experiment_file import Experiment
-    from featbert.runs.published import PublishedRow, PublishedTable
+    from featbert.runs.published import PublishedTable
 
 # A p-value below it is clear.
 CLEAR = 0.05
@@ -71,42 +71,6 @@ class Breakdown:
     split: str
     gold: Mapping[str, int]
     rows: Mapping[str, Mapping[str, Statistic]]
-
-
-@dataclass(frozen=True)
-class ScorerRow:
-    """A row's mean less that of its baseline `against` on one split, by every scorer of its task.
-
-    `agree`: whether all have one sign, to a hundredth of a point. All are None without a baseline.
-    """
-
-    row: str
-    split: str
-    against: str | None
-    differences: Mapping[str, float | None]
-    agree: bool | None
-
-
-@dataclass(frozen=True)
-class Price:
-    """One row in one currency: `once` for extraction, and training of one run.
-
-    `cheaper_from` is the number of runs from which the row costs less than tuning as often.
-    """
-
-    once: float
-    run: float
-    cheaper_from: int | None = None
-
-
-@dataclass(frozen=True)
-class CostRow:
-    """A row's cost, and the fully tuned row on the same text that it is compared with, if any."""
-
-    row: str
-    against: str | None
-    seconds: Price
-    flops: Price
 
 
 @dataclass(frozen=True)
@@ -180,35 +144,17 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class PublishedFigure:
-    """The score of one split, in [0, 1]; None for what was not published or not reproduced.
-
-    `difference` is the reproduced mean less the published figure, where the two are comparable.
-    """
-
-    published: float | None
-    published_sd: float | None
-    reproduced: Statistic | None
-    difference: float | None
-
-
-@dataclass(frozen=True)
-class PublishedLine:
-    """One published row, and the comparison row of its name if there is one; figures by split."""
-
-    label: str
-    published: PublishedRow
-    row: Row | None
-    figures: Mapping[str, PublishedFigure]
-
-
-@dataclass(frozen=True)
 class PublishedFigures:
-    """A published table next to a comparison."""
+    """A published table next to a comparison: a line for each published row, by name of column.
+
+    For each split a line has the `_published` score and its `_published_sd`, `_here_mean` and
+    `_here_sd` of the comparison's `row`, and the `_difference` where the two are comparable; None
+    for what was not published or not reproduced.
+    """
 
     table: PublishedTable
     splits: tuple[str, ...]
-    lines: tuple[PublishedLine, ...]
+    lines: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -221,7 +167,8 @@ class Comparison:
         floors: what a system without skill gets (`Task.floor`), by corpus and split.
         key: parts of the comparable key that all rows share.
         notes: what a reader should know, one line each: runs left out, unequal seeds.
-        published, differences, ...: further analyses (`with_significance`, ...).
+        published, differences, ...: further analyses (`with_significance`, ...); those of costs and
+            scorers are columns of the frame by name, by row.
     """
 
     rows: tuple[Row, ...]
@@ -240,8 +187,8 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     leads: tuple[Difference, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
-    costs: tuple[CostRow, ...] = ()
-    scorers: tuple[ScorerRow, ...] = ()
+    costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     budgets: tuple[BudgetCurve, ...] = ()
     budget_leads: tuple[BudgetLead, ...] = ()
 

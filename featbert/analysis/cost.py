@@ -13,9 +13,9 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
-from featbert.analysis.compare import Comparison, CostRow, Price
+from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
 from featbert.runs.speed import PER, read_speed
 
@@ -33,9 +33,8 @@ def with_costs(comparison: Comparison) -> Comparison:
     places = machines_of(comparison, "one_by_one")
     if len(places) > 1:
         notes = (*notes, f"labelling was timed on different hardware ({'; '.join(places)})")
-    return dataclasses.replace(
-        comparison, costs=tuple(_cost_row(row, rows) for row in rows), notes=notes
-    )
+    costs = {row.name: _priced(row, rows) for row in rows}
+    return dataclasses.replace(comparison, costs=costs, notes=notes)
 
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
@@ -43,16 +42,19 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
     return None if run >= other else math.floor(once / (other - run)) + 1
 
 
-def _cost_row(row: Row, rows: Sequence[Row]) -> CostRow:
+def _priced(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """In each currency the cost of extraction (`once`), of training a run, and `cheaper_from`.
+
+    That is the number of runs from which the row costs less than `tuned_row` as often: the fully
+    tuned one on the same text, if any; it is infinite where it never does.
+    """
     tuned = _tuned(row, rows)
-
-    def price(currency: Spent) -> Price:
-        once, (_, run) = paid_once(row, currency), _spent(row, currency)
-        other = None if tuned is None else _spent(tuned, currency)[1]
-        return Price(once, run, None if other is None else cheaper_from(once, run, other))
-
-    against = None if tuned is None else tuned.name
-    return CostRow(row.name, against, price("seconds"), price("flops"))
+    found: dict[str, Any] = {"tuned_row": tuned and tuned.name}
+    for name in get_args(Spent):
+        once, (_, run) = paid_once(row, name), _spent(row, name)
+        first = tuned and (cheaper_from(once, run, _spent(tuned, name)[1]) or math.inf)
+        found |= {f"{name}_once": once or None, f"{name}_run": run, f"{name}_cheaper_from": first}
+    return found
 
 
 def paid_once(row: Row, currency: Spent) -> float:

@@ -7,7 +7,6 @@ are the same (except settings), so that frames of several can be put under one a
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 # Whole numbers that not every row has: pandas would make floats of them.
 _WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("int")]
-_WINNER = {True: "same", False: "differs", None: None}
 _NAMES = ("row", "label", "tuning", "layers", *VARIED, "baseline", "baseline_row", "tuned_row")
 _KINDS: Mapping[str, str] = {
     # Arrow's strings refuse names of files that are no UTF-8.
@@ -58,7 +56,7 @@ def comparison_frame(
     for row in rows:
         named = _names(row) | {f"setting_{n}": row.settings.get(n) for n in settings}
         if per == "row":
-            lines.append({"row": row.name} | named | _of_row(row) | analysed[row.name])
+            lines.append(named | _of_row(row) | analysed[row.name])
         elif per == "run":
             lines += [named | _of_run(run, row, rows) for run in row.runs]
         else:
@@ -93,6 +91,7 @@ def _names(row: Row) -> dict[str, Any]:
     signature = vars(row.runs[0].record.signature)
     of_row = {"corpus": row.corpus, "model": row.model, "context": row.context, **row.varied}
     return {
+        "row": row.name,
         "label": row.label,
         "tuning": row.tuning,
         "layers": row.layers,
@@ -112,7 +111,7 @@ def _of_row(row: Row) -> dict[str, Any]:
     return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 
-def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names of rows, and what further analyses say of them."""
     for d in comparison.differences:
         intervals = {"text": d.pooled, "seeds": d.over_seeds}
@@ -122,15 +121,7 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
             ends = (None, None) if found is None else (found.low, found.high)
             yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
         yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
-    for row in comparison.costs:
-        yield row.row, {"tuned_row": row.against}
-        for name, price in (("seconds", row.seconds), ("flops", row.flops)):
-            cheaper = row.against and (price.cheaper_from or math.inf)
-            yield row.row, {f"{name}_once": price.once or None, f"{name}_run": price.run}
-            yield row.row, {f"{name}_cheaper_from": cheaper}
-    for s in comparison.scorers:
-        scored = {f"{s.split}_{key}_difference": d for key, d in s.differences.items()}
-        yield s.row, scored | {f"{s.split}_winner": _WINNER[s.agree]}
+    yield from (*comparison.costs.items(), *comparison.scorers.items())
     for breakdown in comparison.breakdowns:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
         for name, buckets in breakdown.rows.items():

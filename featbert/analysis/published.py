@@ -7,9 +7,10 @@ where corpus and encoder are the published ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.compare import Comparison, PublishedFigure, PublishedFigures, PublishedLine
+from featbert.analysis.compare import Comparison, PublishedFigures
+from featbert.analysis.frame import statistic
 from featbert.analysis.rows import Row, base_name
 from featbert.errors import InputError
 from featbert.runs.grouping import EVALUATED
@@ -41,19 +42,19 @@ def is_matrix(table: PublishedTable) -> bool:
 
 def _line(
     published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
-) -> PublishedLine:
-    same = (
-        row is not None and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
-    )
-    figures = {}
+) -> dict[str, Any]:
+    same = row and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
+    line: dict[str, Any] = {"published": _label(published), "row": row and row.name}
     for split in splits:
         printed = _figure(published, split)
-        found = None if row is None else row.score(split)
-        apart = None if not same or printed is None or found is None else found.mean - printed
+        found = row.score(split) if row else None
         # The one standard deviation of a row is of its last split.
         sd = published.sd / 100 if published.sd is not None and split == splits[-1] else None
-        figures[split] = PublishedFigure(printed, sd, found, apart)
-    return PublishedLine(_label(published), published, row, figures)
+        line |= {f"{split}_published": printed, f"{split}_published_sd": sd}
+        line |= statistic(f"{split}_here", found)
+        apart = found.mean - printed if same and found and printed is not None else None
+        line[f"{split}_difference"] = apart
+    return line
 
 
 def _figure(row: PublishedRow, split: str) -> float | None:

@@ -45,6 +45,7 @@ def compare(
     figures: Path | None = o.FIGURES,
     figure: list[str] | None = o.FIGURE_NAMES,
     report: Path | None = o.REPORT,
+    no_text: bool = o.NO_TEXT,
     stats: bool = o.flag(
         "--stats", "Test each row's difference to its baseline, over seeds and text."
     ),
@@ -81,7 +82,7 @@ def compare(
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)
-    outputs = Outputs(format, figures, figure or (), report)
+    outputs = Outputs(format, figures, figure or (), report, not no_text)
     notes: Sequence[str] = ()
     comparisons: list[Comparison]
     asked = None

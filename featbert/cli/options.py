@@ -102,7 +102,9 @@ GPUS = option(
 Engine = Literal["here", "ray"]
 QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
 REPORT_FORMAT = option(
-    None, "How to print the tables; json has every number unrounded.", default="text"
+    None,
+    "How to print the tables; csv has a line a row and json everything, unrounded.",
+    default="text",
 )
 TABLE_FORMAT = option(None, "How to print the result.", default="text")
 FIGURES = option("DIR", "Draw figures to this folder, as PNG and PDF.")
@@ -112,6 +114,7 @@ FIGURE_NAMES = option(
     completion.figures,
 )
 REPORT = option("FILE", "Write everything that is known of the comparison to this HTML file.")
+NO_TEXT = flag("--no-text", "Leave the sentences of the corpus out of the report.")
 
 
 def check_log(tracker: str | None, runs_dir: Path) -> Path | None:

@@ -67,6 +67,7 @@ def run(
     figures: Path | None = o.FIGURES,
     figure: list[str] | None = o.FIGURE_NAMES,
     report: Path | None = o.REPORT,
+    no_text: bool = o.NO_TEXT,
     log_with: str | None = o.LOG_WITH,
 ) -> None:
     """Run an experiment file: extract, train, compare.
@@ -77,7 +78,7 @@ def run(
     o.check_folder(cache_dir, "--cache-dir")
     log_dir = o.check_log(log_with, runs_dir)
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
-    outputs = Outputs(format, figures, figure or (), report)
+    outputs = Outputs(format, figures, figure or (), report, not no_text)
     from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import ExperimentPlan, Resources
     from featbert.runs.experiment_file import read_experiment

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What --format, --figures, --figure and --report ask for, checked before any work."""
+    """What --format, --figures, --figure, --report, --no-text ask for, checked before any work."""
 
     format: str
     figures: Path | None
     figure: Sequence[str]
     report: Path | None
+    sentences: bool = True
 
     def __post_init__(self) -> None:
         if self.figures is not None:
@@ -106,7 +107,14 @@ class Outputs:
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
             analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
             name = "" if asked is None else asked.name
-            page = html_report(analysed, matrices=matrices, published=grids, notes=notes, name=name)
+            page = html_report(
+                analysed,
+                matrices=matrices,
+                published=grids,
+                notes=notes,
+                name=name,
+                sentences=self.sentences,
+            )
             written = write_report(self.report, page)
             say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
 

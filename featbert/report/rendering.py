@@ -1,21 +1,20 @@
-"""Tables as terminal text, Markdown, LaTeX and CSV; comparisons as JSON."""
+"""Tables as terminal text, Markdown and LaTeX; comparisons as CSV and JSON."""
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
-from featbert.analysis.compare import Comparison, PublishedFigures
+from featbert.analysis.compare import Comparison
+from featbert.analysis.frame import frame_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
-from featbert.analysis.rows import Row
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
 from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
 from featbert.report.units import visible
-from featbert.runs.grouping import EVALUATED
 from featbert.runs.published import PublishedTable
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
@@ -42,13 +41,16 @@ def render(
     """Comparisons, then transfer matrices, in one of `FORMATS`, with a final newline.
 
     Args:
-        notes: further lines, such as `FoundRuns.notes`; CSV has no place for them.
+        notes: further lines, such as `FoundRuns.notes`; CSV, a line for each row of the
+            comparisons, has no place for them, nor for what has other keys than rows.
         show: keys of scores that people see besides the task's measure; CSV and JSON have all.
         width: of the terminal, for text: wider tables are split by columns. None: no limit.
     """
     check_known("format", [format], FORMATS)
     if format == "json":
         return _json(comparisons, matrices, published, notes)
+    if format == "csv":
+        return _csv(_lines(comparisons))
     drawn = [
         *tables(comparisons, show=show),
         *transfer_tables(matrices, published),
@@ -67,7 +69,11 @@ def in_format(
 ) -> str:
     """Tables and further lines in one of `FORMATS` but JSON; see `render`."""
     if format == "csv":
-        return "\n".join(map(as_csv, drawn))
+        return _csv(
+            {"table": number, **line}
+            for number, table in enumerate(drawn, 1)
+            for line in table.frame[[c.name for c in table.columns]].to_dict("records")
+        )
     lines = [visible(note) for note in notes]
     if format == "text":
         parts = [as_text(table, width=width, color=color) for table in drawn]
@@ -198,14 +204,24 @@ def _latex(text: str) -> str:
     return str(body).split("\n")[1].removesuffix(r" \\")
 
 
-def as_csv(table: Table) -> str:
-    """A line a row, unrounded: shares in [0, 1], seconds, bytes."""
-    names = [name for column in table.columns for name in (column.name, column.second) if name]
-    frame = table.frame if table.whole else table.frame[names]
-    frame = frame.rename(columns=harmless).map(harmless)
-    frame.insert(0, "comparison", table.number)
+def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
+    """Unrounded: shares in [0, 1], seconds, bytes."""
+    frame = frame_of(lines).rename(columns=harmless).map(harmless)
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
+
+
+def _lines(
+    comparisons: Sequence[Comparison], per: Literal["row", "run"] = "row"
+) -> list[dict[str, Any]]:
+    """Lines of all frames, with all that is known of a row or run, and
+    the number of its comparison; None for what is missing."""
+    frames = ((n, one.frame(per).astype(object)) for n, one in enumerate(comparisons, 1))
+    return [
+        {"comparison": number, **line}
+        for number, frame in frames
+        for line in frame.where(frame.notna(), None).to_dict("records")
+    ]
 
 
 def harmless(value: Any) -> Any:
@@ -223,23 +239,24 @@ def _json(
 ) -> str:
     """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
 
-    The `group` of a row, difference, ... is the `number` of its comparison. A row has its scores by
-    split and key, `values` in the order of `seeds` and `runs`. A split that was not scored is null,
-    and so is a number that is not finite.
+    The `comparison` of a row, run, difference, ... is the `number` of its comparison. What is
+    missing is null, and so is a number that is not finite.
     """
     grouped = [*enumerate(comparisons, 1)]
-    parts: dict[str, Callable[[Any], Mapping[str, Any]]] = {
-        "rows": _row,
-        **dict.fromkeys(("differences", "leads", "costs", "scorers", "breakdowns"), vars),
-        **dict.fromkeys(("budgets", "budget_leads"), vars),
-        "published": _published,
-    }
+    analyses = ("differences", "leads", "breakdowns", "budgets", "budget_leads")
     report: dict[str, Any] = {
         "comparisons": [{"number": number, **_comparison(one)} for number, one in grouped],
+        "rows": _lines(comparisons),
+        "runs": _lines(comparisons, "run"),
         **{
-            name: [{"group": n, **fields(of)} for n, one in grouped for of in getattr(one, name)]
-            for name, fields in parts.items()
+            name: [{"comparison": n, **vars(of)} for n, one in grouped for of in getattr(one, name)]
+            for name in analyses
         },
+        "published": [
+            {"comparison": n, "table": found.table.id, "lines": found.lines}
+            for n, one in grouped
+            for found in one.published
+        ],
         "overview": overview_frame(comparisons).to_dict("records"),
         "transfer": [{"number": n, **_matrix(matrix)} for n, matrix in enumerate(matrices, 1)],
         "published_transfer": [_published_matrix(table) for table in published],
@@ -259,41 +276,6 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "floors": [
             {"corpus": corpus, "split": split, "value": value}
             for (corpus, split), value in comparison.floors.items()
-        ],
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    last = ("task", "runs", "left_out", "splits", "cost")
-    scores = {
-        split: {key: row.score(split, key) for key in row.task.columns} for split in EVALUATED
-    }
-    return {
-        **{name: value for name, value in vars(row).items() if name not in last},
-        "seeds": row.seeds,
-        "runs": [run.name for run in row.runs],
-        "left_out": [run.name for run in row.left_out],
-        **{
-            split: {key: score for key, score in own.items() if score is not None} or None
-            for split, own in scores.items()
-        },
-        "cost": row.cost,
-    }
-
-
-def _published(found: PublishedFigures) -> dict[str, Any]:
-    table = found.table
-    return {
-        "table": table.id,
-        **{name: getattr(table, name) for name in ("title", "source", "verified")},
-        "lines": [
-            {
-                "label": line.label,
-                "published": line.published.model_dump(exclude_none=True),
-                "row": line.row and line.row.label,
-                **line.figures,
-            }
-            for line in found.lines
         ],
     }
 

@@ -8,12 +8,12 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from featbert.analysis.compare import CLEAR, Comparison, Difference
+from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.cost import CURRENCIES
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.overview import Contest, contests, test_of
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.rows import BASELINE, Row, best_by_dev
+from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
 from featbert.runs.grouping import EVALUATED
@@ -58,20 +58,20 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         if only is not None:
             among = " is the best row by dev and" if len(rows) > 1 else ""
             split = only.splits[-1]
-            said = f"{only.label}{among} reaches {_score(only, split)}."
-            yield "Quality", said + _floor(only, split)
+            said = f"{_called(contest, only)}{among} reaches {_score(only, split)}."
+            nothing = "" if _learned(only, split) else " It learned nothing."
+            yield "Quality", said + nothing + _floor(only, split)
         missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {missing} here to compare with."
     else:
-        yield "Quality", _quality(features, tuned, split)
-        yield "Trust", _trust(contest, features, tuned, split)
+        yield "Quality", _quality(contest, features, tuned, split)
         yield "Cost", _cost(comparison, features, tuned)
         for breakdown in comparison.breakdowns[:1]:
-            yield "Where", _where(comparison, breakdown.facet, features, tuned, split)
+            yield "Where", _where(contest, breakdown.facet, features, tuned, split)
     for line in lead_lines([row for row in comparison.rows if row.cell == rows[0].cell]):
         yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
     alike = [row for row in rows if row.frozen and features and row.reading == features.reading]
-    scored = sorted((row.mean(_DEV), row.label) for row in alike if _DEV in row.splits)
+    scored = sorted((row.mean(_DEV), _called(contest, row)) for row in alike if _DEV in row.splits)
     if len(scored) > 1:
         low, high = scored[0], scored[-1]
         yield (
@@ -82,12 +82,19 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         )
 
 
+def _called(contest: Contest, row: Row) -> str:
+    """A row without its settings, where no other row of the contest has its name."""
+    names = [base_name(one.tuning, one.layers) for one in contest.rows]
+    name = base_name(row.tuning, row.layers)
+    return name if names.count(name) == 1 else row.label
+
+
 def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
-    """Tests of the other rows against the leader, by their labels, the nearest first."""
-    labels = {row.name: row.label for row in contest.rows}
+    """Tests of the other rows against the leader, by what these are called, the nearest first."""
+    named = {row.name: _called(contest, row) for row in contest.rows}
     leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
     leads.sort(key=lambda lead: -lead.pooled.difference)
-    return {labels[lead.row]: lead for lead in leads if lead.row in labels}
+    return {named[lead.row]: lead for lead in leads if lead.row in named}
 
 
 def verdicts(comparison: Comparison) -> list[str]:
@@ -102,18 +109,19 @@ def verdicts(comparison: Comparison) -> list[str]:
 
 def _verdict(contest: Contest, leader: Row) -> str:
     """Which row is the best and by how much; "Undecided" where text or seeds do not say it."""
-    split, leads = leader.splits[-1], _leads(contest, leader)
+    split, leads, name = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     score = (
-        f"{leader.label}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on "
-        f"{split}"
+        f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
     )
+    if not any(_learned(row, split) for row in contest.rows if split in row.splits):
+        return f"No row learned anything: {score}.{_floor(leader, split)}"
     if not leads:
         return f"Undecided: {score}; differences are not tested."
     near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
     if not near:
         label, lead = next(iter(leads.items()))
         return (
-            f"{leader.label} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
+            f"{name} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
             f"{split}; the next is {_apart(label, lead)}."
         )
     named = [_apart(label, lead) for label, lead in near.items()]
@@ -144,7 +152,7 @@ def _buys(contest: Contest, leader: Row) -> str:
     """
     split, leads = leader.splits[-1], _leads(contest, leader)
     rows = [row for row in contest.rows if split in row.splits]
-    found = {leader.label: [f"the best {leader.splits[0]} score"]}
+    found = {_called(contest, leader): [f"the best {leader.splits[0]} score"]}
     for currency in map(CURRENCIES.__getitem__, _BOUGHT):
         known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
         if len(known) > 1:
@@ -152,7 +160,7 @@ def _buys(contest: Contest, leader: Row) -> str:
             most = _AS_QUICK * least if currency.timed else least
             equal = [one for one in known if one[0] <= most or show(one[0]) == show(least)]
             cost, row = max(equal, key=lambda one: one[1].mean(split))
-            found.setdefault(row.label, []).append(f"{currency.least} ({show(cost)})")
+            found.setdefault(_called(contest, row), []).append(f"{currency.least} ({show(cost)})")
     for label, lead in leads.items():
         if label in found:
             clear = "" if lead.sign else ", not distinguished"
@@ -160,19 +168,48 @@ def _buys(contest: Contest, leader: Row) -> str:
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
-def _quality(features: Row, tuned: Row, split: str) -> str:
+def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
+    """Both scores, and their difference with its intervals."""
     difference = tuned.mean(split) - features.mean(split)
-    ahead, behind = (tuned, features) if difference > 0 else (features, tuned)
-    verdict = f"{ahead.label} is {_points(difference)} ahead of {behind.label}."
-    if units.points(difference) == units.points(0.0):
-        verdict = "the two are equal."
+    ahead = tuned if difference > 0 else features
+    names = [_called(contest, row) for row in (tuned, features, ahead)]
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
     part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
-    return (
-        f"On {split}{only}{part}, {tuned.label} reaches {_score(tuned, split)}, and the best row "
-        f"on features by dev, {features.label}, {_score(features, split)}: {verdict}"
-        f"{_floor(tuned, split)}"
+    said = (
+        f"On {split}{only}{part}, {names[0]} reaches {_score(tuned, split)}, and the best row on "
+        f"features by dev, {names[1]}, {_score(features, split)}"
     )
+    floor, verdict = _floor(tuned, split), f"{names[2]} is {_points(difference)} ahead"
+    if not (_learned(features, split) or _learned(tuned, split)):
+        return f"{said}: neither learned anything.{floor}"
+    if units.points(difference) == units.points(0.0):
+        verdict = "the two are equal"
+    test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
+    if test is None:
+        how = "not tested, which needs predictions of both rows with a common seed"
+        return f"{said}: {verdict} ({how}).{floor}"
+    if contest.ahead is None:
+        verdict = f"this difference of {_points(difference)} is not clear"
+    pooled, seeds = test.pooled, test.over_seeds
+    says = counted(len(test.seeds), "seed says", "seeds say")
+    over = f"{says} nothing about further seeds, for which at least {FEWEST} are needed"
+    if seeds is not None:
+        over = f"over seeds {units.points(seeds.low)} to {units.points(seeds.high)}"
+    said += (
+        f": {verdict}. {names[1]} less {names[0]}: {units.points(pooled.difference)} points, "
+        f"{100 * pooled.level:.0f}% interval over text {units.points(pooled.low)} to "
+        f"{units.points(pooled.high)} ({_p(test.adjusted)} after Holm's correction); {over}."
+    )
+    if split != _DEV and dev is not None:
+        said += f" On {_DEV}: {units.points(dev.pooled.difference)}, {_p(dev.adjusted)}."
+    return said + floor
+
+
+def _learned(row: Row, split: str) -> bool:
+    """Whether its mean is above what needs no skill by more than two standard errors."""
+    scores = row.runs[0].record.scores[split]
+    floor = scores.floor or 0.0
+    return row.mean(split) > floor + 2 * math.sqrt(floor * (1 - floor) / scores.examples)
 
 
 def _floor(row: Row, split: str) -> str:
@@ -180,39 +217,13 @@ def _floor(row: Row, split: str) -> str:
     value = row.runs[0].record.scores[split].floor
     if value is None:
         return ""
-    floor = row.task.floor
-    return f" {floor[0].upper()}{floor[1:]} gives {units.percent(value)}."
-
-
-def _trust(contest: Contest, features: Row, tuned: Row, split: str) -> str:
-    test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
-    if test is None:
-        return (
-            "The difference is not tested: predictions of both rows with a common seed are needed."
-        )
-    words, seeds = {True: "clear", False: "not clear"}, test.over_seeds
-    said = (
-        f"The difference is {words[test.adjusted < CLEAR]} over the text ({_p(test.adjusted)} "
-        "after Holm's correction)"
-    )
-    if seeds is None:
-        says = counted(len(test.seeds), "seed says", "seeds say")
-        said += f"; {says} nothing about further seeds, for which at least {FEWEST} are needed."
-    else:
-        said += (
-            f" and {words[seeds.low > 0 or seeds.high < 0]} over seeds ({100 * seeds.level:.0f}% "
-            f"interval {units.points(seeds.low)} to {units.points(seeds.high)} points)."
-        )
-    if split == _DEV or dev is None:
-        return said
-    apart = units.points(dev.pooled.difference)
-    return f"{said} On {_DEV} it is {apart}, {_p(dev.adjusted)}."
+    return f" {row.task.floor.capitalize()} gives {units.percent(value)}."
 
 
 def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     ours, theirs = features.cost, tuned.cost
-    priced = next((c for c in comparison.costs if c.row == features.name), None)
-    once = ours.extraction_seconds if priced is None else priced.seconds.once
+    priced = comparison.costs.get(features.name, {})
+    once = priced.get("seconds_once", ours.extraction_seconds)
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     said = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
@@ -220,21 +231,21 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}."
     )
-    if priced is None or priced.against != tuned.name:
+    if priced.get("tuned_row") != tuned.name:
         return said
-    words = {None: "never become cheaper", 1: "are cheaper from the first run on"}
-    time, operations = (
-        words.get(price.cheaper_from, f"are cheaper from run {price.cheaper_from} on")
-        for price in (priced.seconds, priced.flops)
-    )
+    words = {math.inf: "never become cheaper", 1: "are cheaper from the first run on"}
+    runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
+    time, operations = (words.get(run, f"are cheaper from run {run} on") for run in runs)
     if time == operations:
         return f"{said} Features {time}, in time and in operations."
     return f"{said} Features {time} in time and {operations} in operations."
 
 
-def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split: str) -> str:
+def _where(contest: Contest, facet: str, features: Row, tuned: Row, split: str) -> str:
     """The buckets of a facet at which each is ahead most."""
-    both = [b for b in comparison.breakdowns if {features.name, tuned.name} <= b.rows.keys()]
+    both = [
+        b for b in contest.comparison.breakdowns if {features.name, tuned.name} <= b.rows.keys()
+    ]
     of_split = (b for b in both if (b.facet, b.split) == (facet, split) and len(b.gold) > 1)
     found = next(of_split, None)
     if found is None:
@@ -244,7 +255,8 @@ def _where(comparison: Comparison, facet: str, features: Row, tuned: Row, split:
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
     leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
     said = [
-        f"{row.label} at {bucket} by {_points(ahead[bucket])} ({found.gold[bucket]:,} in gold)"
+        f"{_called(contest, row)} at {bucket} by {_points(ahead[bucket])} "
+        f"({found.gold[bucket]:,} in gold)"
         for row, bucket, is_ahead in leading
         if is_ahead
     ]

@@ -65,7 +65,7 @@ class Column:
     """A view of a frame's column, or of two, such as a mean and its spread.
 
     Attributes:
-        name, second: of the frame's columns; in CSV, with the unit in it.
+        name, second: of the frame's columns.
         joint: what is between the two values.
         best: places of the lines whose value is marked.
         missing: texts of lines without a value.
@@ -104,8 +104,6 @@ class Table:
     Attributes:
         sections: whether a rule is drawn before each row.
         legend: what the columns mean, one line each.
-        number: of the comparison, from 1.
-        whole: whether CSV has all of the frame.
     """
 
     title: str
@@ -115,8 +113,6 @@ class Table:
     sections: Sequence[bool] = ()
     legend: Sequence[str] = ()
     notes: Sequence[str] = ()
-    number: int = 1
-    whole: bool = False
 
     def __post_init__(self) -> None:
         self.title, self.subtitle = visible(self.title), visible(self.subtitle)
@@ -208,15 +204,12 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
 
 def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
     for number, group in enumerate(groups, 1):
-        for table in group:
-            table.number = number
-            if len(groups) > 1:
-                table.title = f"{number} of {len(groups)} · {table.title}"
+        for table in group if len(groups) > 1 else ():
+            table.title = f"{number} of {len(groups)} · {table.title}"
     return [*itertools.chain(*groups)]
 
 
 def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequence[str]) -> Table:
-    """CSV has the whole frame."""
     rows, task = comparison.rows, comparison.task
     columns = [
         _names("row", "label"),
@@ -260,7 +253,6 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         _sections(frame),
         [*_legend(comparison, show)],
         comparison.notes,
-        whole=True,
     )
 
 
@@ -337,7 +329,7 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     for split in comparison.splits:
         for key, name in comparison.task.scorers.items():
             best = best_of(comparison.rows, split, key)
-            columns.append(_scores(f"{split} {name}", f"{split}_{key}", best))
+            columns.append(Column(f"{split} {name}", f"{split}_{key}_mean", percent, best=best))
             columns.append(Column("Δ", f"{split}_{key}_difference", points))
         columns.append(Column("winner", f"{split}_winner"))
     return Table(
@@ -467,17 +459,7 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
 
 
 def _published_table(found: PublishedFigures) -> Table:
-    """A line for each published row, with the comparison's row next to it."""
-    table, lines = found.table, []
-    for one in found.lines:
-        line: dict[str, Any] = {"published": one.label, "row": one.row and one.row.name}
-        for split, figure in one.figures.items():
-            line[f"{split}_published"] = figure.published
-            line[f"{split}_published_sd"] = figure.published_sd
-            line |= frames.statistic(f"{split}_here", figure.reproduced)
-            line[f"{split}_difference"] = figure.difference
-        lines.append(line)
-    frame = frames.frame_of(lines)
+    table, frame = found.table, frames.frame_of(found.lines)
     columns = [_names("published"), _names("row")]
     for split in found.splits:
         name = f"{split}_published"

@@ -1,5 +1,7 @@
 """What rows cost, and where frozen features break even with fine-tuning."""
 
+import math
+
 import pytest
 
 from featbert.analysis.compare import compare
@@ -21,20 +23,18 @@ def test_the_first_run_that_is_cheaper(once, run, other) -> None:
 
 def test_every_row_has_its_price() -> None:
     (comparison,) = compare(usual_runs())
-    by_row = {cost.row: cost for cost in with_costs(comparison).costs}
-    assert list(by_row) == [row.label for row in comparison.rows]
-    concat, tuned = by_row["concat_last4"], by_row["fine-tuning"]
-    assert (concat.against, tuned.against) == ("fine-tuning", None)
-    assert (concat.seconds.once, concat.seconds.run, concat.seconds.cheaper_from) == (12.5, 41, 1)
-    assert (tuned.seconds.once, tuned.seconds.run, tuned.seconds.cheaper_from) == (0, 95.5, None)
-    assert (concat.flops.once, concat.flops.run) == (8e11, 6e13)
-    assert concat.flops.cheaper_from is None  # as many operations in a run as fine-tuning has
+    costs = with_costs(comparison).costs
+    assert list(costs) == [row.label for row in comparison.rows]
+    # It has as many operations in a run as fine-tuning.
+    seconds, flops = ("fine-tuning", 12.5, 41, 1), (8e11, 6e13, math.inf)
+    assert tuple(costs["concat_last4"].values()) == (*seconds, *flops)
+    assert tuple(costs["fine-tuning"].values()) == (None, None, 95.5, None, None, 6e13, None)
 
 
 def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
     (comparison,) = compare(make_seeds("concat", [0.6]))
-    (cost,) = with_costs(comparison).costs
-    assert (cost.against, cost.seconds.cheaper_from) == (None, None)
+    (cost,) = with_costs(comparison).costs.values()
+    assert cost["tuned_row"] is cost["seconds_cheaper_from"] is None
 
 
 def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
@@ -53,14 +53,12 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
             )
     (comparison,) = compare(runs)
     with_them = with_costs(comparison)
-    by_row = {cost.row: cost for cost in with_them.costs}
-    small = by_row["concat_last4 (train_share=0.1)"]
-    assert small.against == "fine-tuning (train_share=0.1)"
-    assert small.seconds.once == pytest.approx(12.5 * 7602 / 18_402)
-    assert small.flops.once == pytest.approx(8e11 * 7602 / 18_402)
-    assert small.seconds.cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
-    whole = by_row["concat_last4 (train_share=1)"]
-    assert (whole.against, whole.seconds.once) == ("fine-tuning (train_share=1)", 12.5)
+    small, whole = (with_them.costs[f"concat_last4 (train_share={n})"] for n in ("0.1", "1"))
+    assert small["tuned_row"] == "fine-tuning (train_share=0.1)"
+    assert small["seconds_once"] == pytest.approx(12.5 * 7602 / 18_402)
+    assert small["flops_once"] == pytest.approx(8e11 * 7602 / 18_402)
+    assert small["seconds_cheaper_from"] == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
+    assert (whole["tuned_row"], whole["seconds_once"]) == ("fine-tuning (train_share=1)", 12.5)
     note = "extraction counts for the part of train that a row read, not for all"
     assert with_them.notes == (*comparison.notes, note)
     assert note not in with_costs(compare(usual_runs())[0]).notes

@@ -100,10 +100,10 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
             d.pooled.p_value,
             d.adjusted,
         )
-    for scored in comparison.scorers:
-        for key, apart in scored.differences.items():
-            difference = frame.loc[scored.row, f"{scored.split}_{key}_difference"]
-            assert difference == apart or (apart is None and pandas.isna(difference))
+    for row, columns in (*comparison.scorers.items(), *comparison.costs.items()):
+        for name, value in columns.items():
+            found = frame.loc[row, name]
+            assert found == value or (value is None and pandas.isna(found)), name
     assert len(comparison.breakdowns) == 4
     for found in comparison.breakdowns:
         for name, buckets in found.rows.items():

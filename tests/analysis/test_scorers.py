@@ -1,6 +1,7 @@
 """Rows under several scorers, against counts made by hand."""
 
 import dataclasses
+import itertools
 from fractions import Fraction
 
 import pytest
@@ -28,11 +29,6 @@ def scored(name: str, predicted: list[str], gold: list[str] = GOLD, **changes) -
     return dataclasses.replace(run, record=dataclasses.replace(run.record, scores=scores))
 
 
-def of_row(comparison, row: str, split: str = "dev"):
-    (found,) = [s for s in comparison.scorers if (s.row, s.split) == (row, split)]
-    return found
-
-
 def f1(correct: int, predicted: int, gold: int) -> Fraction:
     return Fraction(2 * correct, predicted + gold)
 
@@ -46,24 +42,17 @@ BY_HAND = {
 def test_scores_and_differences_are_those_counted_by_hand() -> None:
     (comparison,) = compare([scored("tuned", TUNED, layers=None), scored("concat", FEATURES)])
     comparison = with_scorers(comparison)
-    assert [(s.split, s.row) for s in comparison.scorers] == [
-        (split, row) for split in ("dev", "test") for row in ("concat_last4", "fine-tuning")
-    ]
     for row in comparison.rows:
         for name, expected in BY_HAND[row.label].items():
             assert row.mean("dev", name) == pytest.approx(float(expected))
-    behind = of_row(comparison, "concat_last4")
-    less = {
-        name: float(BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name])
-        for name in TASK.scorers
-    }
-    assert behind.differences == pytest.approx(less)
-    assert [by > 0 for by in behind.differences.values()] == [False, True, False]
-    assert (behind.against, behind.agree) == ("fine-tuning", False)
+    behind, base = (comparison.scorers[name] for name in ("concat_last4", "fine-tuning"))
+    for split, name in itertools.product(("dev", "test"), TASK.scorers):
+        less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
+        assert behind[f"{split}_{name}_difference"] == pytest.approx(float(less))
+        assert (less > 0) == (name == "strict_f1")
+    assert behind["dev_winner"] == behind["test_winner"] == "differs"
     assert [best_of(comparison.rows, "dev", name) for name in TASK.scorers] == [{1}, {0}, {1}]
-    base = of_row(comparison, "fine-tuning")
-    assert (base.against, base.agree) == (None, None)
-    assert base.differences == dict.fromkeys(TASK.scorers)
+    assert {*base.values()} == {None}
 
 
 def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
@@ -85,9 +74,9 @@ def test_a_difference_that_shows_as_nothing_is_even() -> None:
     run.record.scores["dev"] = dataclasses.replace(
         scores, values=scores.values | {"f1": scores.values["f1"] + gap}
     )
-    found = of_row(with_scorers(comparison), "concat_last4")
-    assert found.differences["f1"] == pytest.approx(gap)
-    assert found.agree
+    found = with_scorers(comparison).scorers["concat_last4"]
+    assert found["dev_f1_difference"] == pytest.approx(gap)
+    assert found["dev_winner"] == "same"
 
 
 def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
@@ -102,10 +91,9 @@ def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None
         make_run("both", layers="last", dev=None, trained_on=["train", "dev"]),
     ]
     comparison = with_scorers(compare_runs(runs, vary=["corpus"]))
-    dev = {s.row: s for s in comparison.scorers if s.split == "dev"}
     best = best_of(comparison.rows, "dev", "word_f1")
     named = {comparison.rows[place].name for place in best}
     assert named == {"fine-tuning · wikigold", "concat_last4 · german"}
-    assert "last · wikigold" not in dev  # it learned from dev
-    assert dev["concat_last4 · german"].against == "fine-tuning · german"
-    assert dev["concat_last4 · german"].differences["strict_f1"] == pytest.approx(0.1)
+    assert comparison.scorers["last · wikigold"]["dev_winner"] is None  # it learned from dev
+    german = comparison.scorers["concat_last4 · german"]
+    assert german["dev_strict_f1_difference"] == pytest.approx(0.1)

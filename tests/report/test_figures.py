@@ -27,6 +27,7 @@ from featbert.report.figures.registry import (
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
+from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
@@ -375,6 +376,29 @@ def test_cells_are_percent_and_the_best_of_a_column_is_bold():
     assert bold == {"30.0", "40.0", "50.0"}
     heads = [t.get_text() for t in axes.get_xticklabels()]
     assert heads == ["PER\n1,000", "LOC\n1,001", "ORG\n1,002"]
+
+
+def test_dev_and_test_have_one_scale_and_few_answers_are_pale():
+    comparison = broken_down(one(usual_runs()))
+    (dev,) = comparison.breakdowns
+    rows = {row: {"PER": Statistic.of([0.95])} for row in dev.rows}
+    test = dataclasses.replace(dev, split="test", gold={"PER": 3}, rows=rows)
+    both = dataclasses.replace(comparison, breakdowns=(dev, test))
+    (cells,), (few,) = (both.plot("types", split=s).axes[0].collections for s in ("dev", "test"))
+    assert cells.get_clim() == few.get_clim() == (0, 100)
+    assert (cells.get_alpha().min(), few.get_alpha().max() < 0.5) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["seeds", "layers"])
+def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind):
+    floors = {("wikigold", "dev"): 0.25, ("wikigold", "test"): 0.3}
+    comparison = dataclasses.replace(one(single_layers()), task=get_task("choice"), floors=floors)
+    figure = plot(comparison, kind)
+    (axes,) = figure.axes
+    ends = [line.get_data()[kind == "layers"] for line in axes.lines if len(line.get_xdata()) == 2]
+    assert [25, 25] in [[*end] for end in ends]
+    assert "chance" in {text for text, _ in texts(figure)}
+    check_readable(figure)
 
 
 def test_many_buckets_are_continued_below_and_further_facets_have_names():

@@ -1,17 +1,18 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
-import csv
 import dataclasses
 import io
 import json
 import re
 
+import pandas
 import pytest
 
-from featbert.analysis.breakdown import with_scorers
+from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.published import published_figures
+from featbert.analysis.significance import with_significance
 from featbert.analysis.transfer import transfer_matrices
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
@@ -23,6 +24,7 @@ from featbert.runs.published import published_table
 from featbert.runs.record import SplitIdentity
 from tests.analysis.evaluation_records import transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.report.html.judged import usual as judged
 from tests.workspace import Workspace
 
 
@@ -107,13 +109,20 @@ def test_narrow_terminals_split_tables_and_no_word(width) -> None:
     assert set(re.findall(r"\S+", text)) <= words | {"─" * n for n in range(width + 1)}
 
 
-def test_csv_has_unrounded_numbers_and_no_formulas() -> None:
-    (comparison,) = compare(usual_runs())
-    lines = list(csv.DictReader(io.StringIO(render([comparison], "csv"))))
-    for row, line in zip(comparison.rows, lines, strict=True):
-        assert float(line["dev_f1_mean"]) == row.mean("dev")
-        assert float(line["test_word_f1_mean"]) == row.mean("test", "word_f1")
-        assert float(line["training_seconds_mean"]) == row.cost.training_seconds.mean
+def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) -> None:
+    every = compare([*judged(tmp_path), *make_seeds("a", [0.5], signature={"context": "document"})])
+    tested = (with_scorers(with_costs(with_significance(one, resamples=50))) for one in every)
+    one, other = (with_breakdowns(found, ["type", "length"]) for found in tested)
+    frame = pandas.read_csv(io.StringIO(render([one, other], "csv")))
+    assert [*zip(frame["comparison"], frame["row"], strict=True)] == [
+        (n, row.name) for n, found in ((1, one), (2, other)) for row in found.rows
+    ]
+    for (_, line), row in zip(frame.iterrows(), [*one.rows, *other.rows], strict=True):
+        assert line["dev_f1_mean"] == row.mean("dev")
+        assert line["test_word_f1_mean"] == row.mean("test", "word_f1")
+        assert line["training_seconds_mean"] == row.cost.training_seconds.mean
+    assert frame["test_f1_type_PER_mean"].notna().tolist() == [False, *3 * [True]]
+    assert {str(frame[name].dtype) for name in ("test_difference", "test_p")} == {"float64"}
     assert harmless("=1+1") == "'=1+1"
     assert harmless(-1.5) == -1.5
 
@@ -123,16 +132,17 @@ def test_json_has_every_number_with_its_runs() -> None:
     found = json.loads(render([comparison], "json", notes=["a note"]))
     assert [row["label"] for row in found["rows"]] == [row.label for row in comparison.rows]
     for row, line in zip(comparison.rows, found["rows"], strict=True):
-        assert line["runs"] == [run.name for run in row.runs]
+        runs = [one for one in found["runs"] if one["row"] == row.name]
+        assert [one["run"] for one in runs] == [run.name for run in row.runs]
         for key in comparison.task.columns:
-            assert line["dev"][key]["values"] == list(row.score("dev", key).values)
-        assert line["cost"]["training_seconds"]["mean"] == row.cost.training_seconds.mean
-    assert [c["row"] for c in found["costs"]] == [row.name for row in comparison.rows]
+            assert [one[f"dev_{key}"] for one in runs] == list(row.score("dev", key).values)
+        assert line["training_seconds_mean"] == row.cost.training_seconds.mean
+        assert line["seconds_run"] == comparison.costs[row.name]["seconds_run"]
     assert found["comparisons"][0]["measure"] == "f1"
     assert found["notes"] == ["a note"]
     diverged = make_run("a", cost={"training_flops": float("inf")})
     (line,) = json.loads(render([compare_runs([diverged])], "json"))["rows"]
-    assert line["cost"]["training_flops"] is None
+    assert line["training_flops"] is None
 
 
 def test_hostile_names_are_text_in_every_format() -> None:
@@ -149,17 +159,17 @@ def test_hostile_names_are_text_in_every_format() -> None:
 def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -> None:
     comparison = full()
     (found,) = comparison.published
-    named = {line.label: line for line in found.lines}
+    named = {line["published"]: line for line in found.lines}
     line = named["concat_last4 (bert-base-cased)"]
-    assert line.row.label == "concat_last4"
-    assert line.figures["dev"].published == pytest.approx(0.961)
-    assert line.figures["dev"].reproduced == line.row.score("dev")
-    assert line.figures["dev"].difference is None
+    (row,) = (row for row in comparison.rows if row.name == line["row"] == "concat_last4")
+    assert line["dev_published"] == pytest.approx(0.961)
+    assert line["dev_here_mean"] == row.mean("dev")
+    assert line["dev_difference"] is None
     same = {"model": "bert-base-cased", "corpus": "conll2003"}
     runs = make_seeds("a", [0.95, 0.96], signature=same)
     (other,) = full(runs).published
-    line = next(one for one in other.lines if one.row is not None)
-    assert line.figures["dev"].difference == pytest.approx(0.955 - 0.961)
+    line = next(one for one in other.lines if one["row"])
+    assert line["dev_difference"] == pytest.approx(0.955 - 0.961)
 
 
 def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
@@ -171,7 +181,8 @@ def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
     comparison = compare_runs(runs, vary=["corpus"])
     for name, table in names.items():
         found = published_figures(comparison, published_table(table))
-        assert {line.row.corpus for line in found.lines if line.row is not None} == {name}
+        rows = {line["row"].partition(" · ")[2] for line in found.lines if line["row"]}
+        assert rows == {name}
 
 
 def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:

@@ -15,7 +15,7 @@ from featbert.analysis.rows import Row
 from featbert.errors import MissingError
 from featbert.report.figures.heat import CELL, draw_cells, name_cells
 from featbert.report.figures.registry import figure
-from featbert.report.figures.style import FULL_WIDTH, header, new_figure
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
 from featbert.report.units import visible
 
@@ -42,7 +42,8 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     counts = np.array([[pairs[line, name] for name in names] for line in names])
     gold = counts.sum(axis=1)
     cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
-    drawn = new_figure(width or FULL_WIDTH, CELL * len(names) + 0.9)
+    width = width or (COLUMN_WIDTH if len(names) <= 5 else FULL_WIDTH)
+    drawn = new_figure(width, CELL * len(names) + 0.9)
     axes = drawn.subplots()
     draw_cells(axes, cells, (0, 100), framed=np.eye(len(names), dtype=bool).tolist())
     shown = [visible(name) for name in names]

@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT
 
 CELL = 0.27  # inches of height
+_PALE = 0.35
 Cells = Sequence[Sequence[float | None]] | np.ndarray
 # One hue from light to dark; at its lightest it still differs from paper.
 _BLUES = matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256))
@@ -33,23 +34,26 @@ def draw_cells(
     framed: Sequence[Sequence[bool]] | None = None,
     bold: np.ndarray | None = None,
     shades: np.ndarray | None = None,
+    pale: np.ndarray | bool = False,
 ) -> None:
     """Cells with their numbers in percent, row 0 above; `–` on grey for None.
 
     `framed`, `bold` and `shades` are (rows, columns); `shades`, on `scale`, replace the numbers'.
+    `pale` columns are drawn weakly.
     """
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
     shades = percent if shades is None else shades
+    weak = np.broadcast_to(pale, percent.shape)
     axes.pcolormesh(
         shades, cmap=_COLORS, vmin=low, vmax=high, edgecolors="white", linewidth=1, antialiased=True
-    )
+    ).set_alpha(np.where(weak, _PALE, 1.0))
     axes.invert_yaxis()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     for (i, j), score in np.ndenumerate(percent):
         empty = math.isnan(score)
-        dark = shades[i, j] > low + 0.55 * (high - low)
+        dark = shades[i, j] > low + 0.55 * (high - low) and not weak[i, j]
         if framed is not None and framed[i][j]:
             border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
             axes.add_patch(border)
@@ -60,7 +64,7 @@ def draw_cells(
             va="center",
             size=TEXT,
             weight="bold" if bold is not None and bold[i, j] else "normal",
-            color="white" if dark else FAINT if empty else INK,
+            color="white" if dark else FAINT if empty or weak[i, j] else INK,
         )
 
 

@@ -14,7 +14,7 @@ from matplotlib.transforms import ScaledTranslation
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import Row, Statistic, grouped, listed, setting_text
 from featbert.report.figures import style
-from featbert.report.figures.values import about, score_name, tuning_look
+from featbert.report.figures.values import about, floors, score_name, tuning_look
 
 _HEIGHT = 2.35  # inches
 
@@ -47,8 +47,12 @@ def line_figure(
         dashed: dict[str, Any] = {"color": look.color, "linestyle": style.DASHED, "linewidth": 0.9}
         axes.axhline(100 * mean, zorder=1, **dashed)
         keys.append(style.key(short(name), **dashed))
+    for floor in (lowest := floors(comparison, split)):
+        axes.axhline(100 * floor, zorder=1, **style.FLOOR)
+    if lowest:
+        keys.append(style.key(comparison.task.floor, **style.FLOOR))
     label = score_name(comparison, split)
-    axes.set(ylim=style.percent_limits(shown), ylabel=f"{label} (%)")
+    axes.set(ylim=style.percent_limits([*shown, *lowest]), ylabel=f"{label} (%)")
     axes.grid(axis="y")
     many = any(found.n > 1 for own in lines.values() for _, _, found in own)
     spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"

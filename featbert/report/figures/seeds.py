@@ -11,7 +11,7 @@ from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
 from featbert.analysis.rows import Row, Statistic
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
+from featbert.report.figures.values import about, floors, score_name, tuning_keys, tuning_look
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 _SHARE = 0.42  # of the width, for names at most
@@ -37,13 +37,17 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
+    levels = floors(comparison, split)
     shown = [
+        *levels,
         *itertools.chain(*(found.values for found in scored.values())),
         *itertools.chain(*(bar for bar in bars.values() if bar)),
         *baselines.values(),
     ]
     drawn, axes, places = _row_axes(rows, shown, width)
     axes.set_xlabel(f"{score_name(comparison, split)} (%)")
+    for level in levels:
+        axes.axvline(100 * level, **style.FLOOR)
     for i, (row, (y, height)) in enumerate(zip(rows, places, strict=True)):
         found, baseline = scored.get(i), baselines.get(i)
         if found is None:
@@ -75,6 +79,8 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     keys = tuning_keys(row.tuning for row in rows)
     if baselines:
         keys.append(style.key("baseline", linestyle=style.DASHED, linewidth=0.8))
+    if levels:
+        keys.append(style.key(comparison.task.floor, **style.FLOOR))
     what = f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
     note = about(comparison, f"dots: seeds, tick: mean, bar: {what}" if several else "one seed")
     return style.header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)

@@ -34,6 +34,8 @@ INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#8A8A2E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHED = (0, (4.0, 2.0))
+# Of a line at the score that needs no skill.
+FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 
 _SETTINGS: dict[str, Any] = {

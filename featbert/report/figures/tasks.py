@@ -27,7 +27,7 @@ class _Line:
 
 
 @figure(
-    caption="What each layer holds: a row is dark where it scores, or is weighted, highest.",
+    caption="What each layer holds: a row is {darkest|lightest} at its highest score or weight.",
     section="tasks",
     of="comparisons",
     needs="single layers of two tasks or corpora; train with --layers layer:1, layer:2, ...",

@@ -1,6 +1,5 @@
 """Scores by what an entity or its sentence is like: heat maps of rows by buckets."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -17,33 +16,37 @@ from featbert.report.units import visible
 _NARROWEST = 0.5  # inches of a cell
 _UPRIGHT = 9  # characters of a head that has no room across its cell
 _SHARE = 0.36  # of the width, for names of rows
+_FEW = 20  # in gold: one more that is right is five points or more
 
 
 @figure(
-    caption="The darker, the better; on a dark page, the lighter.",
+    caption="The {darker|lighter}, the better. All figures of one facet have one scale.",
     section="where",
     needs="predictions of its rows; see the notes of the comparison",
 )
 def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
     """One by each facet that scores were parted by, or else by the task's first one.
 
-    Rows of several texts have one each.
+    Rows of several texts have one each. All splits and texts have one scale of colours.
     """
-    parts = [one for one in comparison.breakdowns if one.split == split]
+    parts = comparison.breakdowns
     if not parts:
-        of_split = dataclasses.replace(comparison, splits=(split,))
-        parts = [*with_breakdowns(of_split, [*comparison.task.facets][:1]).breakdowns]
+        parts = with_breakdowns(comparison, [*comparison.task.facets][:1]).breakdowns
     found: dict[str, Figure] = {}
     for breakdown in parts:
-        if breakdown.gold and breakdown.rows:
+        if breakdown.split == split and breakdown.gold and breakdown.rows:
             base = "" if breakdown.facet == "type" else breakdown.facet
             number = 1 + sum(name.partition("-")[0] == base for name in found)
             name = base if number == 1 else f"{base}-{number}".strip("-")
-            found[name] = _draw(comparison, breakdown, width)
+            alike = [one for one in parts if one.facet == breakdown.facet]
+            means = [s.mean for one in alike for row in one.rows.values() for s in row.values()]
+            found[name] = _draw(comparison, breakdown, scale_of([means]), width)
     return found
 
 
-def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> Figure:
+def _draw(
+    comparison: Comparison, breakdown: Breakdown, scale: tuple[float, float], width: float | None
+) -> Figure:
     buckets, rows = list(breakdown.gold), list(breakdown.rows)
     width = width or (style.COLUMN_WIDTH if len(buckets) <= 4 else style.FULL_WIDTH)
     names = [style.wrapped(name, _SHARE * width) for name in rows]
@@ -51,6 +54,7 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
     blocks = math.ceil(len(buckets) / max(1, int((width - column) / _NARROWEST)))
     each = math.ceil(len(buckets) / blocks)
     cells = np.array([[breakdown.rows[row][b].mean for b in buckets] for row in rows])
+    few = np.array([breakdown.gold[b] < _FEW for b in buckets])
     best = (cells == cells.max(axis=0)) & (cells > cells.min(axis=0))
     height = max(CELL, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
     upright = max(len(word) for b in buckets for word in b.split()) > _UPRIGHT
@@ -58,7 +62,7 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
     drawn = style.new_figure(width, blocks * (len(rows) * height + head))
     for n, axes in enumerate(drawn.subplots(blocks, 1, squeeze=False).flat):
         part = slice(n * each, (n + 1) * each)
-        draw_cells(axes, cells[:, part], scale_of(cells), bold=best[:, part])
+        draw_cells(axes, cells[:, part], scale, bold=best[:, part], pale=few[part])
         axes.set_xlim(0, each)
         heads = [
             f"{visible(b) if upright else style.wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
@@ -71,7 +75,8 @@ def _draw(comparison: Comparison, breakdown: Breakdown, width: float | None) -> 
     note = about(
         comparison,
         "mean over seeds" if seeds > 1 else "one seed",
-        "in percent, below a name: gold entities",
+        "in percent, below a name: how many in gold",
         "bold: the best of a column" if len(rows) > 1 else "",
+        f"paler: fewer than {_FEW} in gold" if few.any() else "",
     )
     return style.header(drawn, title, note)

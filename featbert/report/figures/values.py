@@ -20,6 +20,11 @@ def score_name(comparison: Comparison, split: str) -> str:
     return f"{split} {comparison.task.measure.name}"
 
 
+def floors(comparison: Comparison, split: str) -> list[float]:
+    """Scores in [0, 1] that need no skill (`Task.floor`): one for each text of the split."""
+    return sorted({value for (_, of), value in comparison.floors.items() if of == split})
+
+
 def tuning_look(name: str) -> Look:
     """The same colour and marker in every figure, whatever number a way has.
 

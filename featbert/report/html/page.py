@@ -46,6 +46,9 @@ _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
 _PATH = re.compile(r'\bd="[^"]*"')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
+# A word of a caption for light pages, and the one for dark pages, in which colours are inverted.
+_SHADES = re.compile(r"\{(\w+)\|(\w+)\}")
+_BOTH = r'<span class="light">\1</span><span class="dark">\2</span>'
 _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 # A page is read from further away than paper: text of 7 points becomes as large as its own.
 _SCALE = 1.4
@@ -58,18 +61,20 @@ def html_report(
     published: Sequence[PublishedTable] = (),
     notes: Sequence[str] = (),
     name: str = "",
+    sentences: bool = True,
 ) -> str:
     """The whole page as text.
 
     Differences, costs and breakdowns are shown where they have been added to the comparisons.
-    Notes are lines at the end; `name` is the experiment's, for the title.
+    Notes are lines at the end; `name` is the experiment's, for the title. Without `sentences` the
+    page has no text of the corpus.
     """
     matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
     crossed = _figures(crossing_figures(comparisons, matrices), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
         title=_title(comparisons, name),
-        sections=[_section(one, number) for number, one in enumerate(comparisons, 1)],
+        sections=[_section(one, number, sentences) for number, one in enumerate(comparisons, 1)],
         overview=[
             *overview_tables(comparisons),
             *([] if matrices else transfer_tables([], published)),
@@ -104,9 +109,9 @@ def _title(comparisons: Sequence[Comparison], name: str) -> str:
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
-def _section(comparison: Comparison, number: int) -> dict[str, Any]:
+def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, Any]:
     """One comparison; tables and figures by the part of the page that has them."""
-    texts, missing = judged_texts(comparison)
+    texts, missing = judged_texts(comparison) if sentences else ([], [])
     tables = comparison_tables(comparison)
     facts = {run.name: _facts(run.record) for row in comparison.rows for run in row.runs}
     alike = shared([*facts.values()]) if len(facts) > 1 else {}
@@ -145,7 +150,7 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
         svg = _inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title)))
         drawn = {
             "title": title,
-            "caption": "" if kind.name in captioned else kind.caption,
+            "caption": Markup("" if kind.name in captioned else _SHADES.sub(_BOTH, kind.caption)),
             "svg": Markup(svg),
             "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
         }

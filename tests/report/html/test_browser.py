@@ -6,14 +6,17 @@ says so with FEATBERT_TEST_BROWSER=required: there a missing browser is a failur
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare
+from featbert.analysis.cost import with_costs
+from featbert.analysis.significance import with_significance
 from featbert.report.html.page import html_report, write_report
 from tests.report.html.judged import make_run, usual
 
@@ -25,6 +28,9 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None and not REQUIRED, reason="Chromium is not installed"
 )
 QUIETLY = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+# Tables with more columns than the window shows.
+CUT_OFF = """[...document.querySelectorAll("section .wide:has(th)")]
+    .filter((d) => d.offsetParent && d.scrollWidth > d.clientWidth + 1).map((d) => d.ariaLabel)"""
 SCRIPT = "<script>window.hacked=1"
 
 
@@ -51,9 +57,13 @@ def expected(data: dict[str, Any], a: str, b: str, who: str, kind: str, query: s
 def test_the_page_works(tmp_path: Path) -> None:
     from playwright.sync_api import sync_playwright
 
-    long = "concat:" + ",".join(map(str, range(40)))
-    runs = [*usual(tmp_path / "runs"), make_run(tmp_path / "runs", "long", 1, 0.5, layers=long)]
-    written = html_report([with_breakdowns(one, ["type"]) for one in compare(runs)])
+    runs = usual(tmp_path / "runs")
+    for layers in ("embeddings", "weighted_all"):
+        runs.append(make_run(tmp_path / "runs", layers, 1, 0.5, layers=layers))
+    analysed = (
+        with_scorers(with_costs(with_significance(one, resamples=50))) for one in compare(runs)
+    )
+    written = html_report([with_breakdowns(one, [*one.task.facets]) for one in analysed])
     path = write_report(tmp_path / "a report.html", written)
     data = json.loads(written.partition('"application/json">')[2].partition("</script")[0])
     heard: list[str] = []
@@ -67,7 +77,11 @@ def test_the_page_works(tmp_path: Path) -> None:
         page.goto(path.as_uri())
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
         page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        page.evaluate(
+            "document.querySelectorAll('th, li, dd, h2').forEach((e) => e.append('x'.repeat(99)))"
+        )
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.reload()
         for a, b, who, kind, query in (
             ("concat_last4", "fine-tuning", "A and B differ", "all", ""),
             ("last", "fine-tuning", "A right, B wrong", "PER", ""),
@@ -84,9 +98,16 @@ def test_the_page_works(tmp_path: Path) -> None:
         assert SCRIPT in page.locator(".sentences").inner_text()
         assert page.locator(".sentences script").count() == 0
         assert page.evaluate("window.hacked") is None
+        page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = false)")
+        assert page.locator(".dark").first.is_visible()
+        assert not page.locator(".light").first.is_visible()
+        for width in (1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate(CUT_OFF) == []
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 8
         page.emulate_media(media="print")
         assert not page.locator(".controls").is_visible()
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         chromium.close()
     assert heard == []
-    assert asked == [path.as_uri()]
+    assert {*asked} == {path.as_uri()}

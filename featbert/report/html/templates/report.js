@@ -158,16 +158,4 @@
   }
 
   for (const root of document.querySelectorAll(".browser")) new Browser(root);
-
-  // On paper everything is open but the configuration of each run.
-  const opened = [];
-  addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("details:not([open]):not(.run)")) {
-      details.open = true;
-      opened.push(details);
-    }
-  });
-  addEventListener("afterprint", () => {
-    for (const details of opened.splice(0)) details.open = false;
-  });
 })();
