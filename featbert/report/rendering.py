@@ -214,8 +214,7 @@ def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
 def _lines(
     comparisons: Sequence[Comparison], per: Literal["row", "run"] = "row"
 ) -> list[dict[str, Any]]:
-    """Lines of all frames, with all that is known of a row or run, and
-    the number of its comparison; None for what is missing."""
+    """Lines of all frames with the number of their comparison; None for what is missing."""
     frames = ((n, one.frame(per).astype(object)) for n, one in enumerate(comparisons, 1))
     return [
         {"comparison": number, **line}

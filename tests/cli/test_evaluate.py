@@ -1,9 +1,11 @@
 """featbert evaluate: what it prints, keeps and refuses."""
 
+import io
 import json
 import shutil
 from pathlib import Path
 
+import pandas
 import pytest
 
 from featbert.runs.run import Run, find_runs
@@ -50,16 +52,16 @@ def test_runs_on_corpora_are_compared(space):
     """Several at once; comparisons of other data have their scores, by type too, and tests."""
     data, names = space.folder / "data" / "nl", sorted(run.name for run in find_runs(space.runs))
     where = ("--data", data, "--data", space.corpus, "--map", "person=PER", "--by", "type")
-    found = ok(evaluate(space, *names, *where, "--format", "csv")).stdout.split("\n\n")
-    assert found[0].count("\n") == 2 * len(names)
-    assert len(found) == 3  # and scores by type on each corpus
+    found = pandas.read_csv(io.StringIO(ok(evaluate(space, *names, *where, "--format=csv")).stdout))
+    assert (found["table"] == 1).sum() == 2 * len(names)
+    assert found["table"].nunique() == 3  # and scores by type on each corpus
     words = ("compare", "--runs-dir", space.runs, "--stats", "--by", "type", "--format", "json")
     there = json.loads(ok(space.call(*words, "--on", "data-nl")).stdout)
     paths = space.runs.glob("*/evaluations/data-nl--*.json")
     records = {path.parents[1].name: json.loads(path.read_text("utf-8")) for path in paths}
-    for row in there["rows"]:
-        own = [records[name]["scores"]["values"]["f1"] for name in row["runs"]]
-        assert (row["dev"], row["test"]["f1"]["values"]) == (None, own)
+    for one in there["runs"]:
+        own = records[one["run"]]["scores"]["values"]["f1"]
+        assert (one["dev_f1"], one["test_f1"]) == (None, own)
     types = {kind for one in there["breakdowns"] for kind in one["gold"]}
     assert types == {"LOC", "ORG", "PER"}
     assert {one["split"] for one in there["differences"]} == {"test"}
