@@ -47,7 +47,7 @@ def draw_cells(
     weak = np.broadcast_to(pale, percent.shape)
     axes.pcolormesh(
         shades, cmap=_COLORS, vmin=low, vmax=high, edgecolors="white", linewidth=1, antialiased=True
-    ).set_alpha(np.where(weak, _PALE, 1.0))
+    ).set_alpha(np.where(weak, _PALE, 1.0).tolist())
     axes.invert_yaxis()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
