@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from featbert.encoders.device import DEVICES
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import InputError, check_known, nearest
@@ -35,6 +36,7 @@ MOST_EPOCHS = 1_000_000_000
 S = TypeVar("S", bound=BaseModel)
 # Options that take a name of a registry; a field's `one_of` is one of these.
 CHOICES: dict[str, Mapping[str, Any]] = {
+    "device": DEVICES,
     "task": TASKS,
     "tuning": TUNINGS,
     "body": BODIES,
@@ -65,8 +67,8 @@ class Section(BaseModel):
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
         if field in CHOICES and value is not None:
-            # The measure of a task, or the number of a tuning, follows its name.
-            name = value.partition(":")[0] if field in ("task", "tuning") else value
+            # The measure of a task, the number of a tuning or device follow the name.
+            name = value.partition(":")[0] if field in ("task", "tuning", "device") else value
             check_known(field, [name], CHOICES[field])
         return value
 
@@ -152,8 +154,8 @@ class Encoding(Section):
 class Compute(Section):
     """Where and how precisely a run computes."""
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to compute; auto uses a GPU when there is one."""
+    device: str = "auto"
+    """Where to compute; auto uses a GPU of CUDA when there is one, cuda:1 the second of several."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision to compute in; auto is bf16 where it is native."""
     threads: int | None = Field(None, ge=1)

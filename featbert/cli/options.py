@@ -78,8 +78,8 @@ SEEDS = option("SEEDS", "Random seeds, a run each: 1,2,3 or 1-5.", default="1")
 OVERWRITE = flag("--overwrite", "Train again what is finished already.")
 LOG_WITH = option(
     "TRACKER",
-    "Log every epoch while a run trains: tensorboard, to .tensorboard in --runs-dir.",
-    completion.among("tensorboard"),
+    "Log every epoch while a run trains, to .csv, .tensorboard, .wandb or .mlflow in --runs-dir.",
+    completion.among("csv", "tensorboard", "wandb", "mlflow"),
 )
 ON = option(
     None,
@@ -125,7 +125,8 @@ def check_log(tracker: str | None, runs_dir: Path) -> Path | None:
     from featbert.training.tracking import log_folder
 
     folder = log_folder(tracker, runs_dir)
-    report(f"epochs are logged; to watch them: tensorboard --logdir {folder}")
+    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {folder}"}
+    report(f"epochs are logged to {folder}{watch.get(tracker, '')}")
     return folder
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,16 +23,22 @@ if TYPE_CHECKING:
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
-DEVICES = ("auto", "cpu", "cuda")
+DEVICES = dict.fromkeys(("auto", "cpu", "cuda", "mps"))
 
 
 @dataclass(frozen=True)
 class Device:
     """Where tensors are computed, and how signatures name it."""
 
-    kind: str  # "cpu" or "cuda"
+    kind: str  # "cpu", "cuda" or "mps"
     name: str
     threads: int  # of torch, on the processor
+    number: int | None = None  # of several GPUs, where one was chosen
+
+    @property
+    def spec(self) -> str:
+        """What finds it again: such as cuda:1."""
+        return self.kind if self.number is None else f"{self.kind}:{self.number}"
 
     @property
     def torch(self) -> torch.device:
@@ -68,25 +75,42 @@ def computing_threads(n: int) -> Iterator[None]:
 
 
 def find_device(wanted: str = "auto") -> Device:
-    """The device to compute on; "auto" takes a GPU where there is one. InputError for others."""
-    check_known("device", [wanted], DEVICES)
+    """The device to compute on; "auto" takes a GPU of CUDA where there is one.
+
+    A number, as in "cuda:1", makes that GPU the one of torch. InputError for what is not there.
+    """
+    kind, colon, digits = wanted.partition(":")
+    check_known("device", [kind], DEVICES)
+    if colon and (kind != "cuda" or not re.fullmatch("[0-9]{1,3}", digits)):
+        raise InputError(f"device {wanted!r} is no GPU with its number, as in cuda:1")
+    number = int(digits) if colon else None
     import torch
 
-    gpu = torch.cuda.is_available()
+    gpu, threads = torch.cuda.is_available(), torch.get_num_threads()
     if gpu:  # fp32 means fp32, in the LSTM (cuDNN) as in the encoder
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
-    if wanted == "cuda" and not gpu:
-        raise InputError("torch finds no GPU for --device cuda; use auto or cpu")
-    if gpu and wanted != "cpu":
-        return Device("cuda", torch.cuda.get_device_name(), torch.get_num_threads())
-    return Device("cpu", _processor(), torch.get_num_threads())
+    if kind == "cuda" and not gpu:
+        raise InputError(f"torch finds no GPU for --device {wanted}; use auto or cpu")
+    if kind == "mps":
+        if not torch.backends.mps.is_available():
+            raise InputError("torch finds no GPU of Apple for --device mps; use auto or cpu")
+        return Device("mps", _processor(), threads)
+    if not gpu or kind == "cpu":
+        return Device("cpu", _processor(), threads)
+    if number is not None:
+        if number >= (known := torch.cuda.device_count()):
+            raise InputError(f"no GPU cuda:{number}; torch finds cuda:0 to cuda:{known - 1}")
+        torch.cuda.set_device(number)
+    return Device("cuda", torch.cuda.get_device_name(), threads, number)
 
 
 def has_native_bf16(kind: str) -> bool:
-    """Whether "cpu" or "cuda" multiplies bfloat16 matrices; emulated it is slower than fp32."""
+    """Whether a kind of device multiplies bfloat16 matrices; emulated it is slower than fp32."""
     import torch
 
+    if kind == "mps":  # never measured
+        return False
     if kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
@@ -98,8 +122,8 @@ def find_precision(wanted: str, device: Device) -> Precision:
     check_known("precision", [wanted], PRECISIONS)
     if wanted == "auto":
         return "bf16" if has_native_bf16(device.kind) else "fp32"
-    if wanted == "fp16" and device.kind == "cpu":
-        raise InputError("fp16 computes on a GPU only; on a processor use fp32 or auto")
+    if wanted == "fp16" and device.kind != "cuda":
+        raise InputError("fp16 computes on a GPU of CUDA only; elsewhere use fp32 or auto")
     return cast(Precision, wanted)
 
 

@@ -39,7 +39,7 @@ class Encoding:
         layers: hidden states to keep, 0 being the embeddings; None keeps all. A layer costs
             words x H x 2 bytes (float16) on disk.
         token_budget: padded wordpieces of a batch; None takes the device's default.
-        device: "cpu", "cuda", or "auto" (a GPU where there is one).
+        device: "cpu", "cuda", "cuda:1", "mps", or "auto" (CUDA where there is a GPU).
     """
 
     context: Context = "sentence"

@@ -20,7 +20,7 @@ from featbert.io import explaining
 
 # Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
 # matrix rate.
-TOKEN_BUDGET = {"cpu": 512, "cuda": 32768}
+TOKEN_BUDGET = {"cpu": 512, "cuda": 32768, "mps": 4096}
 BLOCK_WORDS = 8192
 # Two blocks are in memory at a time: one is computed, one is written.
 BLOCK_BYTES = 160 << 20

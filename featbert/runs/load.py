@@ -234,7 +234,7 @@ def load(
     frozen = get_tuning(record.tuning).frozen
     if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
-    if "fp16" in (precision, signature.encoder_precision) and where.kind == "cpu":
+    if "fp16" in (precision, signature.encoder_precision) and where.kind != "cuda":
         raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1

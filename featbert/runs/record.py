@@ -121,7 +121,7 @@ class Signature:
         training_precision: "fp32", "bf16" or "fp16".
         store_dtype: "float16", "float32", or None where no store was used.
         scorer: the task's scorer with its version.
-        device: "cpu" or "cuda".
+        device: "cpu", "cuda" or "mps".
         device_name: processor or GPU name.
         threads: threads torch had; heads on pooled vectors use one of them.
         extraction_device: device name that the store was computed on, None without a store.

@@ -138,7 +138,7 @@ def _stores(
 def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
     """Trains a run, on the device of the planned kind that this process has."""
     use_threads(job.configuration.threads)
-    device = find_device(job.run.options.device.kind)  # sets what fp32 means on a GPU
+    device = find_device(job.run.options.device.spec)  # sets what fp32 means on a GPU
     run = dataclasses.replace(
         job.run,
         signature=dataclasses.replace(job.run.signature, **device.facts),

@@ -39,7 +39,7 @@ class Speed:
         one_by_one: seconds of each repetition with every sentence by itself, or every document
             where the run reads whole documents.
         batched: the same in blocks of a few thousand words, as `featbert predict` reads a file.
-        device: "cpu" or "cuda".
+        device: "cpu", "cuda" or "mps".
         started: UTC, ISO 8601.
     """
 

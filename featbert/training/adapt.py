@@ -181,6 +181,11 @@ def plan_adaptation(
     from featbert.encoders.device import find_device, find_precision
 
     where = find_device(device)
+    if where.number:
+        raise InputError(
+            f"a language model is trained on the first GPU, not on {where.spec}; set "
+            f"CUDA_VISIBLE_DEVICES={where.number} and use --device cuda"
+        )
     asked: dict[str, Any] = {
         "version": VERSION,
         "base": {"weights": source.weights_hash, "files": source.files_hash},

@@ -69,7 +69,7 @@ class FeatureInputs:
     They are of words, or of whole texts: one a sequence, or two of a pair that was encoded apart.
     """
 
-    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.5, "cuda": 4}
+    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.5, "cuda": 4, "mps": 1}
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
 class PieceInputs:
     """Subwords of one text for an encoder that is tuned."""
 
-    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4}
+    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4, "mps": 1}
 
     def __init__(
         self,

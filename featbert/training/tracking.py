@@ -1,19 +1,26 @@
-"""Live logging of training to `<runs>/.tensorboard/<run>`: a point an epoch, for TensorBoard.
+"""Live logging of training to `<runs>/.<tracker>`: a point an epoch, by accelerate's trackers.
 
 train/loss  train/seconds  train/parameters       of the epoch; parameters that are trained
 dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
 learning_rate/<group>                              highest of the epoch
+
+csv has a file a run, with a line an epoch; tensorboard a folder. wandb and mlflow have a run of the
+same name in the project `featbert`; their own variables may name a server.
 """
 
+import csv
+import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from featbert.errors import InputError, check_known
 from featbert.training.history import Epoch
 
-TRACKERS = ("tensorboard",)
+PROJECT = "featbert"
+TRACKERS = ("csv", "tensorboard", "wandb", "mlflow")
 
 
 def log_folder(tracker: str, runs_dir: str | Path) -> Path:
@@ -30,18 +37,44 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
     if folder is None:
         yield lambda row: None
         return
-    from torch.utils.tensorboard import SummaryWriter
+    name = folder.name.removeprefix(".")
+    if name == "csv":
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{run}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer: csv.DictWriter[str] = csv.DictWriter(file, [])
 
+            def log(row: Epoch) -> None:
+                values = {"epoch": row.epoch, **scalars(row)}
+                if not writer.fieldnames:
+                    writer.fieldnames = [*values]
+                    writer.writeheader()
+                writer.writerow(values)
+                file.flush()
+
+            yield log
+        return
+    from accelerate import PartialState
+    from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+    PartialState()  # which trackers ask whether this is the main process
     for old in (folder / run).glob("events.out.tfevents.*"):
         old.unlink()
-    with SummaryWriter(folder / run) as writer:
-
-        def log(row: Epoch) -> None:
-            for name, value in scalars(row).items():
-                writer.add_scalar(name, value, row.epoch)
-            writer.flush()
-
-        yield log
+    folder.mkdir(parents=True, exist_ok=True)
+    given: dict[str, dict[str, Any]] = {
+        "tensorboard": {"run_name": run, "logging_dir": str(folder)},
+        "wandb": {"run_name": PROJECT, "name": run, "dir": str(folder)},
+        "mlflow": {"experiment_name": PROJECT, "run_name": run},
+    }
+    if name == "mlflow":
+        mlflow = importlib.import_module(name)
+        if not mlflow.is_tracking_uri_set():
+            mlflow.set_tracking_uri(f"sqlite:///{folder.absolute()}/mlflow.db")
+    tracker = LOGGER_TYPE_TO_CLASS[name](**given[name])
+    tracker.start()
+    try:
+        yield lambda row: tracker.log(scalars(row), step=row.epoch)
+    finally:
+        tracker.finish()
 
 
 def scalars(row: Epoch) -> dict[str, float]:

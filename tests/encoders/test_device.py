@@ -42,6 +42,21 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
         find_device("cuda")
 
 
+def test_a_gpu_is_chosen_by_its_number(monkeypatch):
+    """What torch is told; no machine of the tests has two."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
+    found = find_device("cuda:1")
+    assert (found.kind, found.spec, chosen) == ("cuda", "cuda:1", [1])
+    assert find_device("cuda").spec == "cuda"
+    for wrong in ("cuda:2", "cuda:x", "cuda:", "cpu:0", "mps:1", "mps", "tpu"):
+        with pytest.raises(InputError, match=wrong):
+            find_device(wrong)
+
+
 def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):
     monkeypatch.setattr(device, "has_native_bf16", has_native_bf16)
     for native, wanted in ((True, "bf16"), (False, "fp32")):

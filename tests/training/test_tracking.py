@@ -2,11 +2,12 @@
 
 import dataclasses
 
+import pandas
 import pytest
 
 from featbert.runs.record import read_record
 from featbert.training.history import Epoch, ParameterGroup
-from featbert.training.tracking import epoch_log, scalars
+from featbert.training.tracking import epoch_log, log_folder, scalars
 from tests.workspace import ok
 
 EPOCH = Epoch(
@@ -47,19 +48,33 @@ def test_the_points_of_an_epoch():
 
 def test_points_are_on_disk_while_the_run_goes_on_and_after_it_failed(tmp_path):
     def fails():
-        with epoch_log(tmp_path, "a run") as log:
+        with epoch_log(folder, "a run") as log:
             log(EPOCH)
-            assert logged(tmp_path / "a run")["train/loss"] == [(1, 0.5)]
+            assert logged(folder / "a run")["train/loss"] == [(1, 0.5)]
             raise RuntimeError
+
+    folder = log_folder("tensorboard", tmp_path)
 
     with pytest.raises(RuntimeError):
         fails()
     # The same run again: its log is its own, not that of the attempt before.
     second = dataclasses.replace(EPOCH, train_loss=0.4)
-    with epoch_log(tmp_path, "a run") as log:
+    with epoch_log(folder, "a run") as log:
         log(second)
-    found = logged(tmp_path / "a run")
+    found = logged(folder / "a run")
     assert found == {name: [(1, pytest.approx(v))] for name, v in scalars(second).items()}
+
+
+def test_a_file_has_a_line_an_epoch(tmp_path):
+    folder = log_folder("csv", tmp_path)
+    for _ in range(2):  # the same run again replaces its log
+        with epoch_log(folder, "a run") as log:
+            log(EPOCH)
+            log(dataclasses.replace(EPOCH, epoch=2, dev=None))
+    first, second = pandas.read_csv(folder / "a run.csv").to_dict("records")
+    assert first == {"epoch": 1, **scalars(EPOCH)}
+    known = {name: value for name, value in first.items() if not name.startswith("dev/")}
+    assert {name: value for name, value in second.items() if value == value} == known | {"epoch": 2}
 
 
 def test_runs_that_are_logged_are_the_runs_that_are_not(workspace):
