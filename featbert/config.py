@@ -7,6 +7,7 @@ all come from these models.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_args
 
@@ -451,6 +452,21 @@ def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
             return []
         model = tables[0]
     return list(model.model_fields)
+
+
+def parse_seeds(given: Any) -> Any:
+    """Seeds of "1,2,3" or "1-5", or of a number; anything else as it is."""
+    if not isinstance(given, str):
+        return [given] if isinstance(given, int) else given
+    seeds: list[int] = []
+    for part in given.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
+        if match is None or (match[2] and not 0 <= int(match[2]) - int(match[1]) < 1000):
+            raise InputError(f"{given!r} are no seeds; write 1,2,3 or 1-5")
+        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
+    if len({*seeds}) != len(seeds):
+        raise InputError(f"a seed occurs twice in {given!r}")
+    return seeds
 
 
 def epochs_on(share: float, epochs: int) -> int:

@@ -22,8 +22,8 @@ LOG = logging.getLogger("featbert")
 SHOWN_AFTER = 1.0
 # Seconds between two messages about the same stage from another process.
 INTERVAL = 0.1
-# Gets the number of units done since the last call.
-Advance = Callable[[int], None]
+# Gets the number of units done since the last call, and perhaps a note on how the work stands.
+Advance = Callable[..., None]
 # Shows a stage: what is done, in which unit, how much there is and was done before.
 Listener = Callable[[str, str, int | None, int], AbstractContextManager[Advance]]
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
@@ -38,7 +38,7 @@ def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> I
     """
     listener = _listener.get()
     if listener is None:
-        yield lambda n: None
+        yield lambda n, note=None: None
         return
     with listener(what, unit, total, done) as advance:
         yield advance
@@ -88,17 +88,17 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
         number, waiting, sent = next(numbers), 0, 0.0
         send(("begin", number, what, unit, total, done))
 
-        def advance(n: int) -> None:
+        def advance(n: int, note: str | None = None) -> None:
             nonlocal waiting, sent
             waiting += n
-            if time.monotonic() - sent >= INTERVAL:
-                send(("advance", number, waiting))
+            if note or time.monotonic() - sent >= INTERVAL:
+                send(("advance", number, waiting, note))
                 waiting, sent = 0, time.monotonic()
 
         try:
             yield advance
         finally:
-            send(("end", number, waiting))
+            send(("end", number, waiting, None))
 
     with heard_by(listen), logged_by(lambda level, text: send(("log", level, text)), logging.INFO):
         yield
@@ -121,8 +121,8 @@ class Relay:
             advance = context.enter_context(stage(what, unit, total, done=done))
             self._open[number] = context, advance
         else:
-            number, done = values
-            self._open[number][1](done)
+            number, *done = values
+            self._open[number][1](*done)
             if kind == "end":
                 self._open.pop(number)[0].close()
 
@@ -167,7 +167,13 @@ def shown(wanted: bool) -> Iterator[None]:
         how = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
         how |= {} if unit else {"bar_format": "{desc}  {elapsed}"}
         with tqdm(desc=what, unit=f" {unit}", delay=SHOWN_AFTER, **how) as shown_bar:
-            yield shown_bar.update
+
+            def advance(n: int, note: str | None = None) -> None:
+                if note is not None:
+                    shown_bar.set_postfix_str(note, refresh=False)
+                shown_bar.update(n)
+
+            yield advance
 
     def write(level: int, text: str) -> None:
         tqdm.write(text, file=sys.stderr)

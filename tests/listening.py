@@ -21,7 +21,7 @@ class Ear:
         self.stages[what] = (unit, total)
         self.done[what] = done
 
-        def advance(n: int) -> None:
+        def advance(n: int, note: str | None = None) -> None:
             self.done[what] += n
             self.calls[what] += 1
 

@@ -309,7 +309,7 @@ def _compared(
 ) -> Comparisons:
     found = Comparisons(_comparison(runs, freed, against) for runs, freed in groups)
     rows = [row for comparison in found for row in comparison.rows]
-    if against is not None and not any(_is_called(row, against) for row in rows):
+    if against is not None and not any(is_called(row, against) for row in rows):
         labels = {row.label: None for row in rows}
         raise MissingError(
             f"no row or run {against!r} is compared{nearest(against, labels)}; rows: "
@@ -318,7 +318,8 @@ def _compared(
     return found
 
 
-def _is_called(row: Row, name: str) -> bool:
+def is_called(row: Row, name: str) -> bool:
+    """Whether it is the row's label, or the name of a run of it."""
     return name in (row.label, row.name, *(run.name for run in row.runs))
 
 
@@ -330,7 +331,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None)
     ]
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
     rows.sort(key=lambda row: row_order(row, by_layer))
-    named = [row for row in rows if against is not None and _is_called(row, against)]
+    named = [row for row in rows if against is not None and is_called(row, against)]
     rows = [_with_difference(row, rows, named) for row in rows]
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)

@@ -344,6 +344,16 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
     return namings
 
 
+def told_apart(ways: Sequence[tuple[str, str | None, Mapping[str, Any]]]) -> list[str]:
+    """Names of (tuning, layers, settings), with the settings in which those of one name differ."""
+    alike = grouped((way[:2], way[2]) for way in ways)
+    apart = {name: differing_names(tables) for name, tables in alike.items()}
+    return [
+        with_settings(base_name(*way[:2]), {n: setting_text(way[2], n) for n in apart[way[:2]]})
+        for way in ways
+    ]
+
+
 def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names whose values are not the same in all tables, in order of first appearance."""
     names = dict.fromkeys(name for table in tables for name in table)

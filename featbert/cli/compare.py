@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @o.command("compare --format markdown")
 def compare(
     runs: list[str] | None = o.argument(
-        "RUN", "Run folders or names.  [default: all finished runs]", completion.finished_runs, None
+        "RUN",
+        "Runs: parts of names, folders, or labels of rows.  [default: all finished runs]",
+        completion.finished_runs,
+        None,
     ),
     runs_dir: Path = o.RUNS_DIR,
     format: o.ReportFormat = o.REPORT_FORMAT,
@@ -78,7 +81,7 @@ def compare(
     from featbert.analysis.cost import with_costs
     from featbert.runs.grouping import check_vary
     from featbert.runs.record import read_experiment_record, read_record
-    from featbert.runs.run import Run, find_run, find_runs
+    from featbert.runs.run import Run, find_runs
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)
@@ -95,7 +98,8 @@ def compare(
         comparisons = compare_tasks(found, vary=[*asked.vary, *freed], against=against)
         show = show or asked.show
     elif runs:
-        found, notes = _scored_on(on, [find_run(name, runs_dir) for name in runs])
+        named = [run for name in runs for run in o.find_runs_called(name, runs_dir)]
+        found, notes = _scored_on(on, named)
         comparisons = [compare_runs(found, vary=freed, against=against)]
     else:
         everything = find_runs(runs_dir)

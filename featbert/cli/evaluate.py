@@ -64,7 +64,7 @@ def evaluate(
     """
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.analysis.breakdown import with_breakdowns
-    from featbert.analysis.compare import compare
+    from featbert.analysis.compare import compare, once
     from featbert.analysis.rows import grouped
     from featbert.data.load import load_corpus
     from featbert.report.tables import comparison_tables, evaluations_tables
@@ -76,12 +76,12 @@ def evaluate(
         parse_mapping,
         plan_evaluation,
     )
-    from featbert.runs.run import check_usable, find_run
+    from featbert.runs.run import check_usable
 
     mapping = parse_mapping(types or [])
     compute, reading = o.chosen(Compute, given), o.chosen(Data, given).reading
     read = functools.cache(lambda place, targets: load_corpus(place, targets=targets, **reading))
-    found = [find_run(name, runs_dir) for name in dict.fromkeys(runs)]
+    found = once(run for name in runs for run in o.find_runs_called(name, runs_dir))
     for run in found:
         check_known("facet", by or (), run.task.facets)
     plans, known = [], dict[str, None]()

@@ -25,6 +25,7 @@ def export(
         "--with-encoder", "Copy the encoder's files into a folder for featbert."
     ),
     overwrite: bool = o.flag("--overwrite", "Replace an exported run."),
+    best: bool = o.BEST,
     model: str | None = o.RUN_MODEL,
     runs_dir: Path = o.RUNS_DIR,
 ) -> None:
@@ -36,10 +37,10 @@ def export(
     """
     from featbert.encoders.tunings import get_tuning
     from featbert.runs.folder import check_free
-    from featbert.runs.run import check_usable, find_run
+    from featbert.runs.run import check_usable
 
     check_free(folder, overwrite)
-    usable = check_usable(find_run(run, runs_dir), model=model)
+    usable = check_usable(o.find_run_called(run, runs_dir, best), model=model)
     frozen = get_tuning(usable.record.tuning).frozen
     form = format or ("featbert" if frozen else "transformers")
     load_torch()

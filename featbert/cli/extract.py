@@ -1,7 +1,11 @@
-"""featbert extract"""
+"""featbert extract, and the store that featbert train makes"""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -9,9 +13,15 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
+from featbert.io import slug
 from featbert.progress import notice, report
 from featbert.report.units import size
 from featbert.text import printable, unusual
+
+if TYPE_CHECKING:
+    from featbert.data.corpus import Corpus
+    from featbert.features.plan import ExtractionPlan
+    from featbert.features.store import FeatureStore
 
 
 @o.command(
@@ -73,21 +83,14 @@ def extract(
 
     where: dict[str, Any] = {"cache_dir": cache_dir, "reading": text.reading}
     plan = plan_extraction(corpus, source, asked, shards=shards, **where)
-    m = plan.manifest
-    shape = f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}"
-    shape, lines = f"{shape}: {size(m.data_bytes)}", []
+    m, shape, lines = plan.manifest, _shape(plan), []
     if plan.hit is not None:
         m = plan.hit.manifest
         lines.append(f"{plan.path}: exists with all that was asked, nothing to do")
-        if (m.source, m.reading) != (corpus.source, text.reading):
-            lines.append(
-                f"it was extracted from {m.source}; to train on the tags of {corpus.source}, give "
-                "featbert train the same --data and column options"
-            )
     elif dry_run:
         lines.append(f"{plan.path}: would hold {shape}")
     else:
-        report(f"extracting {m.corpus} with {m.model} ({m.precision}, {m.device_name})")
+        report(_under_way(plan))
         with engine as (each, _):
             store = extract_shards(plan, corpus, source, asked, shards, each or here)
         m = store.manifest
@@ -101,3 +104,50 @@ def extract(
         lines.append(f"{m.model} is uncased: words are lowercased before they are read")
     for line in lines:
         typer.echo(printable(line))
+
+
+def find_or_extract(
+    corpus: Corpus, text: Data, given: Mapping[str, Any], specs: Sequence[str], cache_dir: Path
+) -> FeatureStore:
+    """The store of a text, encoded as `given` says; its only one where that says nothing of it."""
+    from featbert.encoders.layers import parse_layers
+    from featbert.encoders.source import find_encoder
+    from featbert.encoders.tokenizer import is_uncased
+    from featbert.features.store import FeatureStore
+
+    encoding = o.chosen(Encoding, given)
+    source = find_encoder(encoding.model)
+    needed = [i for spec in specs for i in parse_layers(spec, source.num_layers).indices]
+    compute = o.chosen(Compute, given)
+    asked = partial(encoding.for_encoder, **compute.where)
+    asked().check(source, corpus)
+    is_uncased(source)
+    load_torch(compute.threads)
+
+    from featbert.features.plan import plan_extraction
+    from featbert.features.shards import extract_shards
+
+    plan_of = partial(plan_extraction, corpus, source, cache_dir=cache_dir, reading=text.reading)
+    if (plan := plan_of(asked(layers=needed or None))).hit is not None:
+        return plan.hit
+    if not given.keys() & Encoding.model_fields.keys():
+        texts = {name: split.text_fingerprint for name, split in corpus.splits.items()}
+        stores = map(FeatureStore, cache_dir.glob(f"{slug(corpus.name)}--*.h5"))
+        same = [s for s in stores if {n: own.text for n, own in s.manifest.splits.items()} == texts]
+        if len(same) == 1:
+            return same[0]
+    plan = plan_of(asked())
+    report(_under_way(plan))
+    return extract_shards(plan, corpus, source, asked(), 1)
+
+
+def _shape(plan: ExtractionPlan) -> str:
+    m = plan.manifest
+    shape = f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}"
+    return f"{shape}: {size(m.data_bytes)}"
+
+
+def _under_way(plan: ExtractionPlan) -> str:
+    m = plan.manifest
+    where = f"{m.precision}, {m.device_name}"
+    return f"extracting {m.corpus} with {m.model} ({where}): {_shape(plan)}"

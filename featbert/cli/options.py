@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -16,17 +14,17 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.errors import InputError
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
-from featbert.text import printable
+from featbert.text import listed
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from featbert.config import Section
     from featbert.engine import Each
-    from featbert.features.store import FeatureStore
+    from featbert.runs.run import Run
 
 S = TypeVar("S", bound="Section")
 
@@ -63,14 +61,21 @@ BY = option(
 )
 ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
 TableFormat = Literal["text", "json"]
-RUN = argument("RUN", "A finished run: its folder, or its name.", completion.finished_runs)
+RUN = argument(
+    "RUN",
+    "A finished run: its id or another part of its name, its folder, or the label of its row.",
+    completion.finished_runs,
+)
+BEST = flag("--best", "Of several runs that RUN means, such as seeds, take the best on dev.")
 RUN_MODEL = option(
     "ENCODER",
     "Where the run's encoder is now.  [default: where the run found it]",
     completion.models,
 )
 FEATURES = option(
-    "STORE", "Feature store.  [default: the only one in --cache-dir]", completion.stores
+    "STORE",
+    "Feature store.  [default: that of --data and --model, made where missing; else the only one]",
+    completion.stores,
 )
 CACHE_DIR = option("DIR", "Folder of feature stores.", default=completion.FOLDERS["cache_dir"])
 RUNS_DIR = option("DIR", "Folder of runs.", default=completion.FOLDERS["runs_dir"])
@@ -160,42 +165,32 @@ def check_folder(path: Path, option: str) -> None:
         raise InputError(f"a folder expected for {option}, {place} is a file; name another")
 
 
-def parse_seeds(text: str) -> list[int]:
-    """Seeds of "1,2,3" or "1-5"."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
-        if match is None or (match[2] and not 0 <= int(match[2]) - int(match[1]) < 1000):
-            raise InputError(f"seeds such as 1,2,3 or 1-5 expected for --seeds, found {text!r}")
-        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
-    if len(set(seeds)) != len(seeds):
-        raise InputError(f"each seed once expected for --seeds, found {text!r}")
-    return seeds
+def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
+    """The run with this name or part of a name, or all runs of the rows with this label."""
+    from featbert.analysis.compare import compare, is_called
+    from featbert.runs.record import RECORD_NAME
+    from featbert.runs.run import find_folders, find_run, find_runs
+
+    folders = find_folders(name, runs_dir)
+    if len(folders) != 1 and runs_dir.is_dir():
+        rows = [row for one in compare(find_runs(runs_dir)) for row in one.rows]
+        if found := [run for row in rows if is_called(row, name) for run in row.runs]:
+            return found
+        folders = [folder for folder in folders if (folder / RECORD_NAME).is_file()]
+    return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
 
 
-def choose_store(features: Path | None, cache_dir: Path) -> FeatureStore:
-    """The named store, else the only one in the cache, else the one that the user picks."""
-    from featbert.features.store import FeatureStore
-
-    if features is not None:
-        return FeatureStore(features)
-    found = sorted(cache_dir.glob("*.h5"))
-    if not found:
-        near = "" if cache_dir.exists() else nearest_path(cache_dir)
-        raise MissingError(f"no feature store in {cache_dir}{near}; run featbert extract first")
+def find_run_called(name: str, runs_dir: Path, best: bool) -> Run:
+    """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task."""
+    found = find_runs_called(name, runs_dir)
     if len(found) == 1:
-        return FeatureStore(found[0])
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(
-            f"{len(found)} feature stores in {cache_dir}; name one with --features: "
-            f"{'; '.join(map(str, found))}"
-        )
-    for number, path in enumerate(found, 1):
-        typer.echo(printable(f"{number}  {path.name}"), err=True)
-    picked = typer.prompt("Which store (number)", type=int, err=True)
-    if not 1 <= picked <= len(found):
-        raise InputError(f"{picked} is not a number from 1 to {len(found)}")
-    return FeatureStore(found[picked - 1])
+        return found[0]
+    if not best:
+        names = listed(run.name for run in found)
+        raise InputError(f"{name!r} is {len(found)} runs: {names}; give one, or --best")
+    if len({(run.record.task, run.record.signature.splits["dev"]) for run in found}) > 1:
+        raise InputError(f"{name!r} are runs on several corpora or tasks; give more of a name")
+    return max(found, key=lambda run: run.record.score("dev") or 0.0)
 
 
 # Completion of generated options; names of registries complete themselves.

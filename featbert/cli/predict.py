@@ -6,11 +6,10 @@ import io
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import typer
 
@@ -22,10 +21,7 @@ from featbert.data.files import codec_name, opened, read_file, read_lines, writi
 from featbert.data.tags import targets_of
 from featbert.errors import InputError, MissingError
 from featbert.progress import Advance, report, stage
-from featbert.text import counted, printable
-
-if TYPE_CHECKING:
-    from featbert.runs.predict import TaggedPiece
+from featbert.text import printable
 
 STDIN = "-"
 
@@ -55,6 +51,7 @@ def predict(
         "TEXT", "Question that the passage answers; may be given several times."
     ),
     passage: Path | None = o.option("FILE", "Text file with the passage of the questions."),
+    best: bool = o.BEST,
     model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
     runs_dir: Path = o.RUNS_DIR,
@@ -68,7 +65,7 @@ def predict(
     """
     _check_out(out, file)
     from featbert.data.streaming import kind_of, read_pieces, read_texts
-    from featbert.runs.run import check_usable, find_run
+    from featbert.runs.run import check_usable
 
     text, compute = o.chosen(Data, given), o.chosen(Compute, given)
     columns = Columns(**text.model_dump(include={"text", "pair", "token_column", "delimiter"}))
@@ -77,7 +74,7 @@ def predict(
     name = "standard input" if file == STDIN else file
     if asked is not None:
         name, input = str(passage), "jsonl"
-    usable = check_usable(find_run(run, runs_dir), model=model)
+    usable = check_usable(o.find_run_called(run, runs_dir, best), model=model)
     of_texts = usable.task.of_texts
     kind: str = kind_of(file) if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
@@ -87,7 +84,6 @@ def predict(
     if kind not in kinds:
         wanted = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
-    tally: Counter[str] = Counter()
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
         stream: BinaryIO = stack.enter_context(given_text)
@@ -112,14 +108,10 @@ def predict(
             rows = answer_rows(predict_texts(loaded, sentences), format)
         else:
             pieces = read_pieces(lines, name, kind, columns)
-            rows = rows_of(_counted(predict_stream(loaded, pieces), tally), format)
-        n_rows = _write(rows, out)
-    sizes = [counted(tally["sentences"], "sentence"), counted(tally["words"], "word")]
-    if of_texts:
-        sizes = [counted(n_rows, "text")]
-    if usable.task.targets == "entities":
-        sizes.append(counted(tally["entities"], "entity", "entities"))
-    report(f"{', '.join(sizes)}{f': {out}' if out else ''}")
+            rows = rows_of(predict_stream(loaded, pieces), format)
+        _write(rows, out)
+    if out is not None:
+        report(f"written: {out}")
 
 
 def _asked(
@@ -133,13 +125,6 @@ def _asked(
     context = "\n".join(read_file(passage, encoding))
     rows = [{"question": question, "context": context} for question in questions]
     return io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
-
-
-def _counted(pieces: Iterable[TaggedPiece], tally: Counter[str]) -> Iterator[TaggedPiece]:
-    for piece, row in pieces:
-        n_words, n_entities = len(piece.words), len(row.get("entities", ()))
-        tally.update(sentences=n_words > 0, words=n_words, entities=n_entities)
-        yield piece, row
 
 
 def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iterator[str]:
@@ -163,17 +148,14 @@ def _check_out(out: Path | None, file: str) -> None:
         raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
 
 
-def _write(rows: Iterable[str], out: Path | None) -> int:
-    """To a file, or as UTF-8 to standard output, each row as it comes; returns how many."""
-    number = 0
+def _write(rows: Iterable[str], out: Path | None) -> None:
+    """To a file, or as UTF-8 to standard output, each row as it comes."""
     # Data is written as it is, but a terminal would obey what is in it.
     terminal = out is None and sys.stdout.isatty()
     with nullcontext() if out is None else writing(out) as stream:
         for row in rows:
-            number += 1
             if stream is None:
                 shown = printable(row, keep="\n\t\u200c\u200d") if terminal else row
                 typer.echo(shown.encode(), nl=False)
             else:
                 stream.write(row)
-    return number

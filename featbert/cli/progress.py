@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from featbert.progress import Advance, heard_by, logged_by, stage
 from featbert.text import printable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 1.0
 # Seconds before the first plain line where there is no terminal, and between two of them.
 PLAIN_AFTER, PLAIN_EVERY = 30.0, 60.0
-# Columns of a terminal from which on rates have room.
-ROOMY = 100
+# Columns of a terminal from which on rates have room besides the last epoch, and bars.
+ROOMY, NARROW = 120, 100
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _numbers(
 
 
 def _hidden_stage(*about: object) -> AbstractContextManager[Advance]:
-    return nullcontext(lambda n: None)
+    return nullcontext(lambda n, note=None: None)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator
     first, began = done, time.monotonic()
     due = began + PLAIN_AFTER
 
-    def advance(n: int) -> None:
+    def advance(n: int, note: str | None = None) -> None:
         nonlocal done, due
         done += n
         now = time.monotonic()
@@ -109,10 +109,15 @@ def _bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance
     progress = _display()
     if not progress.tasks:
         progress.start()
-    task = progress.add_task(printable(what), total=total, completed=done, unit=unit)
+    task = progress.add_task(printable(what), total=total, completed=done, unit=unit, note="")
+
+    def advance(n: int, note: str | None = None) -> None:
+        fields: dict[str, Any] = {} if note is None else {"note": f"  {note}"}
+        progress.update(task, advance=n, **fields)
+
     progress.advance(task, 0)  # the speed is measured from here on
     try:
-        yield lambda n: progress.advance(task, n)
+        yield advance
     finally:
         progress.remove_task(task)
         if not progress.tasks:
@@ -127,13 +132,15 @@ def _display() -> Progress:
     from rich.text import Text
 
     console = Console(stderr=True)
-    roomy = console.width >= ROOMY
+    roomy, wide = console.width >= ROOMY, console.width >= NARROW
+    bar = TextColumn("{task.description}", markup=False), BarColumn(24 if roomy else 8)
 
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
             total = None if task.total is None else int(task.total)
             known = task.fields["unit"], int(task.completed), total, task.speed
-            text = _numbers(*known, task.elapsed or 0.0, rate=roomy)
+            text = _numbers(*known, task.elapsed or 0.0, rate=roomy) + task.fields["note"]
+            text = text if wide else f"{task.description}  {text}"
             return Text(text, no_wrap=True, overflow="crop")
 
     class Display(Progress):
@@ -142,8 +149,7 @@ def _display() -> Progress:
                 yield self.make_tasks_table(long)
 
     return Display(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(24 if roomy else 8),
+        *(bar if wide else ()),
         Numbers(),
         console=console,
         refresh_per_second=8,

@@ -10,14 +10,20 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
-from featbert.cli.showing import Outputs, run_line, show_tables
+from featbert.cli.showing import Outputs, grid, show_tables
 from featbert.errors import InputError
 from featbert.progress import report as say
-from featbert.report.units import size
+from featbert.report.units import duration, size
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
     from featbert.runs.experiment import ExperimentPlan
+
+# Of a signature, what tells planned runs apart besides their settings.
+_TOLD = (
+    *("corpus", "model", "context", "casing", "pooling", "packing"),
+    *("encoder_precision", "tag_scheme"),
+)
 
 
 def _list(wanted: bool) -> None:
@@ -31,7 +37,7 @@ def _list(wanted: bool) -> None:
     raise typer.Exit
 
 
-@o.command("run quickstart --set 'seeds=[1,2,3]'")
+@o.command("run quickstart --seeds 1-3")
 def run(
     file: Path = o.argument(
         "FILE", "Experiment file (TOML), or a name of --list.", completion.experiment_files
@@ -50,7 +56,11 @@ def run(
         "--set",
     ),
     threads: int | None = o.option("INT", "Threads of each run; its key in the file.", min=1),
-    dry_run: bool = o.flag("--dry-run", "Show the plan; do nothing."),
+    seeds: str | None = o.option("SEEDS", "Seeds in place of the file's: 1,2,3 or 1-5."),
+    dry_run: bool = o.flag("--dry-run", "Show the plan, its time and disk; do nothing."),
+    measure: bool = typer.Option(
+        True, help="With --dry-run: time short runs where no finished run is like those planned."
+    ),
     jobs: int | None = o.option(
         "RUNS",
         "Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many "
@@ -79,23 +89,15 @@ def run(
     log_dir = o.check_log(log_with, runs_dir)
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
-    from featbert.encoders.layers import parse_layers
     from featbert.runs.experiment import ExperimentPlan, Resources
     from featbert.runs.experiment_file import read_experiment
-    from featbert.runs.planned import check_trainable
 
-    own = [f"threads={threads}"] if threads else []
-    experiment = read_experiment(file, [*(changes or []), *own])
+    own = {"seeds": seeds, "threads": threads}
+    given = [f"{key}={value}" for key, value in own.items() if value is not None]
+    experiment = read_experiment(file, [*(changes or []), *given])
     resources = Resources()
     for arm in experiment.configurations:
-        for table in ("features", "finetune"):
-            if getattr(arm, table) is not None:
-                check_trainable(resources.corpus(arm), arm.settings(table))
-        source = resources.encoder(arm.model)
-        arm.for_encoder().check(source, resources.corpus(arm))
-        num_layers = source.num_layers or 0
-        for spec in arm.features.specs(num_layers) if arm.features else []:
-            parse_layers(spec, num_layers)
+        arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
@@ -103,7 +105,7 @@ def run(
 
     plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
     if dry_run:
-        typer.echo(_describe(plan))
+        typer.echo(_describe(plan, measure))
         return
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
@@ -121,31 +123,49 @@ def run(
 
 
 def _later(plan: ExperimentPlan) -> str:
-    later = []
-    if n := len(plan.adaptations):
-        one = "encoder to train as a language model first"
-        later.append(counted(n, one, "encoders to train as language models first"))
-    if n := sum(search.chosen is None for search in plan.searches):
-        one = "search decides on further runs"
-        later.append(counted(n, one, "searches decide on further runs"))
-    return "; " + "; ".join(later) if later else ""
+    waiting = len(plan.adaptations) + sum(search.chosen is None for search in plan.searches)
+    what = "encoder or search decides", "encoders or searches decide"
+    return f"; {counted(waiting, *what)} on further runs" if waiting else ""
 
 
-def _describe(plan: ExperimentPlan) -> str:
+def _describe(plan: ExperimentPlan, measure: bool) -> str:
+    """Stores, encoders and rows that there are or will be, with what they are expected to take."""
+    from featbert.analysis.rows import grouped, told_apart
     from featbert.report.tables import search_line
+    from featbert.runs.estimate import Estimates
 
-    lines = [f"{plan.experiment.name}: {counted(len(plan.jobs), 'run')}{_later(plan)}"]
-    stores = {
-        j.extraction.path: j.extraction for j in plan.jobs.values() if j.extraction is not None
-    }
-    for path, extraction in stores.items():
-        m = extraction.manifest
-        state = "exists" if extraction.hit else f"to extract, {size(m.data_bytes)}"
+    estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
+    stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
+    seconds, kept = list[float | None](), 0
+    for path, job in stores.items():
+        assert job.extraction is not None
+        m, state = job.extraction.manifest, "exists"
+        if job.extraction.hit is None:
+            state = f"to extract, {size(m.data_bytes)}"
+            seconds.append(estimates.extraction(job, m.words))
+            kept += m.data_bytes
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
-    for job in plan.jobs.values():
-        done = job.run.finished
-        line = "to train  " + job.name if done is None else run_line(done, was_there=True)
-        lines.append(f"run    {line}")
     lines += [f"search {search_line(search)}" for search in plan.searches]
-    return "\n".join(printable(line) for line in lines)
+    ways = []
+    for run in (job.run for job in jobs):
+        told = {name: getattr(run.signature, name) for name in _TOLD}
+        ways.append((run.options.settings.tuning, run.layers, told | run.settings))
+    rows = []
+    for label, alike in grouped(zip(told_apart(ways), jobs, strict=True)).items():
+        found = [estimates.run(job) for job in alike if job in plan.missing]
+        known = [one for one in found if one is not None]
+        seconds += [None if one is None else one[0] for one in found]
+        kept += sum(n_bytes for _, n_bytes, _ in known)
+        took = duration(sum(s for s, *_ in known)) if known else "?" if found else ""
+        seeds = ", ".join(str(job.run.options.seed) for job in alike)
+        rows.append((label, [seeds, str(len(found)), took, known[0][2] if known else ""]))
+    unknown = seconds.count(None)
+    about = f"{'more than' if unknown else 'about'} {duration(sum(filter(None, seconds)))}"
+    about = f"{about} here, a run at a time, and {size(kept)} of disk"
+    if unknown:
+        about += f"; not known: {counted(unknown, 'run or store', 'runs or stores')}"
+    runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
+    head = [f"{plan.experiment.name}: {runs}{_later(plan)}", about]
+    table = grid(["row", "seeds", "to train", "time", "measured by"], rows)
+    return "\n".join([*map(printable, [*head, *lines]), "", table.rstrip("\n")])

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
-from featbert.cli.showing import grid
+from featbert.cli.showing import grid, show_tables, terminal_width
 from featbert.errors import InputError, MissingError
 from featbert.report.units import size
 from featbert.text import counted, json_text, printable
-
-if TYPE_CHECKING:
-    from featbert.runs.run import FoundRuns
 
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
@@ -34,40 +29,54 @@ app.add_typer(runs_app, name="runs", invoke_without_command=True)
 def runs(
     ctx: typer.Context,
     runs_dir: Path = o.RUNS_DIR,
+    data: str | None = o.option("TEXT", "Only runs on corpora with this in their name."),
+    model: str | None = o.option("TEXT", "Only runs of encoders with this in their name."),
+    task: str | None = o.option("TEXT", "Only runs of this task."),
+    tuning: str | None = o.option("TEXT", "Only runs with this way to tune; none: on features."),
+    layers: str | None = o.option("TEXT", "Only runs on these layers."),
+    sort: str = o.option(
+        "COLUMN",
+        "Column to sort by, such as dev: newest and highest first.",
+        completion.among("date", "corpus", "model", "row", "seed", "dev", "test"),
+        default="date",
+    ),
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """List runs: state, scores, time. `show` shows all of one, `rm` removes."""
+    """List runs: id, date, row, scores. `show` shows all of one, `rm` removes.
+
+    A row is called by the settings in which runs like it differ. Commands that take a run take its
+    id, too.
+    """
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
         return
-    from featbert.report.rendering import as_text
-    from featbert.report.tables import runs_table
+    from featbert.report.tables import run_lines, runs_table
     from featbert.runs.run import find_runs
 
-    found = find_runs(runs_dir)
+    wanted = {"corpus": data, "model": model, "task": task, "tuning": tuning, "layers": layers}
+    lines = run_lines(find_runs(runs_dir), wanted, sort)
     if format == "json":
-        typer.echo(json_text(list(_objects(found))))
+        typer.echo(json_text(lines))
         return
-    table = runs_table(found)
-    if not table.rows():
-        raise MissingError(f"{runs_dir} holds no runs; featbert train and finetune make them")
-    typer.echo(as_text(table).rstrip("\n"))
+    if not lines:
+        raise MissingError(f"no such runs in {runs_dir}; featbert train and finetune make them")
+    show_tables([runs_table(lines)], "text")
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs show RUN")
 def show(
     ctx: typer.Context,
-    run: str = o.argument("RUN", "Run folder or name.", completion.finished_runs),
+    run: str = o.RUN,
+    best: bool = o.BEST,
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.report.rendering import as_text
     from featbert.report.tables import epochs_table, run_facts, run_scores_table
-    from featbert.runs.run import find_run
 
-    found = find_run(run, runs_dir or ctx.obj)
+    found, width = o.find_run_called(run, runs_dir or ctx.obj, best), terminal_width()
     facts = grid(["", ""], [(name, [value]) for name, value in run_facts(found)], justify="left")
-    tables = map(as_text, (run_scores_table(found), epochs_table(found)))
+    tables = [as_text(t, width=width) for t in (run_scores_table(found), epochs_table(found))]
     parts = [part.strip("\n") + "\n" for part in (f"{found.folder}\n", facts, *tables)]
     typer.echo(printable("\n".join(parts), keep="\n"), nl=False)
 
@@ -75,7 +84,7 @@ def show(
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
-    names: list[str] = o.argument("RUN", "Run folders or names.", completion.runs),
+    names: list[str] = o.argument("RUN", "Runs: parts of names, or folders.", completion.runs),
     runs_dir: Path | None = RUNS_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
@@ -106,28 +115,3 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
     if folder.resolve().parent != runs_dir.resolve():
         raise InputError(f"{folder} is not in {runs_dir}; name its folder by --runs-dir")
     return folder
-
-
-def _objects(found: FoundRuns) -> Iterator[dict[str, Any]]:
-    from featbert.runs.run import unfinished_run
-
-    for run in found:
-        r = run.record
-        yield {
-            "run": run.name,
-            "state": "finished",
-            "tuning": r.tuning,
-            "layers": r.layers,
-            "corpus": r.signature.corpus,
-            "model": r.signature.model,
-            "seed": r.seed,
-            "scores": {split: r.score(split) for split in r.scores},
-            "training_seconds": r.cost.training_seconds,
-            "started": r.started,
-        }
-    for folder in found.unfinished:
-        known = unfinished_run(folder)
-        del known["seconds"]
-        yield {"run": folder.name, "state": "unfinished", **known}
-    for folder, reason in found.problems.items():
-        yield {"run": folder.name, "state": "damaged", "reason": reason}

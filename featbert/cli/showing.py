@@ -83,7 +83,7 @@ class Outputs:
         grids = [table for table in known if is_matrix(table)]
         comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
         notes = [*notes, *lines]
-        terminal = self.format == "text" and sys.stdout.isatty()
+        width = terminal_width() if self.format == "text" else None
         text = render(
             comparisons,
             self.format,
@@ -91,8 +91,8 @@ class Outputs:
             show=show,
             matrices=matrices,
             published=grids,
-            width=shutil.get_terminal_size().columns if terminal else None,
-            color=terminal,
+            width=width,
+            color=width is not None,
         )
         typer.echo(text, nl=False)
         if self.figures is not None:
@@ -149,9 +149,8 @@ def show_tables(tables: Sequence[Table], format: str) -> None:
     """Prints tables in a format of the command line but JSON."""
     from featbert.report.rendering import in_format
 
-    color = format == "text" and sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if color else None
-    typer.echo(in_format(tables, format, width=width, color=color), nl=False)
+    width = terminal_width() if format == "text" else None
+    typer.echo(in_format(tables, format, width=width, color=width is not None), nl=False)
 
 
 def _with_published(
@@ -173,29 +172,34 @@ def _with_published(
     return found, notes
 
 
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def grid(
     header: Sequence[str],
     rows: Sequence[tuple[str, Sequence[str]]],
     *,
     justify: Literal["left", "right"] = "right",
 ) -> str:
-    """Rows of a name and aligned cells under a header, as plain text."""
+    """Rows of a name and aligned cells under a header, as plain text, folded to a terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="")
     for at, name in enumerate(header):
-        table.add_column(Text(name), justify=justify if at else "left", no_wrap=True)
+        table.add_column(Text(name), justify=justify if at else "left")
     for name, cells in rows:
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in (name, *cells)))
     out = io.StringIO()
-    Console(file=out, width=10_000, color_system=None).print(table)
+    Console(file=out, width=terminal_width() or 10_000, color_system=None).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
 def run_line(run: Run, *, was_there: bool) -> str:
-    """One finished run: its row and seed, scores in percent, time, folder."""
+    """One finished run: its row and seed, scores in percent, time, id."""
     from featbert.analysis.rows import run_title
 
     r, key = run.record, run.task.measure.key
@@ -206,5 +210,5 @@ def run_line(run: Run, *, was_there: bool) -> str:
         for split, s in r.scores.items()
     )
     took = "finished before" if was_there else duration(r.cost.training_seconds)
-    line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.folder}"
+    line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.id}"
     return printable(line)

@@ -10,9 +10,10 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
+from featbert.cli.extract import find_or_extract
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
-from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults
+from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults, parse_seeds
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.progress import report
@@ -30,8 +31,8 @@ OF_THE_STORE = dict.fromkeys(
 
 
 @o.command(
-    "train --layers concat_last4 --layers last --seeds 1,2,3",
-    (RowsTable, Data, Compute),
+    "train --data corpora/mine --layers concat_last4,last",
+    (RowsTable, Data, Encoding, Compute),
     defaults=defaults("none").model_dump() | OF_THE_STORE,
     without=Tuning.model_fields,
 )
@@ -40,7 +41,7 @@ def train(
     features: Path | None = o.FEATURES,
     layers: list[str] | None = o.option(
         "SPEC",
-        "Layer combination, such as embeddings, last, concat_last4, weighted_all, layer:7 or "
+        "Layer combinations, such as embeddings, last, concat_last4, weighted_all, layer:7 or "
         "concat:9-12; may be given several times.  [default: concat_last4]",
         completion.layers,
     ),
@@ -53,29 +54,35 @@ def train(
 ) -> None:
     """Train a small model on stored features.
 
-    The corpus is read from where it was extracted, with the same options; --data and the column
+    The features of the text and encoder that are named are found in --cache-dir, or extracted
+    first; without both, the only store there is read. With --features, --data and the column
     options read the tags of the same text from elsewhere. A finished run with the same settings
     is shown, not trained again.
     """
     log_dir = o.check_log(log_with, runs_dir)
-    from featbert.encoders.layers import parse_layers
-    from featbert.runs.planned import check_same_text, check_trainable
+    o.check_folder(cache_dir, "--cache-dir")
+    from featbert.encoders.layers import parse_layers, split_specs
+    from featbert.features.store import FeatureStore
+    from featbert.runs.planned import check_trainable
 
-    wanted = [parse_layers(spec).name for spec in layers or ["concat_last4"]]
-    numbers = o.parse_seeds(seeds)
+    specs = [one for spec in layers or ["concat_last4"] for one in split_specs(spec)]
+    wanted = [parse_layers(spec).name for spec in specs]
+    numbers = parse_seeds(seeds)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
-    store = o.choose_store(features, cache_dir)
+    store = None
+    if features is not None or not given.keys() & {"data", *Encoding.model_fields}:
+        store = FeatureStore(features or _only_store(cache_dir))
+        given = {"data": store.manifest.source, **store.manifest.reading, **given}
+    text = o.chosen(Data, given)
+    settings, task = rows.settings("none", 0, text.task), get_task(text.task)
+    corpus = load_corpus(text.data, targets=task.targets, **text.reading)
+    check_trainable(corpus, settings)
+    store = store or find_or_extract(corpus, text, given, wanted, cache_dir)
     m = store.manifest
-    text = o.chosen(Data, {"data": m.source} | given)
-    settings = rows.settings("none", 0, text.task)
     for name in wanted:
         store.require(parse_layers(name, m.num_layers).indices)
-    reading = m.reading | text.reading
-    task = get_task(text.task)
-    corpus = load_corpus(text.data, targets=task.targets, **reading)
-    check_trainable(corpus, settings)
-    check_same_text(m, store.path, corpus)
-    report(f"{corpus.name}: {corpus.source}, {', '.join(task.classes_of(corpus))}")
+    classes = ", ".join(task.classes_of(corpus))
+    report(f"{corpus.name}: {corpus.source}, {classes}; features: {store.path.name}")
     if m.uncased:
         report(f"{m.model} is uncased: words were lowercased before they were read")
     load_torch(compute.threads)
@@ -86,7 +93,7 @@ def train(
         train_run,
         store,
         corpus=corpus,
-        reading=reading,
+        reading=text.reading,
         settings=settings,
         runs_dir=runs_dir,
         overwrite=overwrite,
@@ -121,7 +128,7 @@ def finetune(
     from featbert.encoders.tunings import get_tuning
     from featbert.runs.planned import check_trainable
 
-    numbers = o.parse_seeds(seeds)
+    numbers = parse_seeds(seeds)
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     source = find_encoder(encoding.model)
@@ -156,6 +163,16 @@ def finetune(
         **compute.where,
     )
     _make(partial(one, seed=seed) for seed in numbers)
+
+
+def _only_store(cache_dir: Path) -> Path:
+    found = sorted(cache_dir.glob("*.h5"))
+    if len(found) != 1:
+        raise InputError(
+            f"{len(found) or 'no'} feature stores in {cache_dir}; name the text and encoder with "
+            "--data and --model"
+        )
+    return found[0]
 
 
 def _make(runs: Iterable[Callable[[], Run]]) -> None:

@@ -7,7 +7,7 @@ output, `embeddings`, and 1..L are the layers. `NAMES` are those of the BERT pap
 
 import re
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from featbert.data.files import excerpt
 from featbert.errors import InputError, nearest
@@ -68,6 +68,11 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
         )
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
+
+
+def split_specs(given: Any) -> Any:
+    """ "last,concat:9,10" -> last and concat:9,10; anything else as it is."""
+    return re.split(r",(?=\s*[a-z])", given) if isinstance(given, str) else given
 
 
 def _named(name: str, num_layers: int | None) -> LayerCombination:

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from featbert.data.corpus import Corpus
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import parse_layers
@@ -30,7 +29,6 @@ from featbert.encoders.source import EncoderSource
 from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
 from featbert.io import json_hash, slug
 from featbert.progress import stage, track
-from featbert.text import counted
 
 FORMAT_VERSION = 2
 # Blocks of each layer whose checksum ordinary reading compares.
@@ -501,19 +499,6 @@ def frame_checksum(manifest: str, layouts: dict[str, Layout]) -> int:
         for numbers in (layouts[name].offsets, layouts[name].units, layouts[name].texts):
             value = value if numbers is None else checksum(numbers.astype("<i8"), value)
     return value
-
-
-def text_differences(manifest: Manifest, corpus: Corpus) -> list[str]:
-    """Splits of the store whose words or documents are not those of the corpus, a line each."""
-    found = []
-    where = corpus.source or corpus.name
-    for name, stored in manifest.splits.items():
-        if name not in corpus:
-            found.append(f"{name} is no split of {where}")
-        elif corpus[name].text_fingerprint != stored.text:
-            sizes = f"{counted(stored.words, 'word')} here, {corpus[name].n_words:,} there"
-            found.append(f"{name} is not the text of {where} ({sizes})")
-    return found
 
 
 def encoder_differences(model: str, weights: str, files: str, source: EncoderSource) -> list[str]:

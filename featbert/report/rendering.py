@@ -104,7 +104,12 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
             console.print(Text(text, style))
     rows = table.rows()
     columns = zip(table.columns, *rows, strict=True)
-    sizes = [_size(column, cells, width) for column, *cells in columns]
+    both = [_sizes(column, cells, width) for column, *cells in columns]
+    sizes, narrow = [size for size, _ in both], [least for _, least in both]
+    if width is not None and (spare := width - 1 - sum(narrow)) >= 0:
+        for place, least in enumerate(narrow):
+            sizes[place], wanted = min(sizes[place], least + spare), sizes[place]
+            spare -= min(spare, wanted - least)
     for chosen in _packs(sizes, width):
         drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
         for place in chosen:
@@ -121,16 +126,16 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _size(column: Column, cells: Sequence[Cell], width: int | None) -> int:
-    """Long names wrap at their words, so that half is left to numbers."""
+def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:
+    """Long names wrap at their words, so that half is left to numbers; as narrow as they can be."""
     from rich.cells import cell_len
 
     texts = [column.head, *(cell.text for cell in cells)]
     size = max(map(cell_len, texts)) + _AROUND
     if width is None or column.right:
-        return size
+        return size, size
     longest = max(cell_len(word) for text in texts for word in [*text.split(), ""])
-    return min(size, max(width // 2, longest + _AROUND))
+    return min(size, max(width // 2, longest + _AROUND)), longest + _AROUND
 
 
 def _packs(sizes: Sequence[int], width: int | None) -> Iterator[list[int]]:

@@ -26,7 +26,15 @@ from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import FEWEST
-from featbert.analysis.rows import base_name, best_of, grouped, listed, run_title, setting_text
+from featbert.analysis.rows import (
+    base_name,
+    best_of,
+    grouped,
+    listed,
+    run_title,
+    setting_text,
+    told_apart,
+)
 from featbert.analysis.transfer import TransferMatrix
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
@@ -41,7 +49,7 @@ from featbert.runs.record import SearchRecord
 from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.runs.speed import PER
 from featbert.tasks.base import get_task
-from featbert.text import counted, unusual
+from featbert.text import counted, natural, unusual
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +59,8 @@ if TYPE_CHECKING:
 AVERAGE = "average of zero-shot"
 # Labels or types that a table of a corpus has; featbert check shows more.
 MOST_KINDS = 12
+# What is above a table of runs, or a column of it where runs differ in it.
+_OF_RUNS = ("corpus", "model", "task")
 
 
 class Cell(NamedTuple):
@@ -537,37 +547,68 @@ def _published_matrix(one: PublishedTable, order: Sequence[str]) -> Table:
     )
 
 
-def runs_table(found: FoundRuns) -> Table:
-    """A row for each run, by name: finished, unfinished or damaged; a score for each split."""
-    lines: list[dict[str, Any]] = []
+def run_lines(
+    found: FoundRuns, wanted: Mapping[str, str | None] | None = None, sort: str = "date"
+) -> list[dict[str, Any]]:
+    """What is known of each run whose fields have the texts of `wanted` in them.
+
+    They are sorted by a column of `runs_table`: dates and scores fall, all else rises.
+    """
+    lines = [{"run": folder.name, **unfinished_run(folder)} for folder in found.unfinished]
+    lines += [{"run": p.name, "state": "damaged", "reason": r} for p, r in found.problems.items()]
     for run in found:
-        r = run.record
-        line = {"run": run.name, "state": "finished", "seed": r.seed}
-        line["what"] = run_title(r.tuning, r.layers, r.settings, r.task)
-        line["training_seconds"] = r.cost.training_seconds
-        lines.append(line | {split: r.score(split) for split in r.scores})
-    for folder in found.unfinished:
-        one = unfinished_run(folder)
-        state = f"epoch {one['epochs_done']} of {NONE if one['epochs'] is None else one['epochs']}"
-        line = {"run": folder.name, "state": state, "seed": one["seed"], "dev": one["dev"]}
-        line["what"] = one["tuning"] and run_title(one["tuning"], one["layers"], {})
-        lines.append(line | {"training_seconds": one["seconds"]})
-    lines += [{"run": folder.name, "state": "damaged"} for folder in found.problems]
-    lines.sort(key=lambda line: line["run"])
-    splits = dict.fromkeys(split for run in found for split in run.record.scores) or ("dev",)
+        r, s = run.record, run.record.signature
+        scores = {split: r.score(split) for split in r.scores}
+        line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
+        line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
+        settings = {"context": s.context, "casing": s.casing, **r.settings}
+        seconds = r.cost.training_seconds
+        lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
+    parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}
+    lines = [
+        line
+        for line in lines
+        if all(part in str(line.get(name)).casefold() for name, part in parts.items())
+    ]
+    named = [line for line in lines if line.get("tuning")]
+    ways = [(line["tuning"], line["layers"], line["settings"]) for line in named]
+    for line, row in zip(named, told_apart(ways), strict=True):
+        line["row"] = row
+
+    def value(line: Mapping[str, Any]) -> Any:
+        at = {**line, **line.get("scores", {})}.get({"date": "started"}.get(sort, sort))
+        return natural(at) if isinstance(at, str) else at
+
+    falls = sort not in ("corpus", "model", "row", "seed")
+    known = [line for line in lines if value(line) is not None]
+    unknown = [line for line in lines if value(line) is None]
+    return unknown + sorted(known, key=value, reverse=falls)
+
+
+def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
+    """The runs of `run_lines`; what is the same for all is above the table."""
+    values = {n: {line[n]: None for line in lines if line.get(n)} for n in _OF_RUNS}
+    splits = dict.fromkeys(s for line in lines for s in line.get("scores", ())) or ("dev",)
+    measures = ", ".join(dict.fromkeys(get_task(name).measure.name for name in values["task"]))
+    states = {place: line["state"] for place, line in enumerate(lines)}
     columns = [
-        *map(_names, ("run", "state", "what")),
+        _names("id"),
+        Column("date", "started", lambda text: text[:10], right=False, missing=states),
+        *(_names(name) for name, different in values.items() if len(different) > 1),
+        _names("row"),
         Column("seed", "seed"),
         *(Column(split, split, percent) for split in splits),
-        Column("training", "training_seconds", units.duration),
     ]
-    tasks = ", ".join({run.task.measure.name for run in found})
+    cells = (
+        {**line, **line.get("scores", {}), "id": line["run"].rpartition("--")[2]} for line in lines
+    )
     return Table(
         "",
-        frames.frame_of(lines, [column.name for column in columns]),
+        frames.frame_of(cells, [column.name for column in columns]),
         columns,
-        legend=[f"{tasks or 'scores'} in percent; of an unfinished run the best so far"],
-        notes=[f"{folder.name}: {reason}" for folder, reason in found.problems.items()],
+        " · ".join(next(iter(same)) for same in values.values() if len(same) == 1),
+        legend=[f"{measures or 'scores'} in percent; of an unfinished run the best so far"],
+        notes=[f"{line['run']}: {line['reason']}" for line in lines if "reason" in line],
     )
 
 

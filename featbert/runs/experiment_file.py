@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from featbert.config import (
     LARGEST_SEED,
@@ -29,9 +29,10 @@ from featbert.config import (
     Training,
     epochs_on,
     mistakes,
+    parse_seeds,
     validated,
 )
-from featbert.encoders.layers import NAMES, parse_layers
+from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
 from featbert.runs.grouping import VARYABLE, check_vary
@@ -74,13 +75,17 @@ def _lists(table: dict[str, Any]) -> dict[str, Any]:
 
 
 Distinct = AfterValidator(distinct)
+Seeds = Annotated[list[Seed], BeforeValidator(parse_seeds), Distinct]
+Layers = Annotated[
+    list[Annotated[str, AfterValidator(_canonical)]], BeforeValidator(split_specs), Distinct
+]
 Ranges = dict[str, Annotated[Any, AfterValidator(_range)]]
 
 
 class FeaturesTable(RowsTable):
     """`[features]`: rows on stored states, one for each layer combination."""
 
-    layers: Annotated[list[Annotated[str, AfterValidator(_canonical)]], Distinct] = Field(
+    layers: Layers = Field(
         list(NAMES), min_length=1, description="Layer combinations; each: every layer by itself."
     )
 
@@ -100,7 +105,7 @@ class AdaptTable(Adapt):
 class Grid(Section):
     """`[grid]`: lists of values of a table's settings, of which the best on dev are taken."""
 
-    seeds: Annotated[list[Seed], Distinct] = Field([1], min_length=1, description="Of each try.")
+    seeds: Seeds = Field([1], min_length=1, description="Of each try.")
     features: Ranges = Field({}, description="Settings of the rows on frozen features.")
     finetune: Ranges = Field({}, description="Settings of the row with a tuned encoder.")
 
@@ -156,9 +161,7 @@ class Configuration(Data, Encoding, Compute):
     equal_steps: bool = Field(
         False, description="Divide epochs by train_share, so that the steps are as many."
     )
-    seeds: Annotated[list[Seed], Distinct] = Field(
-        [1], min_length=1, description="Random seeds, a run each."
-    )
+    seeds: Seeds = Field([1], min_length=1, description="Random seeds, a run each.")
     adapt: AdaptTable | None = Field(
         None, description="Train the encoder as a language model on the task's text first."
     )
@@ -293,7 +296,7 @@ def _change(data: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
-        raise InputError(f"--set {change!r} is not key=value; as in --set seeds=[1,2]")
+        raise InputError(f"--set {change!r} is not key=value; as in --set seeds=1,2")
     try:
         value = tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError):

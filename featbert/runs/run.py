@@ -3,6 +3,7 @@
 Finding runs reads their records and nothing else; predictions are read when they are asked for.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +28,10 @@ from featbert.progress import track
 from featbert.runs.folder import PRUNED, WEIGHTS
 from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, read_record
 from featbert.tasks.base import Predictions, Task, get_task
+from featbert.text import listed
 
-# Characters of a run's hash that are enough to find it.
-SHORTEST_ID = 4
+# Characters of a run's name that may be enough to find it.
+SHORTEST_PART = 4
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class Run:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def id(self) -> str:
+        """The last part of its name, which finds it."""
+        return self.name.rpartition("--")[2]
 
     @property
     def task(self) -> Task:
@@ -146,8 +153,9 @@ def find_runs(runs_dir: Path | str) -> FoundRuns:
 def find_run(name: str, runs_dir: Path | str) -> Run:
     """A finished run by its folder, also an exported one, or by its name in the runs directory.
 
-    The last part of the name is enough, and so are the first four characters of that or more.
-    MissingError where there is none; InputError where there are several.
+    Any part of the name is enough that begins as one of its parts and is of no other run, such as
+    the first characters of its id. MissingError where there is none; InputError where there are
+    several.
     """
     folder = find_folder(name, Path(runs_dir))
     folder = folder if folder.name.strip(".") else folder.resolve()
@@ -158,49 +166,49 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
 
 
 def find_folder(name: str, runs_dir: Path) -> Path:
-    """The folder of this name in the runs directory, or anywhere; raises MissingError."""
-    for folder in (runs_dir / name, Path(name).expanduser()):
-        if name and folder.is_dir():
-            return folder
-    known = sorted(p.name for p in runs_dir.iterdir()) if runs_dir.is_dir() else []
-    ids = [one for one in known if one[0] != "." and one.rpartition("--")[2].startswith(name)]
-    if len(name) >= SHORTEST_ID and ids:
-        if len(ids) > 1:
-            raise InputError(f"{name} is the beginning of {', '.join(ids)}; give more of it")
-        return runs_dir / ids[0]
-    where = nearest(name, known) if runs_dir.is_dir() else nearest_path(runs_dir)
+    """The folder of this name or part of a name in the runs directory, or any folder."""
+    found = find_folders(name, runs_dir)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = listed(folder.name for folder in found)
+        raise InputError(f"{name!r} is a part of {names}; give the id of one, its last part")
+    where = nearest_path(runs_dir)
+    if runs_dir.is_dir():
+        where = nearest(name, sorted(path.name for path in runs_dir.iterdir()))
     raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
 
 
-def unfinished_run(folder: Path) -> dict[str, Any]:
-    """What `config.json` and `history.jsonl` of a run say; None for what they do not.
-
-    `epochs_done` of `epochs` took `seconds`; `dev` in [0, 1] is of the best one so far.
-    """
-    (config,) = _objects(folder / "config.json") or ({},)
-    signature, settings = config.get("signature", {}), config.get("settings", {})
-    history = _objects(folder / "history.jsonl")
-    scores = [next(iter(row["dev"].values())) for row in history if row.get("dev")]
-    return {
-        **{name: config.get(name) for name in ("tuning", "layers")},
-        **{name: signature.get(name) for name in ("corpus", "model")},
-        "seed": config.get("seed"),
-        "epochs_done": len(history),
-        "epochs": settings.get("epochs"),
-        "dev": max(scores, default=None),
-        "seconds": sum(row.get("seconds", 0.0) for row in history),
-    }
-
-
-def _objects(path: Path) -> list[dict[str, Any]]:
-    """Objects of a JSON file, or of the whole lines of a JSONL file; none of a damaged one."""
-    try:
-        text = path.read_text("utf-8")
-        parts = text.split("\n")[:-1] if path.suffix == ".jsonl" else [text]
-        found = [json.loads(part) for part in parts]
-    except (OSError, ValueError, RecursionError):
+def find_folders(name: str, runs_dir: Path) -> list[Path]:
+    """The folder of this name, else all in the runs directory with parts that begin like it."""
+    for folder in (runs_dir / name, Path(name).expanduser()):
+        if name and folder.is_dir():
+            return [folder]
+    if len(name) < SHORTEST_PART or not runs_dir.is_dir():
         return []
-    return [row for row in found if isinstance(row, dict)]
+    folders = (path for path in sorted(runs_dir.iterdir()) if path.is_dir())
+    return [path for path in folders if path.name[0] != "." and f"--{name}" in f"--{path.name}"]
+
+
+def unfinished_run(folder: Path) -> dict[str, Any]:
+    """What `config.json` and `history.jsonl` of a run say, as far as they can be read.
+
+    Scores in [0, 1] are the best ones so far, `training_seconds` those of `epochs_done`.
+    """
+    found: dict[str, Any] = {"state": "unfinished"}
+    with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        found |= {name: config[name] for name in ("task", "tuning", "layers", "seed", "settings")}
+        found |= {name: config["signature"][name] for name in ("corpus", "model")}
+        found |= {"scores": {}, "epochs": config["settings"]["epochs"], "epochs_done": 0}
+        lines = (folder / "history.jsonl").read_text("utf-8").split("\n")[:-1]  # whole ones
+        rows = [json.loads(line) for line in lines]
+        scores = [next(iter(row["dev"].values())) for row in rows if row["dev"]]
+        found["training_seconds"] = sum(row["seconds"] for row in rows)
+        found |= {"epochs_done": len(rows), "scores": {"dev": max(scores)} if scores else {}}
+    if "epochs" in found:
+        found["state"] = f"epoch {found['epochs_done']} of {found['epochs']}"
+    return found
 
 
 # Using a run again -------------------------------------------------------------------------------

@@ -36,6 +36,11 @@ class Epoch:
     seconds: float
     groups: list[ParameterGroup]
 
+    def __str__(self) -> str:
+        """epoch 3  loss 0.048  dev 63.12"""
+        dev = "" if self.dev_score is None else f"  dev {100 * self.dev_score:.2f}"
+        return f"epoch {self.epoch}  loss {self.train_loss:.3f}{dev}"
+
     @property
     def dev_score(self) -> float | None:
         """Value of the task's measure on dev, in [0, 1]."""

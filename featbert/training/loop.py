@@ -274,6 +274,7 @@ def fit(
             progress.history.append(row)
             progress.seconds = time.perf_counter() - started
             on_epoch(row)
+            advance(0, str(row))
             score = row.dev_score
             if score is not None and (progress.best is None or score > progress.best[0]):
                 progress.best = score, epoch

@@ -1,9 +1,7 @@
 """The commands end to end on a tiny encoder: what they write, reuse and refuse."""
 
 import pytest
-from typer.testing import CliRunner
 
-from featbert.cli.main import app
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.tiny_encoders import write_encoder
@@ -37,25 +35,29 @@ def test_some_layers_serve_their_combinations(workspace):
     assert "3, 4" in error_of(workspace.train("--layers", "embeddings"))
 
 
-def test_train_needs_to_know_the_store(workspace, monkeypatch):
-    assert "featbert extract" in error_of(workspace.train())
-    assert workspace.extract().exit_code == 0
-    assert workspace.extract("--context", "document").exit_code == 0
-    message = error_of(workspace.train())
-    for path in workspace.cache.glob("*.h5"):
-        assert path.name in message
-    second = sorted(workspace.cache.glob("*.h5"))[1]
-    words = ("--layers", "last")
-    ok(workspace.train("--features", second, *words))
-    # At a terminal it asks.
-    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-    where = ["--cache-dir", str(workspace.cache), "--runs-dir", str(workspace.folder / "asked")]
-    small = ["--epochs", "1", "--lstm-size", "4"]
-    asked = ok(CliRunner().invoke(app, ["train", *where, *small, *words], input="2\n"))
-    assert second.name in asked.stderr
-    for runs in (workspace.runs, workspace.folder / "asked"):
-        (run,) = find_runs(runs)
-        assert run.record.signature.context == FeatureStore(second).manifest.context
+def test_train_finds_or_makes_the_store_of_text_and_encoder(workspace):
+    small = ("--layers", "last", "--seeds", "1")
+    mine = ("--data", workspace.corpus, "--model", workspace.model)
+    assert "--data" in error_of(workspace.train())  # nothing is there, and nothing named
+    ok(workspace.train(*mine, *small))
+    (first,) = workspace.cache.glob("*.h5")
+    assert FeatureStore(first).layers == (0, 1, 2, 3, 4)
+    made = first.stat().st_mtime_ns
+    for words in ((), mine[:2], mine):  # the only one, the only one of the text, the one named
+        ok(workspace.train(*words, *small))
+        assert len(find_runs(workspace.runs).runs) == 1
+    ok(workspace.train(*mine, *small, "--context", "document"))
+    (second,) = {*workspace.cache.glob("*.h5")} - {first}
+    message = error_of(workspace.train(*small))
+    assert "--data" in message
+    ok(workspace.train("--features", second, "--layers", "embeddings"))
+    assert first.stat().st_mtime_ns == made
+    signatures = {run.record.layers: run.record.signature for run in find_runs(workspace.runs)}
+    assert signatures["embeddings"].context == "document"
+    dev = workspace.corpus / "dev.conll"
+    dev.write_text("", "utf-8")
+    assert "dev" in error_of(workspace.train(*mine, *small))  # before anything is extracted
+    assert len(list(workspace.cache.glob("*.h5"))) == 2
 
 
 def test_changed_words_are_refused_changed_tags_make_other_runs(workspace):

@@ -57,7 +57,7 @@ def test_values_that_exist_here(finished, tmp_path):
         "featbert train --layers ": list(NAMES),
         "featbert train --layers concat": ["concat_last4"],
         "featbert inspect ": [store],
-        "featbert verify STORE --model all": ["all-MiniLM-L6-v2"],
+        "featbert train --model all": ["all-MiniLM-L6-v2"],
         f"featbert compare --runs-dir {finished.runs} ": names,
         f"featbert runs --runs-dir {finished.runs} show ": names,
         f"featbert predict --runs-dir {finished.runs} {names[0][:-3]}": [names[0]],

@@ -48,7 +48,6 @@ CHEAP = (
     "runs show",
     "check",
     "inspect",
-    "probe",
 )
 
 

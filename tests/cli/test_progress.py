@@ -10,6 +10,7 @@ from featbert.cli import progress
 from featbert.cli.progress import shown
 from featbert.progress import notice, report, stage
 from featbert.progress import shown as in_python
+from tests.analysis.records import make_epoch
 
 
 def test_lines_without_a_terminal(capsys, monkeypatch):
@@ -32,6 +33,22 @@ def test_quiet_shows_nothing(capsys):
         report("epoch 1")
         notice("a warning")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_has_room_for_the_last_epoch_at_80_columns(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
+    progress._display.cache_clear()
+    with shown(), stage("training", "steps", 3600) as advance:
+        advance(1200)
+        advance(0, str(make_epoch(12, 0.0481, 0.6312)))
+        progress._display().refresh()
+    progress._display.cache_clear()
+    assert "epoch 12  loss 0.048  dev 63.12" in screen.getvalue()
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -1,5 +1,6 @@
 """featbert runs: what there is, all of one, and its removal."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def runs_dir(tmp_path: Path) -> Path:
         (tmp_path / name / "weights.safetensors").write_bytes(b"0" * 2000)
     going = tmp_path / "last-1"
     going.mkdir()
+    names = {"corpus": "wikigold", "model": "all-MiniLM-L6-v2"}
     config = {"tuning": "none", "layers": "last", "seed": 7, "settings": {"epochs": 4}}
+    config |= {"task": "entities", "signature": names}
     (going / "config.json").write_text(json.dumps(config), "utf-8")
     history = '{"epoch": 1, "dev": {"f1": 0.5}, "seconds": 61.0}\n{"epoch": 2, "dev"'
     (going / "history.jsonl").write_text(history, "utf-8")
@@ -37,22 +40,23 @@ def call(*words: object, input: str | None = None):
 
 def test_every_run_is_listed_with_its_state(runs_dir):
     done = ok(call("runs", "--runs-dir", runs_dir))
-    header, *lines = (
+    about, header, *lines = (
         " ".join(line.split()) for line in done.stdout.splitlines() if "─" not in line
     )
-    assert header == "run state what seed dev test training"
+    assert about == "wikigold · all-MiniLM-L6-v2 · entities"
+    assert header == "id date row seed dev test"
     assert lines[:4] == [
-        "broken-1 damaged – – – – –",
-        "concat-1 finished concat_last4 1 60.00 55.00 41 s",
-        "last-1 epoch 1 of 4 last 7 50.00 – 1m 01s",
-        "tuned-1 finished fine-tuning 1 60.00 55.00 1m 36s",
+        "last-1 epoch 1 of 4 last 7 50.00 –",
+        "broken-1 damaged – – – –",
+        "concat-1 2026-01-02 concat_last4 1 60.00 55.00",
+        "tuned-1 2026-01-02 fine-tuning 1 60.00 55.00",
     ]
     told = json.loads(call("runs", "--runs-dir", runs_dir, "--format", "json").stdout)
     by_name = {run["run"]: run for run in told}
     assert {name: run["state"] for name, run in by_name.items()} == {
         "concat-1": "finished",
         "tuned-1": "finished",
-        "last-1": "unfinished",
+        "last-1": "epoch 1 of 4",
         "broken-1": "damaged",
     }
     assert by_name["tuned-1"]["scores"] == {"dev": 0.6, "test": 0.55}
@@ -61,7 +65,33 @@ def test_every_run_is_listed_with_its_state(runs_dir):
     assert "epoch 1 of 4" in find_runs(runs_dir)._repr_html_()
     for name in ("config.json", "history.jsonl"):
         (runs_dir / "last-1" / name).write_text("[1]\n[2]\n")
-    assert "last-1" in call("runs", "--runs-dir", runs_dir).stdout
+    assert "unfinished" in call("runs", "--runs-dir", runs_dir).stdout
+
+
+def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
+    for number, dev in enumerate((0.3, 0.5, 0.4), 1):
+        record = make_record(f"a--last--{number}234", dev=dev, layers="last", seed=number)
+        rate = record.settings | {"learning_rate": 0.001 * number}
+        record = dataclasses.replace(record, settings=rate)
+        write_json(tmp_path / record.name / RECORD_NAME, record)
+
+    def names(*words: str) -> list[str]:
+        done = ok(call("runs", "--runs-dir", tmp_path, "--format", "json", *words))
+        return [line["run"][-4:] for line in json.loads(done.stdout)]
+
+    assert names("--sort", "dev") == ["2234", "3234", "1234"]
+    assert names("--sort", "seed", "--data", "WIKI", "--tuning", "none") == ["1234", "2234", "3234"]
+    assert call("runs", "--runs-dir", tmp_path, "--model", "gpt").exit_code == 1
+    text = call("runs", "--runs-dir", tmp_path).stdout
+    assert [f"last (learning_rate=0.00{n})" in text for n in (1, 2, 3)] == [True] * 3
+    # By an id, by a part that several have, by a row's label.
+    assert call("runs", "--runs-dir", tmp_path, "show", "2234").exit_code == 0
+    assert call("runs", "--runs-dir", tmp_path, "show", "last").exit_code == 1
+    best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
+    assert best.startswith(str(tmp_path / "a--last--2234"))
+    words = ("last (learning_rate=0.003)", "1234", "--format", "json")
+    rows = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["rows"]
+    assert [row["runs"][0][-4:] for row in rows] == ["1234", "3234"]
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])

@@ -13,7 +13,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.cli.options import parse_seeds
+from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
 from featbert.runs.experiment_file import read_experiment
@@ -131,12 +131,13 @@ def cheap(words: list[str]) -> list[str]:
     """A command with what makes it cheap: on this machine, few epochs and seeds."""
     pairs = zip(words, ["", *words], strict=False)
     words = [word for word, before in pairs if not {word, before} & ON_RAY]
+    added, most = CHEAP.get(words[0], []), MOST
     if words[0] == "run":
-        return [*words, "--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
-    added = CHEAP.get(words[0], [])
+        added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
+        most = MOST_SEEDS
     if "--seeds" in words:
         seeds = parse_seeds(words[words.index("--seeds") + 1])
-        added = [*added, "--seeds", ",".join(map(str, seeds[:MOST]))]
+        added = [*added, "--seeds", ",".join(map(str, seeds[:most]))]
     return [*words, *added]
 
 
@@ -144,10 +145,7 @@ def small(words: list[str]) -> list[str]:
     """Changes to an experiment file: an epoch, few units and seeds, two rows and values to try."""
     data = tomllib.loads(Path(words[1]).read_text("utf-8"))
     told = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--set")
-    seeds = (
-        tomllib.loads(f"v = {told['seeds']}")["v"] if "seeds" in told else data.get("seeds", [1])
-    )
-    sets = [f"seeds={seeds[:MOST_SEEDS] if 'seeds' in told else [1]}"]
+    sets = [] if "--seeds" in words else ["seeds=1"]
     if "features" in data:
         sets += ["features.epochs=1", "features.lstm_size=4"]
         if "features.layers" not in told:

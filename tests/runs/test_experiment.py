@@ -11,6 +11,7 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.device import computing_threads
 from featbert.errors import FeatbertError
 from featbert.runs import schedule
+from featbert.runs.estimate import Estimates
 from featbert.runs.evaluate import evaluation_files, read_evaluation
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
@@ -207,6 +208,25 @@ def test_wrong_combinations_are_refused_before_any_work(lab, tmp_path, keys, nam
         lab.run(**keys)
     assert not lab.space.runs.exists()
     assert not lab.space.cache.exists()
+
+
+def test_time_follows_from_like_runs_or_from_a_short_one(lab):
+    lab.run(features=SMALL | {"epochs": 2})
+    (run,) = find_runs(lab.space.runs)
+    there = sorted(lab.space.folder.rglob("*"))
+    keys = {"features": SMALL | {"epochs": 6, "learning_rate": 1e-4}, "finetune": {"epochs": 1}}
+    plan = lab.plan(**keys)
+    like, other = plan.missing
+    words = {name: split.words for name, split in run.record.signature.splits.items()}
+    epoch, rest = 3 * words["train"] + words["dev"], words["dev"] + words["test"]
+    took = run.record.cost.training_seconds + run.record.cost.prediction_seconds
+    known = Estimates(plan, measure=False)
+    expected = took * (6 * epoch + rest) / (2 * epoch + rest)
+    assert known.run(like)[::2] == (pytest.approx(expected), "1 finished run")
+    assert known.run(other) is None
+    short = Estimates(plan, measure=True)
+    assert (short.run(like), short.run(other)[2]) == (known.run(like), "a short run")
+    assert sorted(lab.space.folder.rglob("*")) == there
 
 
 def test_an_encoder_is_adapted_before_its_runs(lab):

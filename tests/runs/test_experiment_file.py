@@ -43,11 +43,14 @@ def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path):
     assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
-def test_set_overrides_one_key(tmp_path):
+@pytest.mark.parametrize("seeds", ["[4,5]", "4,5", "4-5"])
+def test_set_overrides_one_key(tmp_path, seeds):
     path = written(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
-    changes = ["seeds=[4,5]", "features.epochs=7", "data=some/folder", "finetune.epochs=2"]
+    layers = "features.layers=last,concat:1,2"
+    changes = [f"seeds={seeds}", "features.epochs=7", layers, "data=a/b", "finetune.epochs=2"]
     (configuration,) = read_experiment(path, changes).configurations
-    assert (configuration.seeds, configuration.data) == ([4, 5], "some/folder")
+    assert (configuration.seeds, configuration.data) == ([4, 5], "a/b")
+    assert configuration.features.specs(2) == ["last", "concat:1,2"]
     assert configuration.settings("features").epochs == 7
     assert configuration.settings("finetune").epochs == 2
 

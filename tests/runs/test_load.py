@@ -174,7 +174,7 @@ def test_a_run_is_found_by_folder_or_name(both):
     run = both["none"]
     assert find_run(run.name, run.folder.parent).record == run.record
     assert find_run(str(run.folder), "elsewhere").record == run.record
-    for name, where in ((run.name[:-1], run.folder.parent), (str(run.folder.parent), "elsewhere")):
+    for name, where in ((run.name[1:], run.folder.parent), (str(run.folder.parent), "elsewhere")):
         with pytest.raises(MissingError, match=Path(name).name):
             find_run(name, where)
     with pytest.raises(MissingError, match="''"):

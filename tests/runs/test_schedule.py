@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from featbert.errors import FeatbertError
 from featbert.io import is_locked, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
+from featbert.runs.experiment import ExperimentPlan
+from featbert.runs.experiment_file import read_experiment
 from featbert.runs.run import find_runs
 from tests.listening import Ear
 from tests.processes import ROOT, holding
@@ -149,10 +150,9 @@ def run_words(workspace: Workspace, file: Path) -> list[object]:
 
 def planned(workspace: Workspace, file: Path) -> tuple[list[str], Path]:
     """Names of an experiment's runs, those that tune the encoder last, and its store."""
-    text = workspace.carry_out(file, "--dry-run").stdout
-    names = re.findall(r"to train +(\S+--seed\S+)", text)
-    (store,) = re.findall(r"(\S+\.h5)", text)
-    return sorted(names, key=lambda name: ("--full--" in name, name)), Path(store)
+    plan = ExperimentPlan(read_experiment(file), workspace.cache, workspace.runs).renewed()
+    (store,) = {job.extraction.path for job in plan.jobs.values() if job.extraction}
+    return sorted(plan.jobs, key=lambda name: ("--full--" in name, name)), store
 
 
 @pytest.fixture
@@ -233,17 +233,16 @@ def test_an_encoder_that_another_process_adapts_is_awaited(workspace, trained):
     file = workspace.experiment(
         "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
     )
-    text = workspace.carry_out(file, "--dry-run").stdout
-    (folder,) = re.findall(r"adapt +to train +(\S+)", text)
-    (plain,) = re.findall(r"run +to train +(\S+)", text)
+    plan = ExperimentPlan(read_experiment(file), workspace.cache, workspace.runs).renewed()
+    (folder,), (plain,) = plan.adaptations, plan.jobs
     with holding(folder, workspace.runs / plain / "record.json"):
         done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     # Its owner ended without an encoder, so that it was trained here, after what could be before.
     assert (len(trained), trained[0]) == (2, plain)
-    assert (Path(folder) / "adaptation.json").is_file()
+    assert (folder / "adaptation.json").is_file()
     assert len(find_runs(workspace.runs).runs) == 2
-    assert hidden(Path(folder).parent) == hidden(workspace.runs) == []
+    assert hidden(folder.parent) == hidden(workspace.runs) == []
 
 
 def test_two_commands_share_the_work_of_one_experiment(workspace, file, trained):

@@ -43,4 +43,4 @@ def run_html(run: Run) -> str:
 
 def found_html(found: FoundRuns) -> str:
     """Every run with state, scores and time."""
-    return as_html([tables.runs_table(found)])
+    return as_html([tables.runs_table(tables.run_lines(found))])

@@ -1,0 +1,121 @@
+"""How long planned runs take here and what they keep: from finished runs like them, or short ones.
+
+Runs are alike that make the same operations for a word on the same device: their time follows from
+the words that they read.
+"""
+
+import contextlib
+import dataclasses
+import logging
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from featbert.data.share import drawn_part
+from featbert.encoders.layers import parse_layers
+from featbert.errors import FeatbertError
+from featbert.features.extraction import run_extraction
+from featbert.features.plan import plan_extraction
+from featbert.io import json_hash
+from featbert.progress import track
+from featbert.runs.experiment import ExperimentPlan, Job, Resources
+from featbert.runs.planned import plan_stored_run, plan_tuned_run
+from featbert.runs.record import RunRecord, Signature
+from featbert.runs.run import find_runs
+from featbert.runs.train import train_planned
+from featbert.text import counted
+
+# Words that a short run learns from, and seconds after which no further one begins.
+WORDS, PATIENCE = 1500, 20.0
+# Settings besides rates and shares that change nothing in what a word costs.
+_FREE = {"epochs", "patience", "schedule", "train_on", "bias_correction", "longest_answer"}
+
+
+class Estimates:
+    """What is known of the runs and stores that an experiment lacks.
+
+    `measure`: whether short runs, in a folder that is removed, stand in for missing records.
+    """
+
+    def __init__(self, plan: ExperimentPlan, *, measure: bool) -> None:
+        self.known: dict[str, list[RunRecord]] = defaultdict(list)
+        for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
+            r = run.record
+            self.known[_kind(r.signature, r.tuning, r.layers, r.settings)].append(r)
+        missing = {_kind_of(job): job for job in reversed(plan.missing)}
+        self.short = {kind: job for kind, job in missing.items() if kind not in self.known}
+        began = time.monotonic()
+        logging.disable(logging.WARNING)  # what a short run says is not about the experiment
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in track([*self.short] if measure else [], "measuring", "short runs"):
+                if time.monotonic() - began < PATIENCE:
+                    with contextlib.suppress(FeatbertError):  # such as too few sentences
+                        record = _short_run(self.short[kind], plan.resources, Path(folder))
+                        self.known[kind] = [record]
+        logging.disable(logging.NOTSET)
+
+    def run(self, job: Job) -> tuple[float, int, str] | None:
+        """Seconds and bytes of a run, and by what they were measured; None where by nothing."""
+        kind = _kind_of(job)
+        if not (like := self.known.get(kind)):
+            return None
+        did = sum(_work(r.signature, len(r.history), r.train_words) for r in like)
+        took = sum(r.cost.training_seconds + r.cost.prediction_seconds for r in like)
+        settings, splits = job.run.options.settings, job.run.signature.splits
+        words = settings.train_share * sum(splits[name].words for name in settings.trained_splits)
+        seconds = _work(job.run.signature, settings.epochs, words) * took / did
+        source = "a short run" if kind in self.short else counted(len(like), "finished run")
+        return seconds, like[-1].cost.run_bytes, source
+
+    def extraction(self, job: Job, words: int) -> float | None:
+        """Seconds of extracting the words of the store that a run reads."""
+        for cost in (record.cost for record in self.known.get(_kind_of(job), ())):
+            if cost.extraction_seconds and cost.extraction_words:
+                return words * cost.extraction_seconds / cost.extraction_words
+        return None
+
+
+def _kind(s: Signature, tuning: str, layers: str | None, settings: Mapping[str, Any]) -> str:
+    combination = layers and parse_layers(layers, s.encoder_layers)
+    shape = combination and (combination.mode, len(combination.indices))
+    same = {
+        name: value
+        for name, value in settings.items()
+        if value is not None and not isinstance(value, float) and name not in _FREE
+    }
+    where = (s.device_name, s.threads, s.training_precision, s.encoder_precision)
+    encoder = (s.encoder_layers, s.encoder_hidden_size, s.context, s.packing)
+    return json_hash([*where, *encoder, tuning, shape, same])
+
+
+def _kind_of(job: Job) -> str:
+    run = job.run
+    return _kind(run.signature, run.options.settings.tuning, run.layers, run.settings)
+
+
+def _work(signature: Signature, epochs: int, train_words: float) -> float:
+    """Words that are read: three times where they are learned from, backward as forward."""
+    held_out = {n: s.words for n, s in signature.splits.items() if n != "train"}
+    return epochs * (3 * train_words + held_out.get("dev", 0)) + sum(held_out.values())
+
+
+def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
+    """An epoch of the run on a part of its text, which is dev and test as well."""
+    configuration, corpus = job.configuration, resources.corpus(job.configuration)
+    source, train = resources.encoder(configuration.model), corpus["train"]
+    part = drawn_part(train, min(1.0, WORDS / train.n_words), seed=1)
+    splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
+    text = dataclasses.replace(corpus, splits=splits)
+    once = job.run.options.settings.but(epochs=1, train_on="train", train_share=1.0)
+    options = dataclasses.replace(job.run.options, settings=once, runs_dir=folder)
+    if job.extraction is None:
+        run = plan_tuned_run(source, text, options, configuration.for_encoder())
+        return train_planned(run, source, text).record
+    where = {"precision": configuration.precision, "device": configuration.device}
+    plan = plan_extraction(text, source, configuration.for_encoder(**where), cache_dir=folder)
+    store = plan.hit or run_extraction(plan, text, source)
+    run = plan_stored_run(store.manifest, store.path, text, str(job.run.layers), options)
+    return train_planned(run, store, text).record
