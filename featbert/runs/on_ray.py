@@ -11,7 +11,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,17 @@ class _Tasks:
                     name, arguments = waiting.pop()
                     names[task.remote(self, name, function, arguments)] = name
                 done, _ = ray.wait([*names], timeout=LOOK_EVERY)
-                self._relay(heard, {*names.values()})
+                for name, worker, message in ray.get(self.mailbox.take.remote()):
+                    if name not in names.values():
+                        continue
+                    workers, relay = heard.setdefault(name, ([], Relay(name)))
+                    if worker not in workers:
+                        if workers:
+                            relay.close()
+                            notice(f"{name}: its worker died, another one has taken it up")
+                        workers.append(worker)
+                    if worker == workers[-1]:  # a lost one may still send
+                        relay(message)
                 for one in done:
                     name = names.pop(one)
                     if name in heard:
@@ -134,20 +144,6 @@ class _Tasks:
                 ray.cancel(one, force=True)
             for _, relay in heard.values():
                 relay.close()
-
-    def _relay(self, heard: dict[str, tuple[list[str], Relay]], running: Collection[str]) -> None:
-        """Shows what the last worker of each running call has sent; `heard` has its workers."""
-        for name, worker, message in ray.get(self.mailbox.take.remote()):
-            if name not in running:
-                continue
-            workers, relay = heard.setdefault(name, ([], Relay(name)))
-            if worker not in workers:
-                if workers:
-                    relay.close()
-                    notice(f"{name}: its worker died, another one has taken it up")
-                workers.append(worker)
-            if worker == workers[-1]:
-                relay(message)
 
 
 def _carry_out(

@@ -159,69 +159,63 @@ def in_processes(
     """See `engine.Each`: every call in a process of its own, with its share of the cores."""
     known = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
-    waiting, running = [*calls.items()][::-1], list[_Process]()
+    waiting, running = [*calls.items()][::-1], dict[Any, tuple[BaseProcess, Relay]]()
     try:
         while waiting or running:
             while waiting and len(running) < at_a_time:
                 name, arguments = waiting.pop()
-                running.append(_Process(name, max(1, cores // at_a_time), function, arguments))
-            wait([process.pipe for process in running])
-            for process in [process for process in running if process.listen()]:
-                running.remove(process)
-                yield process.name, process.end()
-    finally:
-        for process in running:
-            process.end()
-
-
-class _Process:
-    def __init__(self, name: str, threads: int, *call: Any) -> None:
-        self.name, self.relay = name, Relay(name)
-        self.results: list[Any] = []
-        context: Any = multiprocessing.get_context(METHOD)
-        if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
-            context.set_forkserver_preload(["featbert.runs.schedule"])
-        self.pipe, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, threads, *call)
-        self.child: BaseProcess = context.Process(target=_child, args=arguments, daemon=True)
-        # The child never sees Ctrl-C: this process ends it. The resource tracker, which the first
-        # child would start, unblocks the signal again.
-        resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.child.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-
-    def listen(self) -> bool:
-        """Takes what the process has sent; whether it has ended."""
-        try:
-            while self.pipe.poll():
-                kind, *values = message = self.pipe.recv()
+                pipe, child = _begun(name, max(1, cores // at_a_time), function, arguments)
+                running[pipe] = child, Relay(name)
+            for pipe in wait([*running]):
+                child, relay = running[pipe]
+                try:
+                    kind, *values = message = pipe.recv()
+                except (EOFError, OSError):  # its end of the pipe is closed
+                    kind, values = "result", []
                 if kind == "result":
-                    self.results = values
-                    return True
-                self.relay(message)
-        except (EOFError, OSError):  # its end of the pipe is closed
-            return True
-        return False
+                    del running[pipe]
+                    relay.close()
+                    yield child.name, _result(child, values)
+                else:
+                    relay(message)
+    finally:
+        for child, relay in running.values():
+            relay.close()
+            child.kill()
+            child.join()
 
-    def end(self) -> Any:
-        """Ends the process, if it still runs, and gives its result, or why it has none."""
-        self.relay.close()
-        if self.results:
-            self.child.join(PATIENCE)
-        if self.child.is_alive():
-            self.child.kill()
-        self.child.join()
-        self.pipe.close()
-        if self.results:
-            return self.results[0]
-        code = self.child.exitcode or 0
-        how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.Signals(-code).name})"
-        memory = ", as when memory runs out" if code == -signal.SIGKILL else ""
-        return FeatbertError(f"the process of the run died: {how}{memory}")
+
+def _begun(name: str, threads: int, *call: Any) -> tuple[Connection, BaseProcess]:
+    """A process that carries out a call, and the pipe through which it tells of it."""
+    context: Any = multiprocessing.get_context(METHOD)
+    if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
+        context.set_forkserver_preload(["featbert.runs.schedule"])
+    ours, theirs = context.Pipe(duplex=False)
+    how = {"target": _child, "args": (theirs, threads, *call), "daemon": True}
+    child: BaseProcess = context.Process(name=name, **how)
+    # The child never sees Ctrl-C: this process ends it. The resource tracker, which the first
+    # child would start, unblocks the signal again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        child.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return ours, child
+
+
+def _result(child: BaseProcess, values: Sequence[Any]) -> Any:
+    """What an ending process has sent, or why it has sent nothing."""
+    child.join(PATIENCE)
+    child.kill()
+    child.join()
+    if values:
+        return values[0]
+    code = child.exitcode or 0
+    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.Signals(-code).name})"
+    memory = ", as when memory runs out" if code == -signal.SIGKILL else ""
+    return FeatbertError(f"the process of the run died: {how}{memory}")
 
 
 def _child(

@@ -42,15 +42,16 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     broken = [*lab.plan(**THREE).rows.values()][2]
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
     killed: list[str] = []
-    plain = schedule._Process.__init__
+    plain = schedule._begun
 
-    def killing(self: Any, name: str, *rest: Any) -> None:
-        plain(self, name, *rest)
+    def killing(name: str, *rest: Any) -> Any:
+        pipe, child = plain(name, *rest)
         if not killed and name != broken.name:
             killed.append(name)
-            os.kill(self.child.pid, signal.SIGKILL)
+            child.kill()
+        return pipe, child
 
-    monkeypatch.setattr(schedule._Process, "__init__", killing)
+    monkeypatch.setattr(schedule, "_begun", killing)
     logs = lab.space.folder / "logs"
     ear = Ear()
     with heard_by(ear):
