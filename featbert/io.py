@@ -17,7 +17,7 @@ from typing import Any
 
 from featbert.errors import BusyError, FeatbertError
 
-# Seconds that a lock is tried for: `is_locked` of another process may hold it for a moment.
+# Seconds that a lock is tried for: `is_owned` of another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
 # A file system without locks; work continues there without them.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
@@ -64,20 +64,13 @@ def lock_beside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock file `path`; False where the system cannot say."""
-    from filelock import FileLock, Timeout
-
+def is_owned(path: Path) -> bool:
+    """Whether a process is `owning` the path; False where the system cannot say."""
     try:
-        path.stat()
-        with FileLock(path, timeout=0):
-            if not path.stat().st_size:  # its owner deleted it since, and this made it again
-                path.unlink()
+        with owning(path):
             return False
-    except Timeout:
+    except BusyError:
         return True
-    except OSError:
-        return False
 
 
 def _sign(descriptor: int) -> None:

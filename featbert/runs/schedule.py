@@ -25,7 +25,7 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.features.extraction import run_extraction
-from featbert.io import is_locked, lock_beside
+from featbert.io import is_owned
 from featbert.progress import Advance, Relay, forwarded, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
@@ -61,8 +61,8 @@ def carry_out(
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
             break
-        begin = {folder: plans for folder, plans in adapt.items() if folder.name not in work.locks}
-        if not begin and all(job.name in work.locks for job in ready):
+        begin = {folder: plans for folder, plans in adapt.items() if folder.name not in work.busy}
+        if not begin and all(job.name in work.busy for job in ready):
             work.wait()
             continue
         work.make(engine, run_adaptation, begin)
@@ -82,21 +82,21 @@ def carry_out(
 
 @dataclass
 class _Work:
-    """Why runs and encoders failed, and the locks of those that another process makes, by name."""
+    """Why runs and encoders failed, and what they need that another process makes, by name."""
 
     failures: dict[str, str] = field(default_factory=dict)
-    locks: dict[str, Path] = field(default_factory=dict)
+    busy: dict[str, Path] = field(default_factory=dict)
 
     def left(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that neither failed nor are left to another process."""
-        return [job for job in jobs if job.name not in self.failures.keys() | self.locks.keys()]
+        return [job for job in jobs if job.name not in self.failures.keys() | self.busy.keys()]
 
     def wait(self) -> None:
-        """Until one of the locks is free; those that are free are forgotten."""
+        """Until another process has left one of them; those that it has left are forgotten."""
         with stage("waiting for another process", ""):
-            while all(map(is_locked, self.locks.values())):
+            while all(map(is_owned, self.busy.values())):
                 time.sleep(LOOK_EVERY)
-        self.locks = {n: lock for n, lock in self.locks.items() if is_locked(lock)}
+        self.busy = {n: path for n, path in self.busy.items() if is_owned(path)}
 
     def make(
         self,
@@ -112,7 +112,7 @@ class _Work:
             advance(1)
             names = [name] if readers is None else readers[paths[name]]
             if isinstance(made, BusyError):
-                self.locks |= dict.fromkeys(names, lock_beside(paths[name]))
+                self.busy |= dict.fromkeys(names, paths[name])
                 notice(f"{name} is made by another process")
             elif isinstance(made, PrunedError):
                 report(str(made))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from featbert.errors import BusyError, InputError
 from featbert.features.store import FeatureStore
-from featbert.io import is_locked, lock_beside
+from featbert.io import is_owned
 from tests.features.stores import Written, flip, usual
 
 
@@ -260,7 +260,7 @@ def test_one_writer_at_a_time(plan, tmp_path):
     path = tmp_path / "a.h5"
     first = plan.writer(path)
     plan.write(first, "train", 0)
-    assert is_locked(lock_beside(path))
+    assert is_owned(path)
     with pytest.raises(BusyError, match=r"a\.h5"):
         plan.writer(path)
     first.close()  # the second has harmed nothing

@@ -15,7 +15,7 @@ import pytest
 
 from featbert.analysis.compare import run_experiment
 from featbert.errors import FeatbertError
-from featbert.io import is_locked, lock_beside, owning
+from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
 from featbert.runs.experiment import ExperimentPlan
@@ -183,7 +183,7 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
     monkeypatch.setattr(fcntl, "flock", flock)
     with owning(tmp_path / "one"):
         assert removed[0].exists()
-        assert is_locked(removed[0])
+        assert is_owned(tmp_path / "one")
 
 
 def test_a_single_run_names_the_process_that_trains_it(workspace, trained):
