@@ -100,13 +100,13 @@ def evaluate(
             load_torch(compute.threads)
             from featbert.runs.load import load
 
-            if loaded is None or loaded.run is not plan.usable.run:
+            if loaded is None or loaded.folder != plan.usable.folder:
                 loaded = load(plan.usable, device=compute.device)
-            report(f"evaluating {loaded.run.name} on {plan.corpus.name} {plan.split.name}")
+            report(f"evaluating {loaded.name} on {plan.corpus.name} {plan.split.name}")
             record = carry_out(plan, loaded, cache_dir)
         else:
             report(f"evaluated before: {plan.path}")
-        results.append((plan.usable.run, record, plan.path))
+        results.append((plan.usable, record, plan.path))
     if format == "json":
         rows = [dataclasses.asdict(record) | {"path": str(path)} for _, record, path in results]
         typer.echo(json_text({"evaluations": rows}))

@@ -47,6 +47,6 @@ def export(
     from featbert.report.card import model_card
     from featbert.runs.export import export
 
-    card = model_card(usable.run, folder, form)
+    card = model_card(usable, folder, form)
     export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)
-    typer.echo(printable(f"{usable.run.name}: {folder}"))
+    typer.echo(printable(f"{usable.name}: {folder}"))

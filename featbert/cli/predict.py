@@ -83,7 +83,7 @@ def predict(
     kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
         wanted = " or ".join(kinds)
-        raise InputError(f"{name} is {kind}, but {usable.run.name} reads {wanted}; give --input")
+        raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give --input")
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
         stream: BinaryIO = stack.enter_context(given_text)
@@ -93,7 +93,7 @@ def predict(
         from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
 
         loaded = load(usable, device=compute.device)
-        report(f"tagging {name} with {usable.run.name}")
+        report(f"tagging {name} with {usable.name}")
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
         encoding = text.encoding if asked is None else "utf-8"

@@ -47,13 +47,13 @@ def speed(
 
     found = []
     for one in usable:
-        report(f"timing {one.run.name}")
+        report(f"timing {one.name}")
         loaded = load(one, device=compute.device)
         took = measure_speed(loaded, sentences=sentences, repeats=repeats)
         found.append(dataclasses.asdict(took))
         if format == "text":
             line = (
-                f"{one.run.name}  one at a time {duration(took.one_by_one_seconds)}  batched "
+                f"{one.name}  one at a time {duration(took.one_by_one_seconds)}  batched "
                 f"{duration(took.batched_seconds)}  for {PER:,} {one.task.unit}s, by "
                 f"{took.sentences} of {took.corpus} {took.split}, "
                 f"median of {counted(repeats, 'time')}"

@@ -201,7 +201,7 @@ class PlannedEvaluation:
         if not (self.path.is_file() and self.predictions.is_file()):
             return None
         try:
-            record = read_evaluation(self.usable.run, self.path)
+            record = read_evaluation(self.usable, self.path)
         except InputError as error:
             raise InputError(f"{error}; --overwrite evaluates the run again") from None
         return record if record.scorer == self.usable.task.scorer else None
@@ -235,7 +235,7 @@ def plan_evaluation(
         s.document is not None for s in chosen
     ):
         raise InputError(
-            f"{where} has no documents, but {usable.run.name} reads whole documents; mark them "
+            f"{where} has no documents, but {usable.name} reads whole documents; mark them "
             "with -DOCSTART- lines, or evaluate a run with sentence context"
         )
     sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
@@ -247,7 +247,7 @@ def plan_evaluation(
             check_known("class in --map", [new], [*known, "O"])
     mapping = {old: new for old, new in mapping.items() if old != new}
     identity = split_identity(corpus, name)
-    path = evaluation_path(usable.run.folder, corpus.name, name, identity, mapping)
+    path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
     return PlannedEvaluation(usable, corpus, chosen, identity, mapping, path)
 
 
@@ -264,7 +264,7 @@ def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
 
 
 def evaluate(
-    run: Run | UsableRun,
+    run: Run,
     corpus: Corpus,
     split: str = "test",
     *,
@@ -280,7 +280,7 @@ def evaluate(
     """
     from featbert.runs.load import load  # and torch, only where something is computed
 
-    usable = check_usable(run) if isinstance(run, Run) else run
+    usable = run if isinstance(run, UsableRun) else check_usable(run)
     plan = plan_evaluation(usable, corpus, split, mapping)
     found = None if overwrite else plan.finished
     return found or carry_out(plan, load(usable, device=device), Path(cache_dir))
@@ -297,7 +297,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     if classes and not set(classes) & set(taught):
         notice(
-            f"{corpus.name} {split.name} has no class that {plan.usable.run.name} was trained on "
+            f"{corpus.name} {split.name} has no class that {plan.usable.name} was trained on "
             f"({', '.join(taught[:12])}): nothing of it can be right; --map renames classes"
         )
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)

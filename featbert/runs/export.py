@@ -79,7 +79,7 @@ def export(
 def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
     """The run's own weights and record."""
     load(usable, device="cpu")  # checks them
-    shutil.copyfile(usable.run.folder / WEIGHTS, folder / WEIGHTS)
+    shutil.copyfile(usable.folder / WEIGHTS, folder / WEIGHTS)
     return usable.record
 
 
@@ -124,7 +124,7 @@ def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
     try:
         write_adapters(model, usable.task.auto_model, loaded.encoder, folder, base, batch)
     except InputError as error:
-        raise InputError(f"{usable.run.name} cannot be exported for peft: {error}") from None
+        raise InputError(f"{usable.name} cannot be exported for peft: {error}") from None
     return _for_featbert(usable, folder)
 
 
@@ -137,7 +137,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     from transformers import AutoTokenizer
 
     record, task, signature = usable.record, usable.task, usable.record.signature
-    what = f"{usable.run.name} cannot be a model of transformers"
+    what = f"{usable.name} cannot be a model of transformers"
     advice = "use featbert.load on the run, or --format featbert"
     if get_tuning(record.tuning).frozen:
         raise InputError(f"{what}: it reads stored features; {advice}")

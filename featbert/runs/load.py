@@ -42,7 +42,7 @@ Sentences = Sequence[Sentence] | Split
 Numbers = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedRun(UsableRun):
     """A run with its model in eval mode, on the device."""
 
@@ -83,7 +83,7 @@ class LoadedRun(UsableRun):
         numbers, shares = self._predicted(inputs, sentences, probabilities=True)
         if not np.isfinite(shares).all():
             raise InputError(
-                f"{self.run.name} gives probabilities that are not finite: its numbers are "
+                f"{self.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.compute.precision}"
             )
         return self._answers(numbers, sentences), shares.astype(float)
@@ -214,7 +214,7 @@ class FrozenRun(LoadedRun):
 
 
 def load(
-    run: Run | UsableRun | str | Path,
+    run: Run | str | Path,
     *,
     runs_dir: str | Path = RUNS_DIR,
     device: str = "auto",
@@ -226,7 +226,7 @@ def load(
     `find_run` and `check_usable`. On another device than the run's, the last bits differ.
     """
     run = find_run(str(run), runs_dir) if isinstance(run, str | Path) else run
-    usable = check_usable(run, model=model) if isinstance(run, Run) else run
+    usable = run if isinstance(run, UsableRun) else check_usable(run, model=model)
     record, settings = usable.record, usable.settings
     signature = record.signature
     where = find_device(device)
@@ -235,7 +235,7 @@ def load(
     if frozen and where.kind == "cuda":
         precision = "fp32"  # as when it is trained: see `planned.py`
     if "fp16" in (precision, signature.encoder_precision) and where.kind != "cuda":
-        raise InputError(f"{usable.run.name} computes in fp16, which needs a GPU")
+        raise InputError(f"{usable.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1
     if frozen:
@@ -245,7 +245,7 @@ def load(
         pooler = settings.sentence_pooling == "pooler"
         encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
         made = tuned_model(encoder, classes, settings, texts)
-    path = usable.run.folder / WEIGHTS
+    path = usable.folder / WEIGHTS
     if file_hash(path) != record.weights:
         raise InputError(f"{path} was modified after the run was scored; train the run again")
     found = made.load_state_dict(load_file(path), strict=False)
@@ -254,4 +254,5 @@ def load(
         raise InputError(f"{path} has not the weights of its record; train the run again")
     kind = FrozenRun if frozen else LoadedRun
     made, compute = made.to(where.torch).eval(), Compute(where, precision)
-    return kind(usable.run, usable.source, settings, usable.reading, made, compute)
+    of_run = (usable.folder, record, usable.source, settings, usable.reading)
+    return kind(*of_run, made, compute)

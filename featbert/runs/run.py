@@ -214,22 +214,13 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
 # Using a run again -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class UsableRun:
+@dataclass(frozen=True, repr=False)
+class UsableRun(Run):
     """A finished run with what is needed to use it; `reading` cases words as it does."""
 
-    run: Run
     source: EncoderSource
     settings: Settings
     reading: Reading
-
-    @property
-    def record(self) -> RunRecord:
-        return self.run.record
-
-    @property
-    def task(self) -> Task:
-        return get_task(self.record.task)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -268,7 +259,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             "one with --model"
         )
     settings = defaults(record.tuning, record.task).but(**record.settings)
-    return UsableRun(run, source, settings, Reading(counted, signature.casing))
+    return UsableRun(run.folder, record, source, settings, Reading(counted, signature.casing))
 
 
 def learned_corpus(record: RunRecord, splits: Sequence[str], **how: Any) -> Corpus:

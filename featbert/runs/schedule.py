@@ -160,6 +160,7 @@ def in_processes(
     known = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     waiting, running = [*calls.items()][::-1], dict[Any, tuple[BaseProcess, Relay]]()
+    pipe: Any
     try:
         while waiting or running:
             while waiting and len(running) < at_a_time:

@@ -113,7 +113,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
         started=started,
         **loaded.device.facts,
     )
-    write_json(loaded.run.folder / FILE, speed)
+    write_json(loaded.folder / FILE, speed)
     return speed
 
 

@@ -264,7 +264,7 @@ def test_what_transformers_would_read_otherwise_is_refused(tuned, tmp_path, chan
     usable = check_usable(tuned("entities"))
     signature = dataclasses.replace(usable.record.signature, **changed)
     record = dataclasses.replace(usable.record, signature=signature)
-    usable = dataclasses.replace(usable, run=Run(usable.run.folder, record))
+    usable = dataclasses.replace(usable, record=record)
     with pytest.raises(InputError, match=r"featbert\.load"):
         export(usable, tmp_path / "out", "transformers", card="")
     assert list(tmp_path.iterdir()) == []
