@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
 S = TypeVar("S", bound=BaseModel)
-# Options that take a name of a registry; a field's `one_of` is one of these.
+# Options that take a name of a registry.
 CHOICES: dict[str, Mapping[str, Any]] = {
     "device": DEVICES,
     "task": TASKS,

@@ -175,8 +175,5 @@ def shown(wanted: bool) -> Iterator[None]:
 
             yield advance
 
-    def write(level: int, text: str) -> None:
-        tqdm.write(text, file=sys.stderr)
-
-    with heard_by(bar), logged_by(write, logging.INFO):
+    with heard_by(bar), logged_by(lambda _, text: tqdm.write(text, sys.stderr), logging.INFO):
         yield
