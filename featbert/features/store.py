@@ -416,31 +416,27 @@ class FeatureStore:
         except DAMAGE as error:
             raise self._damaged(str(error).split("\n")[0]) from None
 
-    def _dataset(self, file: h5py.File, name: str) -> h5py.Dataset:
+    def _dataset(
+        self, file: h5py.File, name: str, shape: tuple[int, ...] | None = None
+    ) -> h5py.Dataset:
+        """A dataset; its shape is compared, if given, before memory is taken for it."""
         found = file.get(name)
         if not isinstance(found, h5py.Dataset):
             raise self._damaged(f"dataset {name} is missing")
-        return found
-
-    def _numbers(self, file: h5py.File, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """A small dataset; its size is compared before memory is taken for it."""
-        dataset = self._dataset(file, name)
-        if dataset.shape != shape:
-            raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
-        found: NDArray[Any] = dataset[:]
+        if shape is not None and found.shape != shape:
+            raise self._damaged(f"{found.name} is {found.shape}, not {shape}")
         return found
 
     def _layout(self, file: h5py.File, split: str) -> Layout:
         """Every unit is in a block, or its vectors would be unchecked."""
         stored = self.manifest.splits[split]
-        shape = self._dataset(file, f"{split}/blocks").shape
-        if len(shape) != 1 or not 1 <= shape[0] <= stored.units + 1:
-            raise self._damaged(f"blocks of {split} do not cover its words")
+        n_blocks = self._dataset(file, f"{split}/blocks").size
+        shape = (min(n_blocks, stored.units + 1),)
         found = Layout(
-            self._numbers(file, f"{split}/offsets", (stored.sentences + 1,)),
-            self._numbers(file, f"{split}/units", (stored.units + 1,)),
-            self._numbers(file, f"{split}/blocks", shape),
-            self._numbers(file, f"{split}/texts", (stored.sentences, 2))
+            self._dataset(file, f"{split}/offsets", (stored.sentences + 1,))[:],
+            self._dataset(file, f"{split}/units", (stored.units + 1,))[:],
+            self._dataset(file, f"{split}/blocks", shape)[:],
+            self._dataset(file, f"{split}/texts", (stored.sentences, 2))[:]
             if self.manifest.packing == "apart"
             else None,
         )
@@ -452,7 +448,8 @@ class FeatureStore:
     def _sums(self, file: h5py.File, split: str) -> NDArray[np.uint32]:
         """(datasets, K) CRC-32 of each block of each dataset."""
         shape = (len(self.manifest.datasets), len(self._layouts[split].blocks) - 1)
-        return self._numbers(file, f"{split}/checksums", shape)
+        sums: NDArray[np.uint32] = self._dataset(file, f"{split}/checksums", shape)[:]
+        return sums
 
     def _check_shapes(self, file: h5py.File) -> None:
         """Datasets as the manifest says, and all their bytes within the file."""
@@ -460,9 +457,9 @@ class FeatureStore:
         for name in self.splits:
             for kind, layer in self.manifest.datasets:
                 shape = (self.manifest.rows(name, kind), self.manifest.hidden_size)
-                dataset = self._dataset(file, layer_path(name, layer, kind))
-                if dataset.shape != shape or dataset.dtype != np.dtype(self.manifest.dtype):
-                    raise self._damaged(f"{dataset.name} is {dataset.shape}, not {shape}")
+                dataset = self._dataset(file, layer_path(name, layer, kind), shape)
+                if dataset.dtype != np.dtype(self.manifest.dtype):
+                    raise self._damaged(f"{dataset.name} is of {dataset.dtype}")
                 if self.shards:
                     parts = [s for s in self.shards if name in s.splits and layer in s.layers]
                     if shape[0] != sum(part.manifest.rows(name, kind) for part in parts):

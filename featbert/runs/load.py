@@ -104,7 +104,7 @@ class LoadedRun(UsableRun):
     def _predicted(
         self, inputs: Inputs, sentences: Sentences, *, probabilities: bool = False
     ) -> tuple[Numbers, ...]:
-        budget = TokenBudget(prediction_budget(inputs, self.settings, self.device))
+        budget = prediction_budget(inputs, self.settings, self.device)
         items, how = self.task.items(sentences), self.compute
         return predict(self.model, inputs, items, how, budget, probabilities=probabilities)
 
@@ -141,8 +141,9 @@ class FrozenRun(LoadedRun):
             return FeatureInputs(states, places, where, offsets=alignment.sentences)
         if reads == "words":
             return FeatureInputs(states, alignment.texts, where)
-        firsts = alignment.n_words + alignment.text_units[:, 0]
-        return FeatureInputs(states, alignment.texts, where, pairs=alignment.pairs, firsts=firsts)
+        firsts = alignment.n_words + np.arange(2) + alignment.text_units[:, :1, None]
+        places = np.concatenate([firsts, alignment.texts], axis=1)
+        return FeatureInputs(states, places, where, pairs=alignment.pairs)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path

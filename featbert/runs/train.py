@@ -15,7 +15,7 @@ from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part, drawn_sentences
-from featbert.encoders.batching import Ints, TokenBudget
+from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads, find_device
 from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling
 from featbert.encoders.memory import peak_memory, reset_peak_memory
@@ -348,7 +348,7 @@ class _Training:
 
     def _numbers(self, split: Split) -> Any:
         inputs = self.inputs[split.name]
-        budget = TokenBudget(prediction_budget(inputs, self.settings, self.device))
+        budget = prediction_budget(inputs, self.settings, self.device)
         return predict(self.model, inputs, self.task.items(split), self.compute, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:

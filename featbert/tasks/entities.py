@@ -23,8 +23,8 @@ from featbert.data.corpus import Split
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, in_buckets
+from featbert.tasks.labels import WordTask, check_lengths
 from featbert.tasks.measures import f1_of, prf
-from featbert.tasks.words import WordTask, check_lengths
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]

@@ -79,23 +79,22 @@ class FeatureInputs:
         *,
         offsets: Ints | None = None,
         pairs: Ints | None = None,
-        firsts: Ints | None = None,
     ) -> None:
         """
         Args:
             states: (k, N, H) in the combination's order, on the device; or, left on disk, for each
                 of several texts that follow one another k tensors (n, H).
             places: (S, T, 2) first and end vector in `states` of each sequence (T = 1), or of both
-                texts of each pair that was encoded apart.
+                texts of each pair that was encoded apart; where the head reads sequences, before
+                these the place of the first special piece.
             offsets: (S + 1,) words before each sequence, where vectors are of texts: batches are
                 those of other rows.
-            pairs, firsts: where the head reads sequences, (S, 2) words of both texts of each pair,
-                and (S,) place in `states` of the first special piece, which is read before them.
+            pairs: (S, 2) words of both texts of each pair, where the head reads sequences.
         """
-        self.states, self.device, self.firsts = states, device, firsts
+        self.states, self.device = states, device
         self.starts: Ints = places[..., 0]
         self.sizes: Ints = np.diff(places)[..., 0]
-        self.lengths: Ints = self.sizes.sum(axis=1)
+        self.lengths: Ints = self.sizes.sum(axis=1) - (pairs is not None)
         words = np.concatenate([[0], np.cumsum(self.lengths)])
         self.offsets: Ints = words if offsets is None else offsets
         by_text = self.sizes if pairs is None else pairs + np.array([1, 0])
@@ -113,9 +112,6 @@ class FeatureInputs:
     def batch(self, sentences: Ints, token_budget: int | None = None) -> Tensor:
         """(k, W, H) the sentences' vectors, gathered by word index."""
         places = ranges(self.starts[sentences].ravel(), self.sizes[sentences].ravel())
-        if self.firsts is not None:
-            sizes = self.lengths[sentences]
-            places = np.insert(places, np.cumsum(sizes) - sizes, self.firsts[sentences])
         words = torch.from_numpy(places)
         if isinstance(self.states, Tensor):
             return self.states.index_select(1, to_device(words, self.device))
@@ -153,30 +149,28 @@ def stored_inputs(
     layers, m = combination.indices, store.manifest
     kinds = ("words", "cls") if reads == "sequence" else (reads,)
     places, n_vectors = _places(store, names, kinds[0], sentences)
-    chosen, kept = _kept(places)
-    offsets = pairs = firsts = None
+    offsets = pairs = None
     if reads == "sequence":
         pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in texts]))
-        firsts = n_vectors + _places(store, names, "cls", sentences)[0][:, 0, 0]
+        firsts = n_vectors + _places(store, names, "cls", sentences)[0][:, :1]
+        places = np.concatenate([firsts, places], axis=1)
     elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         lengths = lengths if sentences is None else lengths[sentences]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
+    chosen, kept = _kept(places)
     # One layer is held for a moment besides the vectors that are kept.
     numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
     have = available_memory() * MEMORY_SHARE
     if have < numbers * np.dtype(m.dtype).itemsize and {*kinds} <= {*m.kinds}:
         mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
         arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
-        return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs, firsts=firsts)
-    if firsts is not None:
-        firsts, chosen = len(chosen) + np.arange(len(firsts)), np.concatenate([chosen, firsts])
+        return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs)
     states = torch.empty((len(layers), len(chosen), m.hidden_size), dtype=getattr(torch, m.dtype))
     for row, layer in zip(states, layers, strict=True):
         whole = torch.cat([_vectors(store, name, layer, kind) for kind in kinds for name in names])
         torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
-    there = states.to(device)
-    return FeatureInputs(there, kept, device, offsets=offsets, pairs=pairs, firsts=firsts)
+    return FeatureInputs(states.to(device), kept, device, offsets=offsets, pairs=pairs)
 
 
 def _vectors(store: FeatureStore, name: str, layer: int, kind: str) -> Tensor:

@@ -294,15 +294,16 @@ def _diverged(what: str) -> InputError:
     return InputError(f"{what}; lower --learning-rate, or use --precision fp32")
 
 
-def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> int:
+def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> TokenBudget:
     """Padded tokens of a batch of prediction."""
-    return max(1, int(settings.token_budget * inputs.prediction_factor[device.kind]))
+    factor = inputs.prediction_factor[device.kind]
+    return TokenBudget(max(1, int(settings.token_budget * factor)))
 
 
 def prediction_flops(model: Model, inputs: Inputs, settings: Settings, device: Device) -> float:
     """Operations of `predict` over the whole text, estimated from shapes."""
     everything = np.arange(len(inputs.offsets) - 1)
-    parts = inputs.parts(everything, prediction_budget(inputs, settings, device))
+    parts = inputs.parts(everything, prediction_budget(inputs, settings, device).tokens)
     return sum(inputs.flops(model, ids, training=False) for ids in parts)
 
 
