@@ -28,9 +28,8 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.dropout import use_dropout
 from featbert.encoders.encoding import Context, Packing, Pooling
-from featbert.encoders.products import PRODUCT_FLOPS, use_products
+from featbert.encoders.kernels import PRODUCT_FLOPS, use_dropout, use_products
 from featbert.encoders.source import EncoderSource, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError

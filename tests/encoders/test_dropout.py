@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from featbert.encoders import dropout
-from featbert.encoders.dropout import NAME, Dropout, _Attention, kept
 from featbert.encoders.encoder import load_encoder
+from featbert.encoders.kernels import NAME, Dropout, _Attention, kept
 from featbert.encoders.source import find_encoder
 
 SCALE = 0.3
@@ -26,7 +25,7 @@ def padding() -> torch.Tensor:
 @pytest.mark.parametrize("mask", [None, padding()])
 @pytest.mark.parametrize("block", [1, 1 << 17])
 def test_without_drops_it_is_torchs_attention(monkeypatch, mask, block) -> None:
-    monkeypatch.setattr(dropout, "BLOCK", block)
+    monkeypatch.setattr(kernels, "BLOCK", block)
     given = vectors(3, 2, 4, 5)
     expected = functional.scaled_dot_product_attention(*given, attn_mask=mask, scale=SCALE)
     found = _Attention.apply(*given, mask, 0.0, SCALE)
@@ -37,7 +36,7 @@ def test_without_drops_it_is_torchs_attention(monkeypatch, mask, block) -> None:
 
 
 def test_gradients_are_those_of_what_was_kept(monkeypatch) -> None:
-    monkeypatch.setattr(dropout, "BLOCK", 32)
+    monkeypatch.setattr(kernels, "BLOCK", 32)
 
     def attended(*given: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(1)

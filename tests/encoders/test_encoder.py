@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.products import PRODUCT_FLOPS
+from featbert.encoders.kernels import PRODUCT_FLOPS
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
 from featbert.models.model import matrix_entries

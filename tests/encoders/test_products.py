@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.encoders.products import Linear, use_products
+from featbert.encoders.kernels import Linear, use_products
 
 
 def both(bias: bool) -> tuple[nn.Linear, nn.Linear]:

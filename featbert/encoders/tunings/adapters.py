@@ -48,7 +48,7 @@ def add_adapters(model: nn.Module, config: Any) -> None:
     """Puts peft's adapters into the model; products of matrices stay featbert's."""
     from peft import inject_adapter_in_model
 
-    from featbert.encoders.products import use_products
+    from featbert.encoders.kernels import use_products
 
     inject_adapter_in_model(config, model)
     use_products(model)
