@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from featbert.encoders import kernels
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.kernels import NAME, Dropout, _Attention, kept
 from featbert.encoders.source import find_encoder
