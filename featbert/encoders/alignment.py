@@ -109,7 +109,10 @@ def align(
             f"the encoder reads {positions} positions, which {n_special} special pieces fill; "
             "use another encoder"
         )
-    pairs = None if packing is None else _pairs(sentences)
+    if alone := [n for n, s in enumerate(sentences, 1) if packing and s.pair is None]:
+        raise InputError(f"packing is for pairs, but text {alone[0]} is alone")
+    sizes = np.array([(s.pair or 0, len(s) - (s.pair or 0)) for s in sentences], dtype=np.int64)
+    pairs = None if packing is None else sizes.reshape(-1, 2)
     words, numbers, unit_words = texts_of(sentences, context, packing)
     pieces, word_pieces, unknown = wordpieces.pieces(words)
     edges = np.cumsum([0, *map(len, words)], dtype=np.int64)
@@ -144,15 +147,6 @@ def align(
         },
         pairs=pairs,
     )
-
-
-def _pairs(sentences: Sequence[Sentence]) -> Ints:
-    """(S, 2) words of both texts of each pair; InputError for a sentence that is no pair."""
-    alone = next((i for i, s in enumerate(sentences) if s.pair is None), None)
-    if alone is not None:
-        raise InputError(f"packing is for pairs, but text {alone + 1} is alone")
-    sizes = [(s.pair, len(s) - (s.pair or 0)) for s in sentences]
-    return np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
 
 def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:

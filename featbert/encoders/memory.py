@@ -68,15 +68,12 @@ def _left_of_groups(
         own = root / next(line[4:] for line in lines if line.startswith("0::/"))
         for group in [own, *own.parents][: len(own.parts) - len(root.parts) + 1]:
             with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
-                limit, used = (
-                    int((group / name).read_text("utf-8"))
-                    for name in ("memory.max", "memory.current")
-                )
-                stat = dict(
-                    line.split() for line in (group / "memory.stat").read_text("utf-8").splitlines()
-                )
+                names = ("memory.max", "memory.current", "memory.stat")
+                limit, used, stat = ((group / name).read_text("utf-8") for name in names)
+                sizes = dict(line.split() for line in stat.splitlines())
                 files = ("inactive_file", "active_file", "slab_reclaimable")
-                found.append(limit - used + sum(int(stat.get(name, 0)) for name in files))
+                kept = sum(int(sizes.get(name, 0)) for name in files)
+                found.append(int(limit) - int(used) + kept)
     return found
 
 

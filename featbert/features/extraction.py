@@ -299,33 +299,27 @@ class HostCopy:
             self.stream.wait_stream(torch.cuda.current_stream(tensor.device))
             tensor.record_stream(self.stream)
 
-    def is_finite(self) -> bool:
-        """Whether every value is finite; does not block the device."""
+    def fetched(self) -> tuple[Tensor, bool]:
+        """The tensor in the host's memory, and whether all of it is finite; the device goes on."""
         if self.stream is None:
             # One thread of numpy: torch would take all its threads from those that compute.
-            return all(np.isfinite(layer).all() for layer in self.tensor.numpy())
+            return self.tensor, all(np.isfinite(layer).all() for layer in self.tensor.numpy())
         with torch.cuda.stream(self.stream):
             # The largest value is several times faster to find than every one that is not finite.
-            return not self.tensor.numel() or bool(self.tensor.abs().amax().isfinite())
-
-    def on_host(self) -> Tensor:
-        """The tensor in the host's memory."""
-        if self.stream is None:
-            return self.tensor
-        with torch.cuda.stream(self.stream):
+            finite = not self.tensor.numel() or bool(self.tensor.abs().amax().isfinite())
             host = torch.empty(self.tensor.shape, dtype=self.tensor.dtype, pin_memory=True)
             host.copy_(self.tensor, non_blocking=True)
         self.stream.synchronize()
-        return host
+        return host, finite
 
 
 def _write(
     writer: StoreWriter, split: str, k: int, copies: Mapping[str, HostCopy], corpus: Corpus
 ) -> None:
     """Runs in the writing thread, while the device computes the next block."""
-    finite = all(copy.is_finite() for copy in copies.values())
-    states = {kind: copy.on_host() for kind, copy in copies.items()}
-    if not finite:
+    found = {kind: copy.fetched() for kind, copy in copies.items()}
+    states = {kind: held for kind, (held, _) in found.items()}
+    if not all(finite for _, finite in found.values()):
         raise _not_finite(states, writer, corpus, split, k)
     writer.write(split, k, {kind: held.numpy() for kind, held in states.items()})
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -61,24 +61,19 @@ class BiLSTM(nn.Module):
 
     def _recur(self, vectors: Tensor, packing: Packing) -> Tensor:
         """(W, D) -> (W, 2H) in packed order."""
+        if not vectors.is_cuda and not torch.is_autocast_enabled("cpu"):
+            return bilstm(self.lstm, vectors, packing)
+        words = PackedSequence(vectors, torch.tensor(packing.sizes))
         if vectors.is_cuda:
             # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
             with full_precision(vectors):
-                return self._packed(vectors.float(), packing)
-        if torch.is_autocast_enabled("cpu"):
-            return self._packed(vectors, packing)
-        return bilstm(self.lstm, vectors, packing)
-
-    def _packed(self, vectors: Tensor, packing: Packing) -> Tensor:
-        words = PackedSequence(vectors, torch.tensor(packing.sizes))
-        # Sequences of one length go to oneDNN's LSTM, which in bfloat16 needs a processor for it.
-        alike = not vectors.is_cuda and packing.sizes[0] == packing.sizes[-1]
+                return cast(Tensor, self.lstm(words.float())[0].data)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # setting it warns about Intel GPUs that are not there
-            onednn = not alike or has_native_bf16("cpu")
-            with nullcontext() if onednn else torch.backends.mkldnn.flags(enabled=False):
-                states: Tensor = self.lstm(words)[0].data
-        return states
+            warnings.simplefilter("ignore")  # oneDNN's switch warns about GPUs that are not there
+            # Sequences of one length go to oneDNN, which in bfloat16 needs a processor for it.
+            able = packing.sizes[0] != packing.sizes[-1] or has_native_bf16("cpu")
+            with nullcontext() if able else torch.backends.mkldnn.flags(enabled=False):
+                return cast(Tensor, self.lstm(words)[0].data)
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.spans import NO_ANSWER, answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
-from featbert.tasks.base import Facet, Floats, Measure, Predictions, Rows, Scores, in_buckets
+from featbert.tasks.base import Facet, Measure, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.examples import ExampleTask, single
-from featbert.tasks.measures import Counts
+from featbert.tasks.measures import Counts, accuracy_of
 
 CLASSES = ("answerable", "unanswerable")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -56,8 +56,8 @@ class Spans(ExampleTask):
     auto_model = "AutoModelForQuestionAnswering"
     floor = "answering nothing"
     measures: ClassVar[Mapping[str, Measure]] = {
-        "f1": Measure("f1", "F1", lambda counts: _mean(counts, 1)),
-        "exact": Measure("exact", "exact match", lambda counts: _mean(counts, 0)),
+        "f1": Measure("f1", "F1", lambda counts: accuracy_of(counts[..., 1:])),
+        "exact": Measure("exact", "exact match", lambda counts: accuracy_of(counts[..., ::2])),
     }
     facets: Mapping[str, Facet] = {
         "answer": Facet("whether there is an answer"),
@@ -238,10 +238,6 @@ class Spans(ExampleTask):
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         texts, gold = [row["question"], row["context"]], [_tag(one) for one in row["answers"] or ()]
         return texts, gold or [*NO_ANSWER][: row["answers"] is not None], [_tag(row["predicted"])]
-
-
-def _mean(counts: Counts, column: int) -> Floats:
-    return np.asarray(counts[..., column] / np.maximum(counts[..., 2], 1), dtype=np.float64)
 
 
 def _text(answer: str) -> str:
