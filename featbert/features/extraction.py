@@ -291,7 +291,7 @@ class HostCopy:
     """A tensor that was just computed, to be copied to the host by another thread."""
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+        self.tensor = tensor if tensor.is_cuda else tensor.cpu()
         self.stream: torch.cuda.Stream | None = None
         if tensor.is_cuda:
             self.stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
