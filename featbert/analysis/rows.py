@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from featbert.config import defaults
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
@@ -287,6 +288,8 @@ def base_name(tuning: str, layers: str | None) -> str:
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings whose values say enough without their key.
 BARE = (*PARTS, "sentence_pooling")
+# Settings that a line of signature names, by what it calls them; it has a hash of all.
+QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
 
 
 def part_of(settings: Mapping[str, Any], name: str) -> str:
@@ -315,6 +318,28 @@ def run_title(
     parts = {name: setting_text(settings, name) for name in head}
     name, share = with_settings(base_name(tuning, layers), parts), settings.get("train_share", 1)
     return name if share == 1 else f"{name}, {in_percent(share)} of train"
+
+
+def signature_line(runs: Sequence[Run]) -> str:
+    """The runs of one row in a line that a paper can quote, as sacreBLEU's of a score."""
+    r, s = runs[0].record, runs[0].record.signature
+    texts = [(name, one.text, one.tags) for name, one in s.splits.items()]
+    parts = {
+        "task": r.task,
+        "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
+        "encoder": f"{s.model} {s.encoder_weights[:8]}",
+        "context": s.context,
+        "casing": s.casing,
+        "row": run_title(r.tuning, r.layers, r.settings, r.task),
+        **{key: r.settings[name] for key, name in QUOTED.items() if name in r.settings},
+        "settings": json_hash(r.settings)[:8],
+        "trained": "+".join(r.trained_on),
+        "seeds": ",".join(str(run.record.seed) for run in runs),
+        "precision": f"{s.encoder_precision}/{s.training_precision}",
+        "scorer": s.scorer,
+        **{name: s.versions.get(name) for name in ("featbert", "torch")},
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
 def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Naming]:

@@ -147,7 +147,7 @@ def _scored_on(corpus: str | None, runs: Iterable[Run]) -> tuple[list[Run], list
     from featbert.runs.evaluate import runs_elsewhere
 
     found: list[Run] = [*(known := runs_elsewhere(runs, corpus))]
-    notes = dict.fromkeys(note for run in known for note in run.notes)
+    notes = dict.fromkeys(note for run in known for note in run.remarks)
     if left := len(runs) - len(found):
         notes[f"left out, not evaluated on {corpus}: {counted(left, 'run')}"] = None
     return found, [*notes]

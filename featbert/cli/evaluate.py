@@ -72,9 +72,9 @@ def evaluate(
         carry_out,
         choose_splits,
         elsewhere,
-        notes_of,
         parse_mapping,
         plan_evaluation,
+        remarks_on,
     )
     from featbert.runs.run import check_usable
 
@@ -111,7 +111,7 @@ def evaluate(
         rows = [dataclasses.asdict(record) | {"path": str(path)} for _, record, path in results]
         typer.echo(json_text({"evaluations": rows}))
         return
-    notes = dict.fromkeys(note for run, record, _ in results for note in notes_of(run, record))
+    notes = dict.fromkeys(note for run, record, _ in results for note in remarks_on(run, record))
     tables = evaluations_tables([(run, record) for run, record, _ in results], [*notes])
     if by:
         of_run = grouped(((r.source, run.folder), (run, (r, path))) for run, r, path in results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -34,6 +35,7 @@ def runs(
     task: str | None = o.option("TEXT", "Only runs of this task."),
     tuning: str | None = o.option("TEXT", "Only runs with this way to tune; none: on features."),
     layers: str | None = o.option("TEXT", "Only runs on these layers."),
+    tag: str | None = o.option("TEXT", "Only runs with this tag."),
     sort: str = o.option(
         "COLUMN",
         "Column to sort by, such as dev: newest and highest first.",
@@ -54,6 +56,7 @@ def runs(
     from featbert.runs.run import find_runs
 
     wanted = {"corpus": data, "model": model, "task": task, "tuning": tuning, "layers": layers}
+    wanted["tags"] = tag
     lines = run_lines(find_runs(runs_dir), wanted, sort)
     if format == "json":
         typer.echo(json_text(lines))
@@ -69,12 +72,17 @@ def show(
     run: str = o.RUN,
     best: bool = o.BEST,
     runs_dir: Path | None = RUNS_DIR,
+    signature: bool = o.flag("--signature", "Print a line that a paper can quote, alone."),
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
+    from featbert.analysis.rows import signature_line
     from featbert.report.rendering import as_text
     from featbert.report.tables import epochs_table, run_facts, run_scores_table
 
     found, width = o.find_run_called(run, runs_dir or ctx.obj, best), terminal_width()
+    if signature:
+        typer.echo(printable(signature_line([found])))
+        return
     facts = grid(["", ""], [(name, [value]) for name, value in run_facts(found)], justify="left")
     tables = [as_text(t, width=width) for t in (run_scores_table(found), epochs_table(found))]
     parts = [part.strip("\n") + "\n" for part in (f"{found.folder}\n", facts, *tables)]
@@ -100,6 +108,37 @@ def rm(
         (folder / "record.json").unlink(missing_ok=True)
         shutil.rmtree(folder)
     typer.echo(f"removed {counted(len(folders), 'run')}, {size(total)}")
+
+
+@runs_app.command(cls=Command, epilog="Example: featbert runs tag RUN paper")
+def tag(
+    ctx: typer.Context,
+    name: str = o.argument("RUN", "Run folder or name.", completion.runs),
+    tags: list[str] = o.argument("TAG", "Tags to give."),
+    remove: bool = o.flag("--remove", "Take them away."),
+    runs_dir: Path | None = RUNS_DIR,
+) -> None:
+    """Give a run tags, or take them away."""
+    from featbert.runs.notes import read_notes, write_notes
+
+    folder = _run_folder(name, runs_dir or ctx.obj)
+    found = read_notes(folder)
+    kept = [*(one for one in found.tags if one not in tags), *([] if remove else tags)]
+    write_notes(folder, replace(found, tags=tuple(dict.fromkeys(kept))))
+
+
+@runs_app.command(cls=Command, epilog="Example: featbert runs note RUN 'for the appendix'")
+def note(
+    ctx: typer.Context,
+    name: str = o.argument("RUN", "Run folder or name.", completion.runs),
+    text: str = o.argument("TEXT", "What to say of it; nothing removes the note.", default=""),
+    runs_dir: Path | None = RUNS_DIR,
+) -> None:
+    """Write a note on a run."""
+    from featbert.runs.notes import read_notes, write_notes
+
+    folder = _run_folder(name, runs_dir or ctx.obj)
+    write_notes(folder, replace(read_notes(folder), note=text))
 
 
 def _run_folder(name: str, runs_dir: Path) -> Path:

@@ -33,6 +33,7 @@ from featbert.analysis.rows import (
     listed,
     run_title,
     setting_text,
+    signature_line,
     told_apart,
 )
 from featbert.analysis.transfer import TransferMatrix
@@ -561,6 +562,7 @@ def run_lines(
         scores = {split: r.score(split) for split in r.scores}
         line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
         line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
+        line |= {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
         settings = {"context": s.context, "casing": s.casing, **r.settings}
         seconds = r.cost.training_seconds
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
@@ -598,6 +600,7 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
         _names("row"),
         Column("seed", "seed"),
         *(Column(split, split, percent) for split in splits),
+        *([_names("tags")] if any(line.get("tags") for line in lines) else []),
     ]
     cells = (
         {**line, **line.get("scores", {}), "id": line["run"].rpartition("--")[2]} for line in lines
@@ -642,6 +645,9 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
+    said = {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
+    facts += [(name, text) for name, text in said.items() if text]
+    facts.append(("signature", signature_line([run])))
     return [(name, visible(value)) for name, value in facts]
 
 

@@ -99,11 +99,11 @@ def evaluation_files(run: Run) -> list[Path]:
 class RunElsewhere(Run):
     """A run that was scored on other data: its record has these scores in place of its own.
 
-    `paths` are predictions by split; `notes` what a reader of the scores should know.
+    `paths` are predictions by split; `remarks` what a reader of the scores should know.
     """
 
     paths: Mapping[str, Path]
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
 
     def predictions_path(self, split: str) -> Path:
         check_known("split", [split], self.paths)
@@ -132,11 +132,11 @@ def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunEl
         split: path.with_name(run.task.predictions_name(path.stem))
         for split, (_, path) in by_split.items()
     }
-    notes = [note for of, _ in by_split.values() for note in notes_of(run, of)]
-    return RunElsewhere(run.folder, record, paths, tuple(notes))
+    remarks = [one for of, _ in by_split.values() for one in remarks_on(run, of)]
+    return RunElsewhere(run.folder, record, paths, tuple(remarks))
 
 
-def notes_of(run: Run, one: EvaluationRecord) -> Iterator[str]:
+def remarks_on(run: Run, one: EvaluationRecord) -> Iterator[str]:
     """What a reader of an evaluation should know, a line each."""
     what, splits = f"{one.corpus} {one.split}", run.record.signature.splits
     if one.mapping:

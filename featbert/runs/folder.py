@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError, InputError
 from featbert.io import explaining, owning, replace_folder, replacing
+from featbert.runs.notes import NAME as NOTES
 from featbert.runs.record import EXPORTED, RECORD_NAME
 
 if TYPE_CHECKING:
@@ -40,16 +41,18 @@ def _aside(folder: Path, end: str = "") -> Path:
 def move_into_place(written: Path, folder: Path) -> None:
     """Replaces the finished run in `folder` by the one in `written`."""
     if written != folder:
+        if (folder / NOTES).is_file():
+            shutil.copyfile(folder / NOTES, written / NOTES)
         replace_folder(folder, written, _aside(folder, ".before"))
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or empties it, the record first, but for a checkpoint to resume from."""
+    """Makes the folder, or empties it, the record first, but for notes and a checkpoint."""
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
         for path in folder.iterdir():
-            if path.name != CHECKPOINT and path.is_file():
+            if path.name not in (CHECKPOINT, NOTES) and path.is_file():
                 path.unlink()
 
 

@@ -26,6 +26,7 @@ from featbert.errors import (
 from featbert.io import file_hash
 from featbert.progress import track
 from featbert.runs.folder import PRUNED, WEIGHTS
+from featbert.runs.notes import Notes, read_notes
 from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, read_record
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
@@ -63,6 +64,11 @@ class Run:
     @property
     def task(self) -> Task:
         return get_task(self.record.task)
+
+    @property
+    def notes(self) -> Notes:
+        """Its tags and note, read at each call."""
+        return read_notes(self.folder)
 
     def predictions_path(self, split: str) -> Path:
         """Where the predictions of `split` are."""

@@ -2,12 +2,15 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
+from featbert.runs.folder import move_into_place
+from featbert.runs.notes import Notes
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
@@ -108,6 +111,34 @@ def test_all_of_one_run(runs_dir, words):
         "1 best 0.7000 60.00 2.5 s",
     ):
         assert told in text
+
+
+def test_tags_and_a_note_are_kept_with_a_run(runs_dir):
+    """And with the same run trained again; its record stays what it was."""
+    where, folder = ("--runs-dir", runs_dir), runs_dir / "concat-1"
+    before = (folder / RECORD_NAME).read_bytes()
+    for words in (["tag", "paper", "best"], ["tag", "best", "--remove"], ["note", "for Table 2"]):
+        ok(call("runs", words[0], "concat-1", *words[1:], *where))
+    (run,) = (run for run in find_runs(runs_dir) if run.name == "concat-1")
+    assert run.notes == Notes(("paper",), "for Table 2")
+    assert "for Table 2" in call("runs", "show", "concat-1", *where).stdout
+    (line,) = json.loads(ok(call("runs", *where, "--tag", "paper", "--format", "json")).stdout)
+    assert line["run"] == "concat-1"
+    assert (folder / RECORD_NAME).read_bytes() == before
+    move_into_place(shutil.copytree(runs_dir / "tuned-1", runs_dir / ".concat-1"), folder)
+    assert run.notes == Notes(("paper",), "for Table 2")
+
+
+def test_a_signature_is_a_line_that_names_what_a_score_depends_on(runs_dir):
+    words = ("runs", "show", "concat-1", "--signature", "--runs-dir", runs_dir)
+    line = ok(call(*words)).stdout
+    assert line.count("\n") == 1
+    parts = dict(part.split(":", 1) for part in line.rstrip("\n").split("|"))
+    known = {"task": "entities", "row": "concat_last4", "seeds": "1", "epochs": "15", "lr": "0.001"}
+    assert parts | known == parts
+    changed = make_record("concat-1", settings={"epochs": 15, "dropout": 0.3})
+    write_json(runs_dir / "concat-1" / RECORD_NAME, changed)
+    assert ok(call(*words)).stdout != line
 
 
 def test_rm_asks_and_no_means_no(runs_dir):

@@ -21,7 +21,7 @@ from featbert import __version__
 from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
 from featbert.analysis.overview import contests
-from featbert.analysis.rows import baseline_of, shared, way_order
+from featbert.analysis.rows import baseline_of, shared, signature_line, way_order
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
 from featbert.io import explaining, replacing
@@ -136,6 +136,7 @@ def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, 
         "unit": comparison.task.unit,
         "kind": next(iter(comparison.task.facets.values())).title,
         "shared": alike,
+        "signatures": [visible(signature_line(row.runs)) for row in comparison.rows],
         "runs": runs,
         "notes": [visible(note) for note in missing],
     }
