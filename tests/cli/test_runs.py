@@ -93,8 +93,8 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
     assert best.startswith(str(tmp_path / "a--last--2234"))
     words = ("last (learning_rate=0.003)", "1234", "--format", "json")
-    rows = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["rows"]
-    assert [row["runs"][0][-4:] for row in rows] == ["1234", "3234"]
+    compared = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["runs"]
+    assert [one["run"][-4:] for one in compared] == ["1234", "3234"]
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
