@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
 S = TypeVar("S", bound=BaseModel)
+# What pydantic names where it means an alternative of a union, not a key.
+_ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)
 # Options that take a name of a registry.
 CHOICES: dict[str, Mapping[str, Any]] = {
     "device": DEVICES,
@@ -418,7 +420,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         unknown = wrong["type"] == "extra_forbidden"  # then the last part is a key, not a type
         place_of = enumerate(wrong["loc"], 1)
         last = len(wrong["loc"]) if unknown else 0
-        keys = [p for n, p in place_of if n == last or not _is_alternative(p)]
+        keys = [p for n, p in place_of if n == last or not _ALTERNATIVE.fullmatch(str(p))]
         at = printable(".".join(map(str, keys)))[:120]
         if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
@@ -435,12 +437,6 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
                 expected += nearest(shown.strip("'"), wrong["ctx"]["expected"].split("'")[1::2])
             lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
-
-
-def _is_alternative(part: int | str) -> bool:
-    """Whether pydantic means an alternative of a union, not a key."""
-    kinds = ("int", "str", "float", "bool", "constrained-int", "constrained-float")
-    return isinstance(part, str) and (part.startswith(("literal[", "list[")) or part in kinds)
 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:

@@ -41,8 +41,12 @@ def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
         lock.parent.mkdir(parents=True, exist_ok=True)
         held.acquire()
     except Timeout:
+        holder = ""
+        with contextlib.suppress(OSError):
+            holder = lock.read_text("utf-8", errors="replace")[:300].strip()
         raise BusyError(
-            f"{path} is in use by {_holder(lock)}; wait until it ends, then run the command again"
+            f"{path} is in use by {holder or 'another process'}; wait until it ends, then run the "
+            "command again"
         ) from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
@@ -80,13 +84,6 @@ def _sign(descriptor: int) -> None:
         os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
 
-def _holder(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        if text := path.read_text("utf-8", errors="replace")[:300].strip():
-            return text
-    return "another process"
-
-
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yields a temporary path that takes the name `path` when the block succeeds.
@@ -94,8 +91,16 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
     Temporary files of processes that no longer run are removed. The folder must exist. Without
     `durable`, a power cut may lose the new file (never both). An OSError leaves `path` unchanged.
     """
-    _remove_stale(path)
-    temporary = path.with_name(f"{_temporary(path)}{os.getpid()}.tmp")
+    ours = f".{path.name}.{slug(socket.gethostname())}-"  # a machine has numbers of its own
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path.parent):
+            number = name.removeprefix(ours).removesuffix(".tmp")
+            if name == f"{ours}{number}.tmp" and number.isdecimal():
+                import psutil  # 20 ms, which are rarely needed
+
+                if not psutil.pid_exists(int(number)):
+                    path.with_name(name).unlink(missing_ok=True)
+    temporary = path.with_name(f"{ours}{os.getpid()}.tmp")
     try:
         temporary.touch()
         yield temporary
@@ -173,21 +178,3 @@ def file_hash(path: Path) -> str:
     """SHA-256 (hex) of the bytes of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _temporary(path: Path) -> str:
-    """How the names of this machine's temporary files for `path` begin."""
-    return f".{path.name}.{slug(socket.gethostname())}-"
-
-
-def _remove_stale(path: Path) -> None:
-    """Removes temporary files of `path` whose process no longer runs."""
-    prefix = _temporary(path)
-    with contextlib.suppress(OSError):
-        for name in os.listdir(path.parent):
-            number = name.removeprefix(prefix).removesuffix(".tmp")
-            if name == f"{prefix}{number}.tmp" and number.isdecimal():
-                import psutil  # 20 ms, which are rarely needed
-
-                if not psutil.pid_exists(int(number)):
-                    path.with_name(name).unlink(missing_ok=True)

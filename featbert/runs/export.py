@@ -10,7 +10,7 @@ README.md, a model card. A folder appears whole or not at all.
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +169,9 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     read = [row[kept.bool()].tolist() for row, kept in zip(batch.ids, mask, strict=True)]
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    again = AutoTokenizer.from_pretrained(folder)
-    if _pieces(again, sentences, raw=task.of_texts) != read:
+    again, raw = AutoTokenizer.from_pretrained(folder), task.of_texts
+    texts = [one.texts if raw else (list(one.words),) for one in sentences]
+    if [again(*given, is_split_into_words=not raw)["input_ids"] for given in texts] != read:
         raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
     return loaded, model, batch
 
@@ -184,12 +185,6 @@ def _sentences(loaded: LoadedRun) -> list[Sentence]:
         pair = None if single else len(words[0])
         found.append(Sentence(sum(words, ()), document=len(found), pair=pair, texts=texts))
     return found
-
-
-def _pieces(tokenizer: Any, sentences: Sequence[Sentence], *, raw: bool) -> list[list[int]]:
-    """The pieces of sentences: of their texts as they are (`raw`), or of their words."""
-    texts = [one.texts if raw else (list(one.words),) for one in sentences]
-    return [tokenizer(*given, is_split_into_words=not raw)["input_ids"] for given in texts]
 
 
 FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {
