@@ -58,6 +58,16 @@ def stores(ctx: typer.Context) -> list[str]:
     return [str(folder / name) for name in _names(folder, "*.h5")]
 
 
+def cached(ctx: typer.Context) -> list[str]:
+    return in_cache(_folder(ctx, "cache_dir"))
+
+
+def in_cache(folder: Path) -> list[str]:
+    """Feature stores and adapted encoders in the cache, by their paths in it."""
+    found = [*folder.glob("*.h5"), *(p.parent for p in folder.glob("models/*/adaptation.json"))]
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
 def models() -> list[str]:
     """Encoders by name: packaged ones, well-known ones, and those that `adapt` made here."""
     from featbert.encoders.source import WELL_KNOWN

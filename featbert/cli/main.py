@@ -31,6 +31,7 @@ COMMANDS = {
     "speed": ("speed", "Time how fast finished runs label sentences."),
     "run": ("run", "Run an experiment file: extract, train, compare."),
     "runs": ("runs", "List, show and delete runs."),
+    "cache": ("cache", "List and delete feature stores and adapted encoders."),
     "check": ("check", "Check that a corpus is read as you expect."),
     "inspect": ("inspect", "Show what a feature store holds."),
     "verify": ("inspect", "Compare feature stores with their checksums."),

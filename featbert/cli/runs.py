@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +10,9 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
-from featbert.cli.showing import grid, show_tables, terminal_width
+from featbert.cli.showing import grid, remove, show_tables, terminal_width
 from featbert.errors import InputError, MissingError
-from featbert.report.units import size
-from featbert.text import counted, json_text, printable
+from featbert.text import json_text, printable
 
 # Files of which a folder has at least one that featbert made as a run.
 MADE = ("record.json", "config.json")
@@ -97,17 +95,8 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
-    folders = list(dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names))
-    total = sum(p.stat().st_size for f in folders for p in f.rglob("*") if p.is_file())
-    for folder in folders:
-        typer.echo(printable(str(folder)))
-    if not yes:
-        typer.confirm(f"Remove {counted(len(folders), 'run')}, {size(total)}?", abort=True)
-    for folder in folders:
-        # The record first: what is half removed is no finished run.
-        (folder / "record.json").unlink(missing_ok=True)
-        shutil.rmtree(folder)
-    typer.echo(f"removed {counted(len(folders), 'run')}, {size(total)}")
+    folders = dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names)
+    remove([(folder / "record.json", folder) for folder in folders], "run", yes=yes)
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs tag RUN paper")

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -175,6 +176,27 @@ def _with_published(
 def terminal_width() -> int | None:
     """Columns of the terminal that stdout is; None where it is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def disk(path: Path) -> int:
+    """Bytes that a file or a folder takes; 0 where there is none."""
+    return sum(one.stat().st_size for one in (path, *path.rglob("*")) if one.is_file())
+
+
+def remove(found: Sequence[Sequence[Path]], noun: str, *, yes: bool) -> None:
+    """Asks, and removes the files and folders of each; the first makes the second whole."""
+    total = sum(disk(path) for _, *paths in found for path in paths)
+    what = f"{counted(len(found), noun)}, {size(total)}"
+    for _, path, *_ in found:
+        typer.echo(printable(str(path)))
+    if not yes:
+        typer.confirm(f"Remove {what}?", abort=True)
+    for path in chain.from_iterable(found):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    typer.echo(f"removed {what}")
 
 
 def grid(

@@ -140,8 +140,8 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
     numbers = len(words) > len(split) and all(map(str.isdecimal, words))
     if numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
         yield (
-            f"the words are an index, {', '.join(words[:3])}; name the column of the words, such "
-            "as --token-column 2"
+            f"the words are an index, {' '.join(first.words[:3])}; name the column of the words, "
+            "such as --token-column 2"
         )
     if len(words) > 200 * len(split):
         mean = len(words) / len(split)

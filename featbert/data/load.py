@@ -309,7 +309,7 @@ def _splits(
                     if tags[error.index].isdecimal():
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
                     elif line == 1 and len(s.lines) > 1:
-                        advice = "is line 1 a header? name its columns; else " + advice
+                        advice = f"if line 1 is a header, --token-column {s.words[0]}; " + advice
                     word = excerpt(s.words[error.index])
                     raise InputError(
                         f"{error}, {file.unit} {line} of {file.path} (word {word}); {advice}"
