@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,7 @@ from featbert.report.units import size
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
-    from featbert.features.store import Manifest
-    from featbert.runs.record import RunRecord
+    from featbert.runs.run import Run
 
 cache_app = typer.Typer(cls=Group, rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(cache_app, name="cache")
@@ -40,14 +39,14 @@ def ls(
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """List feature stores and adapted encoders: size, date, and how many runs read them."""
-    found = list(_objects(cache_dir, runs_dir))
+    from featbert.runs.run import find_runs
+
+    runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
+    found = [_about(cache_dir, name, runs) for name in completion.in_cache(cache_dir)]
     if format == "json":
         typer.echo(json_text(found))
         return
-    rows = [
-        (one["name"], [size(one["bytes"]), one["made"][:10], str(len(one["runs"]))])
-        for one in found
-    ]
+    rows = [(i["name"], [size(i["bytes"]), i["made"][:10], str(len(i["runs"]))]) for i in found]
     total = f"{counted(len(rows), 'item')}, {size(sum(one['bytes'] for one in found))}"
     table = grid([str(cache_dir), "size", "made", "runs"], rows) if rows else f"{cache_dir}: "
     typer.echo(printable(table + total, keep="\n"))
@@ -61,12 +60,11 @@ def rm(
 ) -> None:
     """Remove feature stores and adapted encoders; asks first. Runs stay."""
     check_known("name", names, completion.in_cache(cache_dir))
-    paths = [cache_dir / name for name in dict.fromkeys(names)]
-    for path in paths:
-        with owning(path):  # which is refused while it is made
-            pass
-    whole = [path / ADAPTATION_RECORD if path.is_dir() else path for path in paths]
-    found = [(first, path, _shards(path)) for first, path in zip(whole, paths, strict=True)]
+    found = []
+    for path in (cache_dir / name for name in dict.fromkeys(names)):
+        with owning(path):  # refused while it is made
+            first = path / ADAPTATION_RECORD if path.is_dir() else path
+            found.append((first, path, _shards(path)))
     remove(found, "item", yes=yes)
 
 
@@ -76,39 +74,32 @@ def _shards(path: Path) -> Path:
     return shards_folder(path)
 
 
-def _objects(cache_dir: Path, runs_dir: Path) -> Iterator[dict[str, Any]]:
+def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """What there is to say of a store or an adapted encoder, and the runs that have its values."""
     from featbert.features.store import FeatureStore
-    from featbert.runs.run import find_runs
 
-    runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
-    for name in completion.in_cache(cache_dir):
-        path = cache_dir / name
-        one = {"name": name, "bytes": disk(path) + disk(_shards(path))}
-        read: list[str] = []
-        try:
-            if path.is_dir():
-                about = json.loads((path / ADAPTATION_RECORD).read_text("utf-8"))
-                read = [
-                    r.name for r in runs if r.record.signature.encoder_weights == about["weights"]
-                ]
-                about["created"] = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
-            else:
-                m = FeatureStore(path).manifest
-                about = vars(m)
-                read = [r.name for r in runs if _reads(r.record, m)]
-            one |= {key: about[key] for key in ("corpus", "source", "model")}
-            yield one | {"made": about["created"], "runs": read}
-        except (FeatbertError, OSError, ValueError) as error:
-            yield one | {"made": "damaged", "runs": [], "reason": str(error)}
-
-
-def _reads(record: RunRecord, m: Manifest) -> bool:
-    """Whether a run was trained on a store with this manifest."""
-    signature = record.signature
-    same = ("encoder_weights", "encoder_files", "context", "casing", "pooling", "packing")
-    theirs = [getattr(signature, name) for name in same]
-    theirs += [signature.encoder_precision, signature.store_dtype]
-    texts = {name: split.text for name, split in signature.splits.items()}
-    return theirs == [*(getattr(m, name) for name in same), m.precision, m.dtype] and texts == {
-        name: split.text for name, split in m.splits.items()
-    }
+    path = cache_dir / name
+    one = {"name": name, "bytes": disk(path) + disk(_shards(path))}
+    try:
+        if path.is_dir():
+            about = json.loads((path / ADAPTATION_RECORD).read_text("utf-8"))
+            made = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
+            same = {"encoder_weights": about["weights"]}
+        else:
+            about = vars(FeatureStore(path).manifest)
+            made = about["created"]
+            shared = ("encoder_weights", "encoder_files", "context", "casing", "pooling", "packing")
+            same = {key: about[key] for key in shared} | {
+                "encoder_precision": about["precision"],
+                "store_dtype": about["dtype"],
+                "texts": {split: stored.text for split, stored in about["splits"].items()},
+            }
+    except (FeatbertError, OSError, ValueError) as error:
+        return one | {"made": "damaged", "runs": [], "reason": str(error)}
+    read = []
+    for run in runs:
+        signature = run.record.signature
+        texts = {split: identity.text for split, identity in signature.splits.items()}
+        if same.items() <= (vars(signature) | {"texts": texts}).items():
+            read.append(run.name)
+    return one | {"corpus": about["corpus"], "model": about["model"], "made": made, "runs": read}

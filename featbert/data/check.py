@@ -122,36 +122,29 @@ def doubts(corpus: Corpus) -> list[str]:
     """What was probably not meant to be read so, or is missing, and what to do."""
     found = [f"{n}: {doubt}" for n, s in corpus.splits.items() for doubt in _doubts(s, corpus)]
     if "train" in corpus and "dev" not in corpus:
-        found.append(
-            "no dev part, on which training chooses the best epoch; add a file, or --dev-share 0.1"
-        )
+        found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     return found
 
 
 def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
-    first = split.sentences[0]
-    labels = Counter(tag for s in split for tag in s.tags or ())
+    first, labels = split.sentences[0], Counter(tag for s in split for tag in s.tags or ())
     if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
         option = "--target" if first.texts else "--tag-column"
         yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
     if first.texts:
         return
-    words = [word for s in split for word in s.words]
+    words, begin = [word for s in split for word in s.words], " ".join(first.words[:3])
     numbers = len(words) > len(split) and all(map(str.isdecimal, words))
     if numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
-        yield (
-            f"the words are an index, {' '.join(first.words[:3])}; name the column of the words, "
-            "such as --token-column 2"
-        )
-    if len(words) > 200 * len(split):
-        mean = len(words) / len(split)
+        yield f"the words are an index, {begin}; name their column, such as --token-column 2"
+    if (mean := len(words) / len(split)) > 200:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):
-        yield f"{sign} is in every word, such as {excerpt(words[0])}; give --delimiter '{sign}'"
-    if corpus.targets == "labels" and first.tags and labels[tag := first.tags[0]] == 1 < len(split):
+        yield f"{sign} is in every word, as in {shortened(begin)}; give --delimiter '{sign}'"
+    if corpus.targets == "labels" and first.tags and labels[first.tags[0]] == 1 < len(split):
         yield (
-            f"only the first word, {excerpt(words[0])}, has the label {excerpt(tag)}; if these are "
-            f"names of columns, give --token-column {words[0]}"
+            f"the label of the first word, {excerpt(words[0])}, is of no other; if these are names "
+            f"of columns, give --token-column {words[0]}"
         )
 
 

@@ -157,31 +157,28 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """
     if path.suffix.lower() == ".json":
         lines = list(lines)
-        whole = _parsed("\n".join(lines), path, lines)
-        if isinstance(whole, dict) and "data" in whole:
-            whole = whole["data"]
-            if not isinstance(whole, list):
-                raise InputError(f"'data' is {excerpt(json.dumps(whole))}, not a list, in {path}")
-        if isinstance(whole, list):
-            for number, values in enumerate(whole, start=1):
-                yield _object(values, number, "row", path)
+        whole = _parsed(lines, path, 1)
+        found = whole.get("data") if isinstance(whole, dict) else whole
+        if isinstance(found, list):
+            yield from (
+                _object(values, number, "row", path) for number, values in enumerate(found, 1)
+            )
             return
     for number, line in enumerate(lines, start=1):
         if line.strip(" \t"):
-            yield _object(_parsed(line, path, number=number), number, "line", path)
+            yield _object(_parsed([line], path, number), number, "line", path)
 
 
-def _parsed(text: str, path: Path, lines: Sequence[str] = (), number: int = 1) -> Any:
-    """What JSON says; None of several values, one a line, where `lines` are those of the text."""
+def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
+    """What JSON says from line `first` on; None of several values, one a line."""
     try:
-        return json.loads(text)
+        return json.loads("\n".join(lines))
     except (ValueError, RecursionError) as error:
         reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
-        if lines and reason == "Extra data":
+        if len(lines) > 1 and reason == "Extra data":
             return None
-        shown = excerpt(lines[line - 1] if lines else text)
-        number = line if lines else number
-        raise InputError(f"not JSON ({reason}), line {number} of {path}: {shown}") from None
+        where = f"line {first + line - 1} of {path}"
+        raise InputError(f"not JSON ({reason}), {where}: {excerpt(lines[line - 1])}") from None
 
 
 def _object(values: Any, number: int, unit: str, path: Path) -> Row:

@@ -87,19 +87,15 @@ def load_corpus(
             "sample:choice" and "sample:spans" for those of other tasks; "hf:NAME", a dataset of
             the Hugging Face Hub (`hub`), or a folder with one. Files ending in .jsonl, .ndjson or
             .json hold JSON; .tsv and .csv examples or words, all others words in columns.
-        targets: "entities" reads BIO tags, whatever the scheme of the files; "labels" any label a
-            word, such as parts of speech; "classes" and "scores" one an example; "choices" which
-            one of several texts is right; "spans" answers in a passage; None reads words or texts
-            alone. Or how to read others.
+        targets: one of `tags.TARGETS`, or how to read others; None reads words or texts alone.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
         encoding: text encoding of all files.
-        token_column, tag_column: by name, of a key, a column in the header or in CoNLL-U ("form",
-            "upos"), or by number, from 1. By default those with usual names (`rows`, `tags`), or
-            else the first and the last of a column file.
+        token_column, tag_column: a key, a name in the header or of CoNLL-U ("upos"), or a number
+            from 1; by default those with usual names (`rows`, `tags`), else the first and the last.
         delimiter: what separates columns, such as ";"; by default tabs or spaces, in .csv commas.
-        label_names: names of tags or classes that are numbers, from 0, with commas between them;
-            by default those in labels.txt beside the files, one a line.
+        label_names: names of tags or classes that are numbers, "O,B-PER,I-PER"; by default those in
+            labels.txt beside the files, one a line.
         scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
         text, pair, target: columns of examples by name, or by number from 1 (`examples`).
         limit: reads only the first sentences or examples of each split.
@@ -119,7 +115,7 @@ def load_corpus(
     columns = Columns(text, pair, target, token_column, tag_column, delimiter)
     read = _Reader(kind, encoding, columns, answerable, limit)
     place = Path(os.path.abspath(Path(path or SAMPLE).expanduser()))
-    if str(path) not in SAMPLES and is_dataset(place) and not any(_named_files(place)):
+    if str(path) not in SAMPLES and is_dataset(place):
         path = f"{PREFIX}{place}"
     if str(path).startswith(PREFIX):
         if encoding != "utf-8":
@@ -138,8 +134,7 @@ def load_corpus(
     _check_alike({file.path: file.sentences[0] for file in raw.values()})
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
-    if not names and beside.is_file():
-        names = read_file(beside, encoding)
+    names = names or (read_file(beside, encoding) if beside.is_file() else [])
     if names and kind.keys is not None and not kind.numbered:
         raw = {split: _named(file, names) for split, file in raw.items()}
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
@@ -302,10 +297,7 @@ def _splits(
                     tags, count = to_bio(tags, found)
                 except TagError as error:
                     line = s.lines[error.index if len(s.lines) > 1 else 0]
-                    advice = (
-                        "give --tag-column if the tags are in another column, --scheme if it is "
-                        "another, or --task labels"
-                    )
+                    advice = "give --tag-column or --scheme if it is another, or --task labels"
                     if tags[error.index].isdecimal():
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
                     elif line == 1 and len(s.lines) > 1:
@@ -366,19 +358,13 @@ def splits_named(name: str) -> tuple[str, ...]:
     return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
 
 
-def _named_files(folder: Path) -> dict[Path, tuple[str, ...]]:
-    """Files of a folder, and links to nothing, whose names are of splits."""
-    files = (path for path in sorted(folder.iterdir()) if path.is_file() or not path.exists())
-    return {path: splits for path in files if (splits := splits_named(path.name))}
-
-
 def find_splits(folder: Path) -> dict[str, Path]:
     """By split the file of a folder that holds it; InputError where that is not clear."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
-    named = _named_files(folder)
+    named = {p: splits_named(p.name) for p in entries if p.is_file() or not p.exists()}
     found: dict[str, Path] = {}
     for split in SPLITS:
         candidates = [p for p, splits in named.items() if split in splits]

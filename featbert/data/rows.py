@@ -9,7 +9,7 @@ and after a row whose only word is `-DOCSTART-`. Rows without a word are counted
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -65,20 +65,18 @@ class Words(Examples):
         if self.columns is not None:
             return self.columns
         lists = [name for name, value in row.values.items() if isinstance(value, list)]
-
-        def find(option: str, named: Column | None, usual: Sequence[str]) -> str:
-            names = lists if named is None else [*row.values]
-            if (found := usual_column(named, usual, names, option, row.where)) is None:
-                raise InputError(
-                    f"no column of lists called {', '.join(usual)} in {row.where}; it has "
-                    f"{', '.join(row.values) or 'none'}; name one with --{option}"
-                )
-            return found
-
-        tokens, tags = find("token-column", self.wanted.token_column, WORD_KEYS), None
-        if self.keys is not None:
-            tags = find("tag-column", self.wanted.tag_column, self.keys)
-        self.columns = Columns(token_column=tokens, tag_column=tags)
+        found, asked = {}, {"token_column": WORD_KEYS, "tag_column": self.keys}
+        for name, usual in asked.items():
+            if usual is not None:
+                named, option = getattr(self.wanted, name), name.replace("_", "-")
+                names = lists if named is None else [*row.values]
+                found[name] = usual_column(named, usual, names, option, row.where)
+                if found[name] is None:
+                    raise InputError(
+                        f"no column of lists called {', '.join(usual)} in {row.where}; it has "
+                        f"{', '.join(row.values) or 'none'}; name one with --{option}"
+                    )
+        self.columns = Columns(**found)
         return self.columns
 
 

@@ -136,7 +136,7 @@ def spoiled(**values) -> str:
     [
         ("{", "line 1"),
         ('{\n"data": [\n{"paragraphs" []}]}', "line 3"),
-        ('{"data": 3}', "'data'"),
+        ('{"data": 3}', "data"),
         ('{"data": [{}]}', "--text"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
         ('{"data": []}', r"train\.json"),
