@@ -84,6 +84,8 @@ def predict(
     if kind not in kinds:
         wanted = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give --input")
+    if kind == "text" and (text.token_column or text.delimiter) is not None:
+        raise InputError(f"{name} is read as raw text, which has no columns; give --input")
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
         stream: BinaryIO = stack.enter_context(given_text)
