@@ -9,32 +9,14 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-# What people type from habit, and the names of featbert that are meant where they are known.
-SYNONYMS = {
-    **dict.fromkeys(("lr", "rate"), "learning_rate"),
-    **dict.fromkeys(("batch", "bs", "train_batch_size"), "batch_size"),
-    **dict.fromkeys(("hidden_size", "hidden", "units"), "lstm_size"),
-    **dict.fromkeys(("num_layers", "n_layers", "layers_lstm"), "lstm_layers"),
-    **dict.fromkeys(("num_epochs", "num_train_epochs"), "epochs"),
-    **dict.fromkeys(("dataset", "corpus"), "data"),
-    **dict.fromkeys(("encoder", "bert", "model_name_or_path"), "model"),
-    **dict.fromkeys(("max_grad_norm", "clip"), "clip_norm"),
-    **dict.fromkeys(("output_dir", "save_dir"), "out runs_dir"),
-    **dict.fromkeys(("remove", "delete"), "rm"),
-    **dict.fromkeys(("ls", "list"), "list runs"),
-    **dict.fromkeys(("test", "eval", "score"), "evaluate"),
-    **dict.fromkeys(("ner", "conll"), "entities"),
-    "wd": "weight_decay",
-    "pos": "labels",
-    "fit": "train",
-    "gpu": "cuda",
-    "half": "fp16",
-    "md": "markdown",
-    "tex": "latex",
-    "last4": "concat_last4",
-    "truecase": "casing",
-    "baseline": "against",
-}
+# What people type from habit, and the name of featbert that is meant where it is known.
+_MEANT = """lr=learning_rate rate=learning_rate batch=batch_size bs=batch_size clip=clip_norm
+hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd=weight_decay
+num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
+output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=evaluate fit=train
+ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
+truecase=casing baseline=against"""
+SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 
 
 class FeatbertError(Exception):
@@ -120,10 +102,11 @@ def _closest(name: str, known: Iterable[str]) -> str | None:
     """
     wanted = _plain(name)
     spellings = {_plain(s): one for one in known for s in (*one.split("--"), one)}
-    meant = [s for s in SYNONYMS.get(wanted, "").split() if s in spellings]
+    if (meant := SYNONYMS.get(wanted)) in spellings:
+        return spellings[meant]
     begun = [s for s in spellings if len(wanted) > 3 and s.startswith(wanted)]
     near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, n=1)
-    return spellings[[*meant, *near][0]] if meant or near else None
+    return spellings[near[0]] if near else None
 
 
 def _plain(name: str) -> str:

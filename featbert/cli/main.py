@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -54,21 +53,23 @@ USAGE_ERROR: type[Exception] = next(
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet."""
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except USAGE_ERROR as error:  # not all of typer's say which command they are of
-            error.path = f"{parent.command_path} {info_name}"  # type: ignore[attr-defined]
-            raise
-
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet"))):
             return super().invoke(ctx)
 
 
-class Commands(TyperGroup):
+class Group(TyperGroup):
+    """A command with commands of its own."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            near = nearest(args[0], [*known, "--version", "--help"])
+            ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(known)}")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(Group):
     """Imports subcommands when they are needed; turns errors into one line and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -85,14 +86,12 @@ class Commands(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        return _resolve(super().resolve_command, ctx, args)
-
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:
             code = super().main(*args, **kwargs | {"standalone_mode": False})
         except USAGE_ERROR as error:
-            _show_usage_error(error)
+            words = kwargs.get("args") or sys.argv[1:]  # not all errors name their command
+            _show_usage_error(error, next((w for w in words if w in COMMANDS), ""))
             code = WRONG_USAGE
         except typer.Abort:  # a question that was answered with no
             code = 1
@@ -124,23 +123,7 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
-class Group(TyperGroup):
-    """A command with commands of its own."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        return _resolve(super().resolve_command, ctx, args)
-
-
-def _resolve(resolve: Callable[..., Any], ctx: Any, args: list[str]) -> Any:
-    """What `resolve` does, with a message of its own for a command that is not known."""
-    known = ctx.command.list_commands(ctx)
-    if args[0] not in known and not args[0].startswith("-"):
-        near = nearest(args[0], [*known, "--version", "--help"])
-        ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(known)}")
-    return resolve(ctx, args)
-
-
-def _show_usage_error(error: Any) -> None:
+def _show_usage_error(error: Any, command: str) -> None:
     """One line; bare `featbert` shows its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
@@ -155,7 +138,7 @@ def _show_usage_error(error: Any) -> None:
         known = choice[3].split("', '")
         message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], known)}; use "
         message += ", ".join(known)
-    path = getattr(error, "path", "") or (error.ctx.command_path if error.ctx else "featbert")
+    path = error.ctx.command_path if error.ctx else f"featbert {command}".rstrip()
     sys.stderr.write(f"error: {printable(message)}; see {path} --help\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -108,12 +109,9 @@ def tag(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Give a run tags, or take them away."""
-    from featbert.runs.notes import read_notes, write_notes
-
     folder = _run_folder(name, runs_dir or ctx.obj)
-    found = read_notes(folder)
-    kept = [*(one for one in found.tags if one not in tags), *([] if remove else tags)]
-    write_notes(folder, replace(found, tags=tuple(dict.fromkeys(kept))))
+    kept = [one for one in _notes(folder).tags if one not in tags]
+    _notes(folder, tags=kept if remove else [*kept, *dict.fromkeys(tags)])
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs note RUN 'for the appendix'")
@@ -124,10 +122,18 @@ def note(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Write a note on a run."""
-    from featbert.runs.notes import read_notes, write_notes
+    _notes(_run_folder(name, runs_dir or ctx.obj), note=text)
 
-    folder = _run_folder(name, runs_dir or ctx.obj)
-    write_notes(folder, replace(read_notes(folder), note=text))
+
+def _notes(folder: Path, **changes: Any) -> Any:
+    """The notes of a run, with changes that are kept."""
+    from featbert.runs.notes import NAME, read_notes
+    from featbert.runs.record import write_json
+
+    found = replace(read_notes(folder), **changes)
+    if changes:
+        write_json(folder / NAME, found)
+    return found
 
 
 def _run_folder(name: str, runs_dir: Path) -> Path:

@@ -22,7 +22,6 @@ import pydantic.dataclasses
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import json_hash, slug
-from featbert.progress import notice
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
@@ -295,11 +294,6 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         gold = [task.rename(answer, plan.mapping) for answer in gold]
     classes = task.classes_in(gold)
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
-    if classes and not set(classes) & set(taught):
-        notice(
-            f"{corpus.name} {split.name} has no class that {plan.usable.name} was trained on "
-            f"({', '.join(taught[:12])}): nothing of it can be right; --map renames classes"
-        )
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock = time.perf_counter()
     predicted = run.answers(inputs, split)

@@ -1,33 +1,25 @@
 """Tags and a note that people give a run: `<run>/notes.json`, beside its record."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import field
 from pathlib import Path
 
-from featbert.io import write_text
+import pydantic.dataclasses
+
+from featbert.runs.record import read_json
+from featbert.tasks.base import KEPT
 
 NAME = "notes.json"
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class Notes:
     """What people say of a run; nothing that its numbers depend on."""
 
-    tags: tuple[str, ...] = ()
+    tags: list[str] = field(default_factory=list)
     note: str = ""
 
 
 def read_notes(folder: Path) -> Notes:
-    """The notes of a run's folder; those that cannot be read say so."""
-    try:
-        data = json.loads((folder / NAME).read_text("utf-8"))
-        return Notes(tuple(map(str, data["tags"])), str(data["note"]))
-    except FileNotFoundError:
-        return Notes()
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return Notes(note=f"{NAME} cannot be read")
-
-
-def write_notes(folder: Path, notes: Notes) -> None:
-    """Keeps the notes with the run; the file appears whole or not at all."""
-    write_text(folder / NAME, json.dumps(asdict(notes), ensure_ascii=False) + "\n")
+    """The notes of a run's folder; InputError where they cannot be read."""
+    path = folder / NAME
+    return read_json(path, Notes, "") if path.is_file() else Notes()

@@ -120,13 +120,13 @@ def test_tags_and_a_note_are_kept_with_a_run(runs_dir):
     for words in (["tag", "paper", "best"], ["tag", "best", "--remove"], ["note", "for Table 2"]):
         ok(call("runs", words[0], "concat-1", *words[1:], *where))
     (run,) = (run for run in find_runs(runs_dir) if run.name == "concat-1")
-    assert run.notes == Notes(("paper",), "for Table 2")
+    assert run.notes == Notes(["paper"], "for Table 2")
     assert "for Table 2" in call("runs", "show", "concat-1", *where).stdout
     (line,) = json.loads(ok(call("runs", *where, "--tag", "paper", "--format", "json")).stdout)
     assert line["run"] == "concat-1"
     assert (folder / RECORD_NAME).read_bytes() == before
     move_into_place(shutil.copytree(runs_dir / "tuned-1", runs_dir / ".concat-1"), folder)
-    assert run.notes == Notes(("paper",), "for Table 2")
+    assert run.notes == Notes(["paper"], "for Table 2")
 
 
 def test_a_signature_is_a_line_that_names_what_a_score_depends_on(runs_dir):
