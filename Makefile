@@ -12,7 +12,7 @@ DEMO ?=
 # The tests start many processes; compiled bytecode makes them start faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format docs site wheel clean
+.PHONY: help install demo test lint format docs pictures site wheel clean
 
 help:
 	@echo "make demo    run the quickstart experiment and print the comparison"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff format the code"
 	@echo "make docs    renew tables and example report, and build the site in build/site"
+	@echo "make pictures  draw the README's pictures of the report and of a terminal"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove the environment and build outputs"
 
@@ -50,6 +51,10 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python -m docs.generate
 	$(MAKE) site
+
+# Those of the README; they need Chromium.
+pictures: $(READY)
+	$(BIN)/python -m docs.pictures
 
 # Links that go nowhere are errors.
 site: $(READY)

@@ -121,24 +121,19 @@ def _curve(row: Row, trials: Sequence[TriedSettings], drawn: Floats) -> BudgetCu
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     numbers = np.arange(1, n + 1)
-    spent = {
-        "seconds": [trial.seconds or 0.0 for trial in trials],
-        "flops": [trial.operations or 0.0 for trial in trials],
-    }
     seconds, operations = (
-        tuple((paid_once(row, name) + numbers * np.mean(spent[name])).tolist())
-        for name in ("seconds", "flops")
+        [getattr(t, n) or 0.0 for t in trials] for n in ("seconds", "operations")
     )
-    return BudgetCurve(
-        row=row.name,
-        trials=tuple(numbers.tolist()),
-        operations=operations,
-        seconds=seconds,
-        dev=tuple(expected_best(dev).tolist()),
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        test=None if test is None else tuple(test.tolist()),
-    )
+    arrays = {
+        "trials": numbers,
+        "operations": paid_once(row, "flops") + numbers * np.mean(operations),
+        "seconds": paid_once(row, "seconds") + numbers * np.mean(seconds),
+        "dev": expected_best(dev),
+        "low": low,
+        "high": high,
+    }
+    curves = {name: tuple(one.tolist()) for name, one in arrays.items()}
+    return BudgetCurve(row.name, **curves, test=None if test is None else tuple(test.tolist()))
 
 
 def _spans(

@@ -97,7 +97,6 @@ class Row:
         differing: the settings and conditions in the label, by name, as they are shown.
         runs: in the order of their seeds.
         left_out: runs of a seed that a newer run of the row has.
-        signature, mixed: fields of the runs' signatures in which all of them agree, and others.
         cell: freed parts of the comparable key: data and encoder.
         baseline: label of the row it is compared with.
         difference: mean score less the baseline's, by split; None without baseline, and for it.
@@ -119,8 +118,6 @@ class Row:
     left_out: tuple[Run, ...]
     splits: tuple[str, ...]
     cost: RowCost
-    signature: Mapping[str, Any]
-    mixed: tuple[str, ...]
     cell: Mapping[str, str]
     baseline: str | None = None
     is_baseline: bool = False
@@ -160,12 +157,16 @@ class Row:
         return tuple(run.record.seed for run in self.runs)
 
     @property
+    def conditions(self) -> dict[str, str]:
+        """What its runs were given besides settings, by `CONDITIONS`; and their training text."""
+        return _conditions(self.runs[0].record)
+
+    @property
     def reading(self) -> str:
         """What it shares with rows that differ from it in their layers alone."""
         # Only a learned mix has a rate of its own.
         settings = {n: value for n, value in self.settings.items() if n != "mix_learning_rate"}
-        agreed = [self.signature.get(name) for name in (*CONDITIONS, "splits")]
-        return _canonical([dict(self.cell), settings, agreed])
+        return _canonical([dict(self.cell), settings, self.conditions])
 
     def data(self, split: str) -> tuple[str | None, ...]:
         """What rows must share to be rivals on a split: its text, its tags and the scorer."""
@@ -240,8 +241,6 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
     kept = [newest[seed] for seed in sorted(newest)]
     left_out = [run for run in reversed(ordered) if newest[run.record.seed] is not run]
     record = ordered[-1].record
-    signatures = [dataclasses.asdict(run.record.signature) for run in kept]
-    agreed = shared(signatures)
     return Row(
         label=naming.label,
         task=get_task(record.task),
@@ -259,8 +258,6 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
         left_out=tuple(left_out),
         splits=tuple(s for s in EVALUATED if s in record.scores),
         cost=_cost(kept, record),
-        signature=agreed,
-        mixed=tuple(name for name in signatures[0] if name not in agreed),
         cell=cell,
     )
 

@@ -22,7 +22,7 @@ from featbert.analysis.rows import (
 )
 from featbert.errors import InputError
 from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
-from featbert.runs.grouping import CONDITIONS, EVALUATED, comparable_key, freed_keys
+from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.text import natural
@@ -49,14 +49,13 @@ class Data:
 
 @dataclass(frozen=True)
 class TransferCell:
-    """The runs of a row on the data of a column; types as in `EvaluationRecord`.
+    """A row on the data of a column; types as in `EvaluationRecord`.
 
     `own`: whether it is the corpus that they were trained on, with no type mapped.
     """
 
     score: Statistic
     seeds: tuple[int, ...]
-    runs: tuple[str, ...]
     own: bool
     mapping: Mapping[str, str] = field(default_factory=dict)
     unseen_types: tuple[str, ...] = ()
@@ -86,14 +85,12 @@ class TransferMatrix:
 
     Attributes:
         comparison: of all ways of training and corpora.
-        key: the comparable key without the corpus: what all its runs share.
         columns: those with a row of their own first, in the order of the rows.
     """
 
     label: str
     comparison: Comparison
     split: str
-    key: Mapping[str, str]
     columns: tuple[Data, ...]
     rows: tuple[TransferRow, ...]
     notes: tuple[str, ...]
@@ -177,8 +174,8 @@ def _matrices(comparison: Comparison, split: str) -> Iterator[TransferMatrix]:
 
 def _way(row: Row) -> str:
     """How its runs were trained, on whatever corpus."""
-    conditions = [row.signature.get(name) for name in CONDITIONS]
-    return repr((row.tuning, row.layers, sorted(row.settings.items()), conditions))
+    given = {**row.conditions, "train": None}
+    return repr((row.tuning, row.layers, sorted(row.settings.items()), given))
 
 
 def _matrix(
@@ -207,7 +204,6 @@ def _matrix(
         label=with_settings(base_name(first.tuning, first.layers), differing),
         comparison=comparison,
         split=split,
-        key=_shared_key(first.runs[0].record),
         columns=columns,
         rows=tuple(found),
         notes=(*_notes(found, columns), *(note for one in every for note in one.notes)),
@@ -233,7 +229,7 @@ def _cell(
     All its scores have the newest evaluation's mapping of types, or their mean would mean nothing.
     """
     if kept[0].own == place and (score := trained.score(split)) is not None:
-        return TransferCell(score, trained.seeds, tuple(run.name for run in trained.runs), own=True)
+        return TransferCell(score, trained.seeds, own=True)
     found = [(s.run, e) for s in kept for e in s.evaluations if e.identity == place]
     if not found:
         return None
@@ -244,7 +240,6 @@ def _cell(
     return TransferCell(
         score=Statistic.of([e.scores.values[run.task.measure.key] for run, e in pairs]),
         seeds=tuple(run.record.seed for run, _ in pairs),
-        runs=tuple(run.name for run, _ in pairs),
         own=False,
         mapping=mapping,
         unseen_types=tuple(sorted({name for _, e in pairs for name in e.unseen_types})),

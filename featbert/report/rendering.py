@@ -10,7 +10,6 @@ from pydantic_core import to_jsonable_python
 from featbert.analysis.compare import Comparison
 from featbert.analysis.frame import frame_of
 from featbert.analysis.overview import overview_frame
-from featbert.analysis.published import matrix_rows
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
 from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
@@ -23,8 +22,23 @@ _AROUND = 3
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
-# pandas escapes LaTeX's own characters; of these the tables are full.
-_LATEX = {"±": r"$\pm$", "Δ": r"$\Delta$", "·": r"$\cdot$", "–": "--"}
+_OF_COMPARISON = [
+    "corpus",
+    "model",
+    "context",
+    "scorer",
+    "splits",
+    "sizes",
+    "key",
+    "varied",
+    "notes",
+]
+# How LaTeX writes what it would read otherwise.
+_LATEX = str.maketrans(
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"±": r"$\pm$", "Δ": r"$\Delta$", "·": r"$\cdot$", "–": "--"}
+)
 
 
 def render(
@@ -176,37 +190,22 @@ def as_markdown(table: Table) -> str:
 
 def as_latex(table: Table) -> str:
     """A `table` environment with booktabs; best values bold."""
-    import pandas
 
-    columns, rows = table.columns, table.rows()
-    frame = pandas.DataFrame([[cell.text for cell in row] for row in rows])
-    style = frame.style.hide(axis="index").format(escape="latex")
-    style = style.format_index(lambda place: _latex(columns[place].head), axis="columns").apply(
-        lambda _: pandas.DataFrame(
-            [["font-weight: bold" if cell.best else "" for cell in row] for row in rows]
-        ),
-        axis=None,
-    )
-    text: str = style.to_latex(
-        hrules=True,
-        convert_css=True,
-        column_format="".join("r" if column.right else "l" for column in columns),
-        caption=_latex(f"{table.title}. {table.subtitle}."),
-        position_float="centering",
-    )
-    lines = [rf"\par\smallskip {_latex(line)}" for line in (*table.legend, *table.notes)]
-    text = text.replace(r"\end{tabular}", "\n".join([r"\end{tabular}", *lines]))
-    for char, written in _LATEX.items():
-        text = text.replace(char, written)
-    return text
+    def line(cells: Iterable[Cell]) -> str:
+        texts = [(cell.text.translate(_LATEX), cell.best) for cell in cells]
+        return " & ".join(rf"\textbf{{{text}}}" if best else text for text, best in texts) + r" \\"
 
-
-def _latex(text: str) -> str:
-    import pandas
-
-    formatted = pandas.DataFrame([[text]]).style.hide(axis="index").hide(axis="columns")
-    body = formatted.format(escape="latex").to_latex()
-    return str(body).split("\n")[1].removesuffix(r" \\")
+    places = "".join("r" if column.right else "l" for column in table.columns)
+    lines = [
+        *(r"\begin{table}", r"\centering"),
+        rf"\caption{{{f'{table.title}. {table.subtitle}.'.translate(_LATEX)}}}",
+        *(rf"\begin{{tabular}}{{{places}}}", r"\toprule"),
+        *(line(Cell(column.head) for column in table.columns), r"\midrule"),
+        *(*map(line, table.rows()), r"\bottomrule", r"\end{tabular}"),
+        *(rf"\par\smallskip {one.translate(_LATEX)}" for one in (*table.legend, *table.notes)),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
@@ -244,12 +243,18 @@ def _json(
     """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
 
     The `comparison` of a row, run, difference, ... is the `number` of its comparison. What is
-    missing is null, and so is a number that is not finite.
+    missing is null, and so is a number that is not finite. Sizes of splits are examples and words;
+    floors (`Task.floor`) have corpus and split before them.
     """
     grouped = [*enumerate(comparisons, 1)]
     analyses = ("differences", "leads", "breakdowns", "budgets", "budget_leads")
     report: dict[str, Any] = {
-        "comparisons": [{"number": number, **_comparison(one)} for number, one in grouped],
+        "comparisons": [
+            {"number": number, "task": one.task.name, "measure": one.task.measure.key}
+            | {name: getattr(one, name) for name in _OF_COMPARISON}
+            | {"floors": [(*where, value) for where, value in one.floors.items()]}
+            for number, one in grouped
+        ],
         "rows": _lines(comparisons),
         "runs": _lines(comparisons, "run"),
         **{
@@ -262,49 +267,18 @@ def _json(
             for found in one.published
         ],
         "overview": overview_frame(comparisons).to_dict("records"),
-        "transfer": [{"number": n, **_matrix(matrix)} for n, matrix in enumerate(matrices, 1)],
-        "published_transfer": [_published_matrix(table) for table in published],
+        "transfer": [
+            {name: getattr(matrix, name) for name in ("label", "split", "columns", "notes")}
+            | {"tuning": matrix.rows[0].trained.tuning}
+            | {"rows": table.frame.to_dict("records")}
+            for matrix, table in zip(matrices, transfer_tables(matrices), strict=True)
+        ],
+        "published_transfer": [
+            one.model_dump(exclude={"rows"}, exclude_none=True)
+            | {"rows": table.frame.to_dict("records")}
+            for one, table in zip(published, transfer_tables([], published), strict=True)
+        ],
         "notes": notes,
     }
     plain = to_jsonable_python(report, inf_nan_mode="null")
     return json.dumps(plain, indent=1, allow_nan=False) + "\n"
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    names = ("corpus", "model", "context", "scorer", "splits", "key", "varied", "notes")
-    return {
-        "task": comparison.task.name,
-        "measure": comparison.task.measure.key,
-        **{name: getattr(comparison, name) for name in names},
-        "sizes": {s: {"examples": n, "words": words} for s, (n, words) in comparison.sizes.items()},
-        "floors": [
-            {"corpus": corpus, "split": split, "value": value}
-            for (corpus, split), value in comparison.floors.items()
-        ],
-    }
-
-
-def _published_matrix(table: PublishedTable) -> dict[str, Any]:
-    rows = [{"label": label, "scores": scores} for label, scores in matrix_rows(table)]
-    return {**table.model_dump(exclude={"rows"}, exclude_none=True), "rows": rows}
-
-
-def _matrix(matrix: TransferMatrix) -> dict[str, Any]:
-    first, names = matrix.rows[0].trained, ("label", "split", "key", "notes", "columns")
-    return {
-        **{name: getattr(matrix, name) for name in names},
-        **{name: getattr(first, name) for name in ("tuning", "layers", "settings")},
-        **{name: getattr(matrix.comparison, name) for name in ("model", "context", "scorer")},
-        "encoder_layers": first.runs[0].record.signature.encoder_layers,
-        "rows": [
-            {
-                "trained_on": row.label,
-                "runs": [run.name for run in row.trained.runs],
-                "seeds": row.trained.seeds,
-                "average": row.average,
-                "average_sd": row.average_sd,
-                "cells": dict(zip(matrix.evaluated_on, row.cells, strict=True)),
-            }
-            for row in matrix.rows
-        ],
-    }

@@ -99,12 +99,8 @@ def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
 
 def verdicts(comparison: Comparison) -> list[str]:
     """A line for each freed part of the comparison: which row is the best, by how much."""
-    found = [(contest, best_by_dev(contest.rows)) for contest in contests(comparison)]
-    return [
-        units.visible(": ".join([*contest.rows[0].varied.values(), _verdict(contest, leader)]))
-        for contest, leader in found
-        if leader is not None and len(contest.rows) > 1
-    ]
+    first = [(found.about, *found.lines[0]) for found in findings(comparison) if found.lines]
+    return [": ".join(filter(None, (a, said))) for a, topic, said in first if topic == "Verdict"]
 
 
 def _verdict(contest: Contest, leader: Row) -> str:

@@ -4,6 +4,7 @@ Accuracy chooses the epoch unless another measure is named: "classification:matt
 "classification:f1" (two classes), "classification:macro_f1".
 """
 
+from collections import Counter
 from collections.abc import Mapping
 
 from featbert.data.corpus import Split
@@ -20,12 +21,15 @@ class Classification(ExampleTask):
     title = "classification of texts"
     targets = "classes"
     output = "softmax"
+    floor = "majority class"
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         by_class = scores_by_class(single(gold), single(predicted))
-        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0)
+        most = [list(answer) for answer, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
+        floor = float(self.measure.of(self.counts(gold, most).sum(axis=0))) if most else None
+        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Classes of a training text, numbers by size."""

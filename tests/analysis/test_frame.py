@@ -116,13 +116,6 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
         assert pandas.isna(alone[name]), name
 
 
-def test_types_of_analysed_columns_do_not_depend_on_what_was_run(tmp_path) -> None:
-    some = analysed(usual(tmp_path)).frame().dtypes
-    other = analysed(usual(tmp_path / "two", seeds=(1,))).frame().dtypes
-    assert other.to_dict() == {name: some[name] for name in other.index}
-    assert {str(some[name]) for name in ("row", "baseline_row", "test_winner")} == {"string"}
-
-
 def test_names_that_are_no_utf_8_are_names() -> None:
     (comparison,) = compare([make_run("a", signature={"corpus": "\udcff"})])
     assert comparison.frame()["corpus"].tolist() == ["\udcff"]

@@ -5,26 +5,13 @@ import pytest
 
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import CURRENCIES, machines_of, pareto_fronts
-from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
+from tests.analysis.records import make_run, make_seeds, make_signature
 
 
 def front_of(runs, split="test", currency="time"):
     (comparison,) = compare(runs)
     (front,) = pareto_fronts(comparison, split, currency)
     return front
-
-
-def test_points_are_the_rows_by_training_and_extraction():
-    (comparison,) = compare(usual_runs())
-    front = front_of(usual_runs(), "dev")
-    assert [p.name for p in front.points] == [row.name for row in comparison.rows]
-    assert [p.number for p in front.points] == [1, 2, 3, 4]
-    assert [p.score for p in front.points] == [row.score("dev") for row in comparison.rows]
-    assert [p.cost for p in front.points] == pytest.approx([*[12.5 + 41] * 3, 95.5])
-    assert (front.label, front.currency) == ("", CURRENCIES["time"])
-    assert front.machine == "Some processor, threads: 2"
-    # All features cost the same here: the best of them, and fine-tuning, which is better still.
-    assert [p.name for p in front.points if p.on_front] == ["concat_last4", "fine-tuning"]
 
 
 def test_the_front_is_what_nobody_is_both_cheaper_and_better_than():

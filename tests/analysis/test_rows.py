@@ -52,11 +52,3 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
     assert tuned.cost.prediction_words_per_second is None
     assert tuned.cost.extraction_seconds is None
-
-
-def test_the_signature_holds_what_the_runs_share():
-    row = build([make_run("a", seed=1), make_run("b", seed=2, signature={"threads": 8})])
-    assert row.mixed == ("threads",)
-    assert "threads" not in row.signature
-    assert row.signature["encoder_weights"] == "e" * 64
-    assert row.signature["splits"]["dev"]["words"] == 3201

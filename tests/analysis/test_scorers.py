@@ -55,14 +55,6 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
     assert {*base.values()} == {None}
 
 
-def test_a_lone_row_is_best_of_nothing_and_ties_share_it() -> None:
-    (alone,) = compare([scored("one", FEATURES)])
-    (tied,) = compare([scored("a", FEATURES), scored("b", FEATURES, layers="last")])
-    for name in TASK.scorers:
-        assert best_of(alone.rows, "dev", name) == set()
-        assert best_of(tied.rows, "dev", name) == {0, 1}
-
-
 def test_a_difference_that_shows_as_nothing_is_even() -> None:
     gap = 0.00004
     (comparison,) = compare(

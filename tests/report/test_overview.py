@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from featbert.analysis.compare import Comparison, Difference, compare
-from featbert.analysis.overview import contests, overview_frame
-from featbert.analysis.resampling import PairedTest, t_interval
+from featbert.analysis.compare import Comparison, compare
+from featbert.analysis.overview import overview_frame
+from featbert.analysis.resampling import t_interval
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
@@ -68,22 +68,6 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
         expected = t_interval((ours - theirs).tolist())
         assert (line["over_seeds_low"], line["over_seeds_high"]) == (expected.low, expected.high)
     assert frame["ahead"].isna().all()  # nothing was tested over the text
-
-
-@pytest.mark.parametrize(
-    ("corpus", "p", "ahead"),
-    [(0, 0.001, "full"), (0, 0.2, None), (1, 0.001, None), (1, 0.2, None)],
-)
-def test_a_row_is_ahead_where_text_and_seeds_say_so(two, corpus, p, ahead) -> None:
-    comparison = two[corpus]
-    (contest,) = contests(comparison)
-    test = PairedTest(-0.1, -0.15, -0.05, 0.95, p, 150, 1000, False)
-    names = contest.features.name, contest.tuned.name
-    seeds = contest.over_seeds
-    difference = Difference(*names, "test", (1, 2, 3), "sentences", seeds, test, p)
-    (tested,) = contests(dataclasses.replace(comparison, differences=(difference,)))
-    assert (tested.ahead and tested.ahead.tuning) == ahead
-    assert tested.over_text == difference
 
 
 def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:

@@ -195,10 +195,10 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     found = json.loads(render([], "json", matrices=matrices, published=published))
     (table,), (printed, *_) = found["published_transfer"], published[0].rows
     scores = {name: pytest.approx(f1 / 100) for name, f1 in printed.test.items()}
-    assert table["rows"][0] == {"label": printed.train, "scores": scores}
-    cells = {row["trained_on"]: row["cells"] for row in found["transfer"][0]["rows"]}
+    assert table["rows"][0] == {"trained_on": printed.train, **scores}
+    cells = {row["trained_on"]: row for row in found["transfer"][0]["rows"]}
     for (train, test), mean in f1.items():
-        assert cells[train][test]["score"]["mean"] == pytest.approx(mean)
+        assert cells[train][f"{test}_mean"] == pytest.approx(mean)
 
 
 def test_a_corpus_and_a_store_show_what_they_hold(finished: Workspace) -> None:

@@ -38,6 +38,8 @@ def value(measure, gold, found):
 def test_measures_of_classes_are_those_of_scikit_learn(pairs, key):
     gold, found = map(list, zip(*pairs, strict=True))
     assert value(OF_CLASSES[key], gold, found) == pytest.approx(ORACLES[key](gold, found))
+    floor = get_task(f"classification:{key}").score([[c] for c in gold], [[c] for c in found]).floor
+    assert floor == pytest.approx(ORACLES[key](gold, [max(gold, key=gold.count)] * len(gold)))
 
 
 @settings(max_examples=100)

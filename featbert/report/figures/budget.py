@@ -16,7 +16,6 @@ from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
 
 _HEIGHT = 2.35  # inches
-_TICKS = [digit * 10.0**power for power in range(31) for digit in (1, 2, 5)]
 # Figures by name, with what is on the axis of each.
 _SPENT = {
     "": ("operations", "operations of training all trials, extraction included"),
@@ -59,7 +58,7 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
     )
     axes.set(xlabel=title, ylabel=f"{label} (%)", ylim=style.percent_limits(shown))
     first, last = axes.dataLim.intervalx
-    ticks = [tick for tick in _TICKS if first <= tick <= last]
+    ticks = [tick for tick in style.DIGITS if first <= tick <= last]
     if len(ticks) > 2:
         axes.set_xscale("log")
         axes.minorticks_off()

@@ -23,7 +23,6 @@ _SECONDS = (
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
     *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240, 480)),
 )
-_DIGITS = tuple(digit * 10.0**power for power in range(31) for digit in (1, 2, 5))
 _MARK = 3.5  # points: half a mark
 # Places of a label about its mark: a distance in points, and a direction; sides first.
 _AROUND = [
@@ -96,7 +95,7 @@ def _figure(
 def _draw(axes: Axes, front: ParetoFront) -> None:
     timed, show = front.currency.unit == "seconds", SHOWN[front.currency.unit]
     costs = [point.cost for point in front.points]
-    steps = _SECONDS if timed else _DIGITS
+    steps = _SECONDS if timed else style.DIGITS
     first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     last = bisect.bisect_left(steps, 1.05 * max(costs))
     ticks = steps[first : last + 1]

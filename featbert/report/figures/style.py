@@ -37,6 +37,7 @@ DASHED = (0, (4.0, 2.0))
 # Of a line at the score that needs no skill.
 FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
+DIGITS = [digit * 10.0**power for power in range(31) for digit in ROUND[:3]]  # of a logarithmic one
 
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,

@@ -1,15 +1,13 @@
 """The data of the error browser: sentences with mistakes, as JSON that a page can hold.
 
-    {"types": ["LOC", ...], "texts": [{"name", "about", "a", "b",
+    {"texts": [{"name", "about", "a", "b",
      "rows": [{"name", "run", "seed"}], "sentences": [[number, [word, ...], gold, [found, ...]]]}]}
 
-An entity is [first word, word after the last one, place in types]; `found` is 0 where a row has
-the gold entities, and its own entities where it does not.
+An entity is [first word, word after the last one, type]; `found` is null where a row has the gold
+entities, and its own entities where it does not.
 """
 
-import itertools
 import json
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,31 +27,20 @@ def browser_json(
     At first the page compares the first rows of `best` and `baselines` that a text has; `unit` is
     what is judged, such as "sentence".
     """
-    types = _types(texts)
     several = len({text.corpus for text in texts}) > 1
     shown = [
         {
             "name": f"{visible(text.corpus)} {text.split}" if several else text.split,
             **_sides(text, best, baselines),
-            **_text(text, types),
+            **_text(text),
             "about": _about(text, unit),
         }
         for text in texts
     ]
-    data = {"types": [visible(kind) for kind in types], "texts": shown}
-    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    written = json.dumps({"texts": shown}, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
     return written
-
-
-def _types(texts: Sequence[JudgedText]) -> list[str]:
-    """The most frequent in gold first."""
-    counts: Counter[str] = Counter()
-    for sentence in itertools.chain(*(text.sentences for text in texts)):
-        counts.update(kind for _, _, kind in sentence.gold)
-        counts.update({kind: 0 for found in sentence.found for _, _, kind in found or ()})
-    return sorted(counts, key=lambda kind: (-counts[kind], kind))
 
 
 def _sides(text: JudgedText, best: Sequence[str], baselines: Sequence[str]) -> dict[str, int]:
@@ -64,9 +51,9 @@ def _sides(text: JudgedText, best: Sequence[str], baselines: Sequence[str]) -> d
     return {"a": a, "b": b}
 
 
-def _text(text: JudgedText, types: list[str]) -> dict[str, Any]:
-    def spans(found: Sequence[Span]) -> list[list[int]]:
-        return [[first, stop, types.index(kind)] for first, stop, kind in found]
+def _text(text: JudgedText) -> dict[str, Any]:
+    def spans(found: Sequence[Span]) -> list[Any]:
+        return [(first, stop, visible(kind)) for first, stop, kind in found]
 
     return {
         "rows": [
@@ -74,13 +61,13 @@ def _text(text: JudgedText, types: list[str]) -> dict[str, Any]:
             for name, run in text.runs
         ],
         "sentences": [
-            [
-                sentence.number,
-                [visible(word, _JOINERS) for word in sentence.words],
-                spans(sentence.gold),
-                [0 if one is None else spans(one) for one in sentence.found],
-            ]
-            for sentence in text.sentences
+            (
+                one.number,
+                [visible(word, _JOINERS) for word in one.words],
+                spans(one.gold),
+                [None if found is None else spans(found) for found in one.found],
+            )
+            for one in text.sentences
         ],
     }
 

@@ -41,8 +41,8 @@ def expected(data: dict[str, Any], a: str, b: str, who: str, kind: str, query: s
     n = 0
     for _, words, gold, found in text["sentences"]:
         answers = [found[names.index(row)] for row in (a, b)]
-        sides = [gold, *(gold if answer == 0 else answer for answer in answers)]
-        kept = [[s for s in side if kind == "all" or data["types"][s[2]] == kind] for side in sides]
+        sides = [gold, *(gold if answer is None else answer for answer in answers)]
+        kept = [[s for s in side if kind in ("all", s[2])] for side in sides]
         right = [kept[1] == kept[0], kept[2] == kept[0]]
         shown = {
             "A and B differ": kept[1] != kept[2],

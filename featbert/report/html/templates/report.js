@@ -41,7 +41,11 @@
       for (const part of root.querySelectorAll("[data-part]")) this.parts[part.dataset.part] = part;
       const { text, type, who, query } = this.controls;
       fill(text, this.data.texts.map((t, i) => [String(i), t.name]));
-      fill(type, [["", "all"], ...this.data.types.map((name, i) => [String(i), name])]);
+      const kinds = (spans) => (spans ?? []).map(([, , kind]) => kind);
+      const all = this.data.texts.flatMap((t) => t.sentences).flatMap(
+        ([, , gold, found]) => [gold, ...found].flatMap(kinds));
+      this.types = [...new Set(all)].sort();
+      fill(type, [["", "all"], ...this.types.map((name) => [name, name])]);
       fill(who, WHO);
       text.addEventListener("change", () => this.takeText());
       for (const control of [this.controls.a, this.controls.b, type, who]) {
@@ -70,9 +74,9 @@
     // Entities of a sentence that count under the chosen type: the gold ones for side null.
     spans(sentence, side) {
       const [, , gold, found] = sentence;
-      const all = side === null || found[side] === 0 ? gold : found[side];
+      const all = side === null ? gold : found[side] ?? gold;
       const type = this.controls.type.value;
-      return type === "" ? all : all.filter((span) => String(span[2]) === type);
+      return type === "" ? all : all.filter((span) => span[2] === type);
     }
 
     same(one, other) {
@@ -138,7 +142,7 @@
 
     words(sentence, side) {
       const [, words, gold, found] = sentence;
-      const spans = side === null || found[side] === 0 ? gold : found[side];
+      const spans = side === null ? gold : found[side] ?? gold;
       const known = new Set(gold.map(key));
       const shown = element("div", "words");
       shown.dir = "auto";
@@ -146,9 +150,9 @@
       for (const span of spans) {
         const [first, stop, kind] = span;
         if (first > at) shown.append(`${words.slice(at, first).join(" ")} `);
-        const mark = element("mark", `k${kind % 8}`, words.slice(first, stop).join(" "));
+        const mark = element("mark", `k${this.types.indexOf(kind) % 8}`, words.slice(first, stop).join(" "));
         if (!known.has(key(span))) mark.classList.add("off");
-        mark.append(" ", element("span", "kind", this.data.types[kind]));
+        mark.append(" ", element("span", "kind", kind));
         shown.append(mark, " ");
         at = stop;
       }

@@ -1,0 +1,65 @@
+"""Draws the README's pictures: the example report and a comparison in a terminal, light and dark.
+
+    python -m docs.pictures
+
+It needs playwright, which `.[dev]` has, and Chromium.
+"""
+
+import io
+import re
+import shutil
+from typing import Literal
+
+from PIL import Image
+from rich import _export_format, terminal_theme
+from rich.console import Console
+from rich.text import Text
+
+from docs.generate import REPORT, ROOT
+from featbert import compare, find_runs, render
+
+RUNS = "docs/tutorial-runs"
+WINDOW, COLUMNS = (1320, 1120), 100
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+THEMES = {
+    "light": terminal_theme.DEFAULT_TERMINAL_THEME,
+    "dark": terminal_theme.SVG_EXPORT_THEME,
+}
+# As rich has it, without the fonts that it would fetch.
+_SVG = re.sub(r"@font-face \{\{.*?\}\}\s*", "", _export_format.CONSOLE_SVG_FORMAT, flags=re.S)
+
+
+def draw_report() -> None:
+    """The top of the example report as PNG, two pixels to one of a usual screen."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    width, height = WINDOW
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for scheme in SCHEMES:
+            page = browser.new_page(
+                viewport={"width": width, "height": height},
+                device_scale_factor=2,
+                color_scheme=scheme,
+            )
+            page.goto((ROOT / REPORT).as_uri())
+            with Image.open(io.BytesIO(page.screenshot())) as drawn:
+                few = drawn.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+                few.save(ROOT / f"docs/example/report-{scheme}.png", optimize=True)
+        browser.close()
+
+
+def draw_terminal() -> None:
+    """What `featbert compare` prints in a terminal, as SVG."""
+    shown = render(compare(find_runs(ROOT / RUNS)), width=COLUMNS, color=True)
+    for scheme, theme in THEMES.items():
+        console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+        console.print(Text.from_ansi(f"$ featbert compare\n{shown}"))
+        path = ROOT / f"docs/example/terminal-{scheme}.svg"
+        console.save_svg(str(path), title="", theme=theme, code_format=_SVG, unique_id="terminal")
+
+
+if __name__ == "__main__":
+    draw_report()
+    draw_terminal()
