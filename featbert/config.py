@@ -454,14 +454,11 @@ def parse_seeds(given: Any) -> Any:
     """Seeds of "1,2,3" or "1-5", or of a number; anything else as it is."""
     if not isinstance(given, str):
         return [given] if isinstance(given, int) else given
-    seeds: list[int] = []
-    for part in given.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
-        if match is None or (match[2] and not 0 <= int(match[2]) - int(match[1]) < 1000):
-            raise InputError(f"{given!r} are no seeds; write 1,2,3 or 1-5")
-        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
-    if len({*seeds}) != len(seeds):
-        raise InputError(f"a seed occurs twice in {given!r}")
+    ends = [re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part) for part in given.split(",")]
+    ranges = [range(int(m[1]), int(m[2] or m[1]) + 1) for m in ends if m]
+    seeds = [n for one in ranges for n in one[:1000]]
+    if None in ends or not all(0 < len(r) <= 1000 for r in ranges) or len({*seeds}) != len(seeds):
+        raise InputError(f"{given!r} are no seeds, each once; write 1,2,3 or 1-5")
     return seeds
 
 

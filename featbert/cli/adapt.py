@@ -73,4 +73,4 @@ def adapt(
         typer.echo(printable(line))
     words = f"--model {shlex.quote(str(adapted.folder))}"
     words += "" if text.data == "sample" else f" --data {shlex.quote(text.data)}"
-    report(f"featbert extract {words} and featbert finetune {words} read it")
+    report(f"featbert train {words} and featbert finetune {words} read it")

@@ -23,7 +23,7 @@ def compare(
     runs: list[str] | None = o.argument(
         "RUN",
         "Runs: parts of names, folders, or labels of rows.  [default: all finished runs]",
-        completion.finished_runs,
+        completion.runs,
         None,
     ),
     runs_dir: Path = o.RUNS_DIR,
@@ -32,7 +32,7 @@ def compare(
         "ROW",
         "Row that all others are compared with: its label, or a run of it.  [default: the best "
         "fine-tuned row]",
-        completion.finished_runs,
+        completion.runs,
     ),
     show: list[str] | None = o.option(
         "SCORE",

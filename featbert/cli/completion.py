@@ -33,11 +33,6 @@ def runs(ctx: typer.Context) -> list[str]:
     return _names(_folder(ctx, "runs_dir"), "*--*")
 
 
-def finished_runs(ctx: typer.Context) -> list[str]:
-    folder = _folder(ctx, "runs_dir")
-    return [name for name in runs(ctx) if (folder / name / "record.json").is_file()]
-
-
 def experiments(ctx: typer.Context) -> list[str]:
     names = _names(_folder(ctx, "runs_dir"), f"*{ENDING}")
     return [name.removesuffix(ENDING) for name in names]

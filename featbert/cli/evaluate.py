@@ -26,9 +26,7 @@ from featbert.text import json_text
 )
 def evaluate(
     *,
-    runs: list[str] = o.argument(
-        "RUN", "Finished runs: folders or names.", completion.finished_runs
-    ),
+    runs: list[str] = o.argument("RUN", "Finished runs: folders or names.", completion.runs),
     data: list[str] = o.option(
         "CORPUS",
         "Corpus folder with train, dev and test files; sample; or hf:NAME. May be given several "

@@ -64,7 +64,7 @@ TableFormat = Literal["text", "json"]
 RUN = argument(
     "RUN",
     "A finished run: its id or another part of its name, its folder, or the label of its row.",
-    completion.finished_runs,
+    completion.runs,
 )
 BEST = flag("--best", "Of several runs that RUN means, such as seeds, take the best on dev.")
 RUN_MODEL = option(

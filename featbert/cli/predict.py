@@ -19,7 +19,7 @@ from featbert.config import Compute, Data
 from featbert.data.examples import Columns, Examples
 from featbert.data.files import codec_name, opened, read_file, read_lines, writing
 from featbert.data.tags import targets_of
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError
 from featbert.progress import Advance, report, stage
 from featbert.text import printable
 
@@ -63,7 +63,9 @@ def predict(
     answers whole texts has a line for each; a tab separates the texts of a pair. Questions are read
     from SQuAD's JSON or JSONL, or given with --question and --passage.
     """
-    _check_out(out, file)
+    is_text = out is not None and out.exists() and Path(file).exists() and out.samefile(file)
+    if out is not None and (is_text or out.is_dir() or not out.parent.is_dir()):
+        raise InputError(f"--out {out} is the text to tag, a folder, or in none; name a file")
     from featbert.data.streaming import kind_of, read_pieces, read_texts
     from featbert.runs.run import check_usable
 
@@ -136,18 +138,6 @@ def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iter
         advance(stream.tell() - before)
         before = stream.tell()
         yield line
-
-
-def _check_out(out: Path | None, file: str) -> None:
-    """Refuses a file that cannot be written, and the text itself, before any work."""
-    if out is None:
-        return
-    if out.exists() and Path(file).exists() and out.samefile(file):
-        raise InputError(f"--out {out} is the text to tag; name another file")
-    if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name a file in it")
-    if not out.parent.is_dir():
-        raise MissingError(f"{out} cannot be written: the folder {out.parent} does not exist")
 
 
 def _write(rows: Iterable[str], out: Path | None) -> None:

@@ -15,9 +15,6 @@ from featbert.cli.showing import grid, remove, show_tables, terminal_width
 from featbert.errors import InputError, MissingError
 from featbert.text import json_text, printable
 
-# Files of which a folder has at least one that featbert made as a run.
-MADE = ("record.json", "config.json")
-
 # Behind `show` and `rm`, too; the one before them counts where there is none.
 RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
@@ -141,11 +138,8 @@ def _run_folder(name: str, runs_dir: Path) -> Path:
     from featbert.runs.run import find_folder
 
     folder = find_folder(name, runs_dir)
-    if folder.is_symlink():
-        raise InputError(f"{folder} is a link, not the run's own folder; remove it by hand")
-    if not any((folder / made).is_file() for made in MADE):
-        raise InputError(f"{folder} is no run, it holds neither {' nor '.join(MADE)}")
     # An encoder has a config.json, too; only folders of the runs directory are removed.
-    if folder.resolve().parent != runs_dir.resolve():
-        raise InputError(f"{folder} is not in {runs_dir}; name its folder by --runs-dir")
+    made = any((folder / name).is_file() for name in ("record.json", "config.json"))
+    if not made or folder.is_symlink() or folder.resolve().parent != runs_dir.resolve():
+        raise InputError(f"{folder} is no run in {runs_dir}; remove it by hand, or give --runs-dir")
     return folder

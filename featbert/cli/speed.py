@@ -17,9 +17,7 @@ from featbert.text import counted, json_text, printable
 @o.command("speed RUN", (Compute,), only=("device", "threads"))
 def speed(
     *,
-    runs: list[str] = o.argument(
-        "RUN", "Finished runs: folders or names.", completion.finished_runs
-    ),
+    runs: list[str] = o.argument("RUN", "Finished runs: folders or names.", completion.runs),
     sentences: int = o.option(
         "INT", "Sentences to answer, spread over the test split.", default=200, min=1
     ),

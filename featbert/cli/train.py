@@ -71,7 +71,11 @@ def train(
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = None
     if features is not None or not given.keys() & {"data", *Encoding.model_fields}:
-        store = FeatureStore(features or _only_store(cache_dir))
+        found = [features] if features else sorted(cache_dir.glob("*.h5"))
+        if len(found) != 1:
+            where = f"{len(found) or 'no'} feature stores in {cache_dir}"
+            raise InputError(f"{where}; name text and encoder with --data and --model")
+        store = FeatureStore(found[0])
         given = {"data": store.manifest.source, **store.manifest.reading, **given}
     text = o.chosen(Data, given)
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)
@@ -163,16 +167,6 @@ def finetune(
         **compute.where,
     )
     _make(partial(one, seed=seed) for seed in numbers)
-
-
-def _only_store(cache_dir: Path) -> Path:
-    found = sorted(cache_dir.glob("*.h5"))
-    if len(found) != 1:
-        raise InputError(
-            f"{len(found) or 'no'} feature stores in {cache_dir}; name the text and encoder with "
-            "--data and --model"
-        )
-    return found[0]
 
 
 def _make(runs: Iterable[Callable[[], Run]]) -> None:

@@ -29,7 +29,7 @@ from featbert.runs.train import train_planned
 from featbert.text import counted
 
 # Words that a short run learns from, and seconds after which no further one begins.
-WORDS, PATIENCE = 1500, 20.0
+WORDS, PATIENCE = 1000, 45.0
 # Settings besides rates and shares that change nothing in what a word costs.
 _FREE = {"epochs", "patience", "schedule", "train_on", "bias_correction", "longest_answer"}
 
@@ -45,7 +45,7 @@ class Estimates:
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
             r = run.record
             self.known[_kind(r.signature, r.tuning, r.layers, r.settings)].append(r)
-        missing = {_kind_of(job): job for job in reversed(plan.missing)}
+        missing = {_kind_of(job): job for job in plan.missing}
         self.short = {kind: job for kind, job in missing.items() if kind not in self.known}
         began = time.monotonic()
         logging.disable(logging.WARNING)  # what a short run says is not about the experiment

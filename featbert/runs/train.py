@@ -329,7 +329,7 @@ class _Training:
                 with explaining(path), path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(dataclasses.asdict(row)) + "\n")
                 log(row)
-                report(_epoch_line(row, self.settings.epochs, self.task.measure.name))
+                report(f"{row}  {row.seconds:.1f} s")
 
             return fit(
                 self.model,
@@ -390,9 +390,3 @@ class _Training:
             training_flops=fitted.flops + len(fitted.history) * flops.get("dev", 0.0),
             prediction_flops=sum(flops.values()),
         )
-
-
-def _epoch_line(row: Epoch, epochs: int, measure: str) -> str:
-    """epoch 3/12  loss 0.0481  dev accuracy 63.12  4.1 s"""
-    dev = "" if row.dev_score is None else f"  dev {measure} {100 * row.dev_score:.2f}"
-    return f"epoch {row.epoch}/{epochs}  loss {row.train_loss:.4f}{dev}  {row.seconds:.1f} s"

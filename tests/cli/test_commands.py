@@ -28,13 +28,6 @@ def test_dry_run_shows_the_size_and_writes_nothing(workspace):
     assert not workspace.cache.exists()
 
 
-def test_some_layers_serve_their_combinations(workspace):
-    assert workspace.extract("--layers", "3-4").exit_code == 0
-    assert FeatureStore(next(workspace.cache.glob("*.h5"))).layers == (3, 4)
-    assert workspace.train("--layers", "last").exit_code == 0
-    assert "3, 4" in error_of(workspace.train("--layers", "embeddings"))
-
-
 def test_train_finds_or_makes_the_store_of_text_and_encoder(workspace):
     small = ("--layers", "last", "--seeds", "1")
     mine = ("--data", workspace.corpus, "--model", workspace.model)

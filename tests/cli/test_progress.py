@@ -27,14 +27,6 @@ def test_lines_without_a_terminal(capsys, monkeypatch):
     assert (second, third) == (r"epoch 1\x1b[31m", "a warning")
 
 
-def test_quiet_shows_nothing(capsys):
-    with shown(quiet=True), stage("reading", "bytes", 1) as advance:
-        advance(1)
-        report("epoch 1")
-        notice("a warning")
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_bar_has_room_for_the_last_epoch_at_80_columns(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)

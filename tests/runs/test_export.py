@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import json
-import shutil
 import warnings
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import featbert
 from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError
 from featbert.runs.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.runs.train import finetune
@@ -212,21 +211,6 @@ def test_a_run_on_features_answers_by_itself(both, tmp_path, with_encoder):
     assert [text[a:b] for a, b in row["offsets"]] == list(row["tokens"])
     rows = featbert.load(moved, device="cpu").predict(run.predictions("test").words)
     assert [list(row["tags"]) for row in rows] == run.predictions("test").predicted
-
-
-def test_a_run_is_found_by_the_end_of_its_name(tuned):
-    run = tuned("classification")
-    end = run.name.rpartition("--")[2]
-    for name in (end, end[:4]):
-        assert find_run(name, run.folder.parent).name == run.name
-    with pytest.raises(MissingError):
-        find_run(end[:3], run.folder.parent)
-    shutil.copytree(run.folder, run.folder.with_name(f"{run.name}0"))
-    try:
-        with pytest.raises(InputError, match=f"{run.name}, {run.name}0"):
-            find_run(end[:6], run.folder.parent)
-    finally:
-        shutil.rmtree(run.folder.with_name(f"{run.name}0"))
 
 
 @pytest.mark.parametrize(
