@@ -71,10 +71,8 @@ class HubName:
 
 def is_dataset(folder: Path) -> bool:
     """Whether a folder holds what `datasets` reads: what it saved, or Parquet or Arrow files."""
-    found = (
-        next(folder.glob(one), None) for one in (*_SAVED, "*.parquet", "*/*.parquet", "*.arrow")
-    )
-    return folder.is_dir() and any(found)
+    kinds = (*_SAVED, "*.parquet", "data/*.parquet", "*.arrow")
+    return folder.is_dir() and any(next(folder.glob(kind), None) for kind in kinds)
 
 
 def load_splits(where: HubName) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ import pytest
 
 from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
-from tests.data.support import made
 
 ROWS = {
     "train": [(["Rome", ",", "6;8"], ["B-LOC", "O", "O"]), (['"', "Jane"], ["O", "B-PER"])],
@@ -88,21 +87,10 @@ def test_every_form_has_the_same_words_and_tags(tmp_path, plain, ending):
 def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
     import datasets
 
-    data = datasets.DatasetDict(
-        {
-            "validation" if name == "dev" else name: made(
-                {
-                    "tokens": [w for w, _ in rows],
-                    "ner_tags": [[NAMES.index(x) for x in t] for _, t in rows],
-                },
-                datasets.Features(
-                    tokens=datasets.List(datasets.Value("string")),
-                    ner_tags=datasets.List(datasets.Value("int64")),
-                ),
-            )
-            for name, rows in ROWS.items()
-        }
-    )
+    data = datasets.DatasetDict()
+    for name, rows in ROWS.items():
+        made = [{"tokens": w, "ner_tags": [*map(NAMES.index, t)]} for w, t in rows]
+        data[name.replace("dev", "validation")] = datasets.Dataset.from_list(made)
     folder = tmp_path / "saved"
     if saved:
         data.save_to_disk(folder)
