@@ -90,14 +90,11 @@ def find_device(wanted: str = "auto") -> Device:
     if gpu:  # fp32 means fp32, in the LSTM (cuDNN) as in the encoder
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
-    if kind == "cuda" and not gpu:
+    there = {"cuda": gpu, "mps": torch.backends.mps.is_available()}
+    if not there.get(kind, True):
         raise InputError(f"torch finds no GPU for --device {wanted}; use auto or cpu")
-    if kind == "mps":
-        if not torch.backends.mps.is_available():
-            raise InputError("torch finds no GPU of Apple for --device mps; use auto or cpu")
-        return Device("mps", _processor(), threads)
-    if not gpu or kind == "cpu":
-        return Device("cpu", _processor(), threads)
+    if not gpu or kind in ("cpu", "mps"):
+        return Device(kind if kind == "mps" else "cpu", _processor(), threads)
     if number is not None:
         if number >= (known := torch.cuda.device_count()):
             raise InputError(f"no GPU cuda:{number}; torch finds cuda:0 to cuda:{known - 1}")
@@ -109,10 +106,8 @@ def has_native_bf16(kind: str) -> bool:
     """Whether a kind of device multiplies bfloat16 matrices; emulated it is slower than fp32."""
     import torch
 
-    if kind == "mps":  # never measured
-        return False
-    if kind == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if kind != "cpu":  # Apple's was never measured
+        return kind == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
