@@ -46,10 +46,6 @@ def test_standard_input_is_raw_text(run):
         *("Hamilton", "", ""),
     ]
     assert result.stderr == ""
-    same = predict(run, "-", "--format", "jsonl", "-q", input=text)
-    objects = [json.loads(line) for line in same.stdout.split("\n")[:-1]]
-    assert [o["text"] for o in objects] == text.split("\n")
-    assert objects[0]["offsets"] == [[0, 6], [7, 12], [12, 14], [14, 15]]
 
 
 def test_what_is_written_is_utf_8_whatever_was_read(run, tmp_path):

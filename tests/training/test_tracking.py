@@ -78,25 +78,23 @@ def test_a_file_has_a_line_an_epoch(tmp_path):
 
 
 def test_runs_that_are_logged_are_the_runs_that_are_not(workspace):
-    assert workspace.extract().exit_code == 0
-    ok(workspace.train("--layers", "last", "--train-on", "train+dev"))
+    ok(workspace.extract())
+    words = ("--layers", "last", "--train-on", "train+dev")
+    ok(workspace.train(*words))
     before = {p.name: read_record(p) for p in workspace.runs.iterdir()}
-    again = workspace.train(
-        "--layers", "last", "--train-on", "train+dev", "--log-with", "tensorboard", "--overwrite"
-    )
-    assert again.exit_code == 0, again.stderr
+    again = ok(workspace.train(*words, "--log-with", "tensorboard", "--overwrite"))
     logs = workspace.runs / ".tensorboard"
     assert f"tensorboard --logdir {logs}\n" in again.stderr
     after = {p.name: read_record(p) for p in workspace.runs.iterdir() if p != logs}
-    assert after.keys() == before.keys()
+    losses = {
+        name: [(row.epoch, pytest.approx(row.train_loss)) for row in record.history]
+        for name, record in after.items()
+    }
     assert len(after) == 2  # on train alone, which says the epochs, and on both
-    for name, record in after.items():
-        assert record.scores == before[name].scores
-        assert [row.train_loss for row in record.history] == [
-            row.train_loss for row in before[name].history
-        ]
-    trained = [name for name, record in after.items() if record.trained_on == ["train", "dev"]]
-    for name in trained:  # the finished run on train alone is not trained again
-        losses = [(row.epoch, pytest.approx(row.train_loss)) for row in after[name].history]
-        assert logged(logs / name)["train/loss"] == losses
-    assert {p.name for p in logs.iterdir()} == set(trained)
+    for name, record in before.items():
+        assert record.scores == after[name].scores
+        assert [(row.epoch, row.train_loss) for row in record.history] == losses[name]
+    # The finished run on train alone is not trained again.
+    (trained,) = (name for name, record in after.items() if record.trained_on == ["train", "dev"])
+    assert [path.name for path in logs.iterdir()] == [trained]
+    assert logged(logs / trained)["train/loss"] == losses[trained]
