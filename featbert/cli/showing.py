@@ -212,7 +212,7 @@ def grid(
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="")
     for at, name in enumerate(header):
-        table.add_column(Text(name), justify=justify if at else "left")
+        table.add_column(Text(name), justify=justify if at else "left", overflow="fold")
     for name, cells in rows:
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in (name, *cells)))
     out = io.StringIO()

@@ -567,10 +567,14 @@ def run_lines(
         seconds = r.cost.training_seconds
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
     parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}
+
+    def fits(text: str, name: str, part: str) -> bool:  # names are found by any part of them
+        return text.startswith(part) or (name in ("corpus", "model", "tags") and part in text)
+
     lines = [
         line
         for line in lines
-        if all(part in str(line.get(name)).casefold() for name, part in parts.items())
+        if all(fits(str(line.get(name)).casefold(), name, part) for name, part in parts.items())
     ]
     named = [line for line in lines if line.get("tuning")]
     ways = [(line["tuning"], line["layers"], line["settings"]) for line in named]
