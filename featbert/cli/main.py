@@ -34,6 +34,7 @@ COMMANDS = {
     "check": ("check", "Check that a corpus is read as you expect."),
     "inspect": ("inspect", "Show what a feature store holds."),
     "verify": ("inspect", "Compare feature stores with their checksums."),
+    "probe": ("probe", "Check features quickly with logistic regression."),
 }
 # Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
 INTERRUPTED, TERMINATED = 130, 143

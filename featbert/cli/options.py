@@ -158,6 +158,15 @@ def joined(
     return on_ray.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
 
 
+def only_store(cache_dir: Path) -> Path:
+    """The one feature store in a folder; InputError where there are none or several."""
+    found = sorted(cache_dir.glob("*.h5"))
+    if len(found) != 1:
+        where = f"{len(found) or 'no'} feature stores in {cache_dir}"
+        raise InputError(f"{where}; name one with --features, or a text that has one with --data")
+    return found[0]
+
+
 def check_folder(path: Path, option: str) -> None:
     """Raises InputError where a folder to write into is a file, or is in one."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())

@@ -71,11 +71,7 @@ def train(
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = None
     if features is not None or not given.keys() & {"data", *Encoding.model_fields}:
-        found = [features] if features else sorted(cache_dir.glob("*.h5"))
-        if len(found) != 1:
-            where = f"{len(found) or 'no'} feature stores in {cache_dir}"
-            raise InputError(f"{where}; name text and encoder with --data and --model")
-        store = FeatureStore(found[0])
+        store = FeatureStore(features or o.only_store(cache_dir))
         given = {"data": store.manifest.source, **store.manifest.reading, **given}
     text = o.chosen(Data, given)
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)

@@ -48,6 +48,7 @@ CHEAP = (
     "runs show",
     "check",
     "inspect",
+    "probe",
 )
 
 

@@ -1,4 +1,4 @@
-"""featbert inspect and verify: what is damaged is named, the rest passes."""
+"""featbert inspect, verify and probe: what is damaged is named, the rest passes."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.features.stores import flip
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 
 @pytest.fixture
@@ -48,3 +48,13 @@ def test_a_store_under_the_name_of_another(finished, store):
     done = finished.call("verify", renamed)
     error_of(done)
     assert store.name in done.stdout
+
+
+def test_probe_scores_single_layers_and_one_by_class(finished):
+    words = ("probe", "--cache-dir", finished.cache, "--layers")
+    lines = ok(finished.call(*words, "last")).stdout.splitlines()
+    assert lines[0].startswith("last  dev F1 ")
+    accuracy = next(line.split()[1] for line in lines if line.split()[:1] == ["accuracy"])
+    assert abs(float(lines[0].split()[-1]) / 100 - float(accuracy)) <= 0.005
+    assert len(ok(finished.call(*words, "last,layer:2")).stdout.splitlines()) == 2
+    assert "concat_last4" in error_of(finished.call(*words, "concat_last4"))

@@ -51,6 +51,7 @@ def commands(space: Workspace) -> Iterator[tuple[object, ...]]:
     for format in ("text", "markdown", "latex", "csv", "json"):
         yield "compare", *runs, "--format", format, "--by", "type"
     yield "runs", "show", run, *runs
+    yield "probe", "--features", store, "--layers", "last"
     yield "check", space.corpus / f"none{ESCAPE}"
     yield "runs", "show", f"none{ESCAPE}", *runs
     yield "compare", "--experiment", f"none{ESCAPE}", *runs
