@@ -216,10 +216,8 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> JudgedText:
 
 def _in_line(found: Predictions, number: int) -> tuple[str, ...]:
     """The words of a sequence; a bar is between two of its texts."""
-    words = [*found.words[number]]
-    for bar, place in enumerate(_bars(found, number)):
-        words.insert(place + bar, "‖")
-    return tuple(words)
+    words = np.array(found.words[number], dtype=object)
+    return tuple(np.insert(words, _bars(found, number), "‖"))
 
 
 def _bars(found: Predictions, number: int) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison, Difference
+from featbert.analysis.frame import statistic
 from featbert.analysis.resampling import Interval
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, rivals
 from featbert.analysis.significance import over_seeds, paired_runs
@@ -79,8 +80,6 @@ def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
         if one.features is None or one.tuned is None or one.split is None:
             continue
         ours, theirs = one.features.score(one.split), one.tuned.score(one.split)
-        assert ours is not None
-        assert theirs is not None
         seeds, test = one.over_seeds, one.over_text
         line = {
             "task": one.features.task.name,
@@ -90,12 +89,10 @@ def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
             "measure": one.features.task.measure.name,
             "split": one.split,
             "features": one.features.label,
-            "features_mean": ours.mean,
-            "features_sd": ours.sd,
+            **statistic("features", ours),
             "tuned": one.tuned.label,
-            "tuned_mean": theirs.mean,
-            "tuned_sd": theirs.sd,
-            "difference": ours.mean - theirs.mean,
+            **statistic("tuned", theirs),
+            "difference": one.features.mean(one.split) - one.tuned.mean(one.split),
             "over_text_low": test and test.pooled.low,
             "over_text_high": test and test.pooled.high,
             "over_seeds_low": seeds and seeds.low,
