@@ -133,7 +133,7 @@ def child(words: Sequence[str]) -> None:
 
     @contextmanager
     def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        def advance(n: int) -> None:
+        def advance(n: int, note: str = "") -> None:
             if what == "training" and n:
                 times.append(time.perf_counter())
                 if times[-1] - times[0] >= options.seconds:

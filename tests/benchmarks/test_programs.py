@@ -200,7 +200,7 @@ def test_busy(
         return float(capsys.readouterr().out)
 
     monkeypatch.setattr(busy, "steps_a_minute", here)
-    small = ("--sentences", 70, "--seconds", 1e-3, "--lstm-size", 4, "--rounds", 1)
+    small = ("--sentences", 70, "--epochs", 2, "--lstm-size", 4, "--rounds", 1)
     record = recorded(busy.main, *small, "--model", reader, "--policies", "passive")
     rates = {name: row["median"] for name, row in record["measured"].items()}
     assert len(rates) == 4
