@@ -28,17 +28,6 @@ def test_the_estimator_is_the_mean_over_all_subsets(n):
         assert weights == pytest.approx(exact, abs=1e-12)
 
 
-def test_it_has_no_bias_where_that_with_replacement_has():
-    """The expected highest of k uniform numbers is k / (k + 1)."""
-    random, n, k = np.random.default_rng(0), 6, 5
-    draws = random.random((20_000, n))
-    found = np.sort(draws, axis=1) @ subset_weights(n)[k - 1]
-    assert found.mean() == pytest.approx(k / (k + 1), abs=0.003)
-    ranks = np.arange(n + 1) / n
-    biased = np.sort(draws, axis=1) @ np.diff(ranks**k)
-    assert biased.mean() < k / (k + 1) - 0.01
-
-
 def searched(folder, scores, operations, **changes) -> tuple[Run, SearchRecord]:
     """A run that was chosen among tries with these scores, each with as many operations."""
     record = make_run("run", configurations_tried=len(scores), **changes).record

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from featbert.analysis.resampling import randomisation
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from featbert.tasks.measures import OF_CLASSES, OF_SCORES, positive_class
@@ -88,31 +87,6 @@ def test_the_positive_class(classes, positive):
 def test_f1_of_three_classes_is_refused():
     with pytest.raises(InputError):
         positive_class(["a", "b", "c"])
-
-
-@pytest.mark.parametrize("key", [*OF_CLASSES, *OF_SCORES])
-def test_systems_of_one_distribution_differ_by_chance_in_5_percent(key):
-    """p < 0.05 in about 5% of pairs of systems that are drawn alike (600 pairs)."""
-    random = np.random.default_rng(3)
-    measure = (OF_CLASSES | OF_SCORES)[key]
-    low, runs = 0, 600
-    for _ in range(runs):
-        if key in OF_CLASSES:
-            numbers = random.integers(0, 2, 120)
-            gold = list(map(str, numbers))
-            systems = [
-                list(map(str, np.where(random.random(120) < 0.75, numbers, 1 - numbers)))
-                for _ in range(2)
-            ]
-        else:
-            numbers = random.normal(size=120)
-            gold = list(map(repr, numbers.tolist()))
-            systems = [
-                list(map(repr, (numbers + random.normal(size=120)).tolist())) for _ in range(2)
-            ]
-        first, second = (measure.count(gold, found, ["0", "1"]) for found in systems)
-        low += randomisation(first, second, measure.of, resamples=300)[0] < 0.05
-    assert 0.03 <= low / runs <= 0.07
 
 
 def test_an_undefined_correlation_is_said(monkeypatch):
