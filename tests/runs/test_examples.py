@@ -12,17 +12,22 @@ from featbert import compare, find_runs
 from featbert.analysis.significance import with_significance
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
+from featbert.encoders.alignment import align
 from featbert.encoders.device import computing_threads
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
+from featbert.models.model import stored_model, tuned_model
 from featbert.runs import train as train_module
 from featbert.runs.evaluate import evaluate
 from featbert.runs.load import load
 from featbert.runs.predict import answer_rows, predict_texts
 from featbert.runs.run import Run
 from featbert.runs.train import finetune
-from tests.runs.rows import FP32, before_any_step, frozen, settings_of, tuned
+from featbert.training.inputs import PieceInputs, stored_inputs
+from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
 
@@ -182,14 +187,26 @@ def test_the_pooler_is_trained_with_the_encoder(made, tmp_path, tuning, given, t
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("store", [("texts", "joint"), ("pairs", "joint"), ("pairs", "apart")])
 def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, store, pooling):
-    """The keystone: with equal heads, stored and tuned rows give equal logits."""
+    """The keystone: heads get the same vectors of texts."""
     name, packing = store
-    dev = load_corpus(made["root"] / name, targets="classes")["dev"]
-    source, packing = find_encoder(made["model"]), packing if name == "pairs" else None
-    both = before_any_step(
-        made[*store, "words"], source, dev, "classification", packing, sentence_pooling=pooling
+    sentences = load_corpus(made["root"] / name, targets="classes")["dev"].sentences
+    kept, encoder = made[*store, "words"], load_encoder(find_encoder(made["model"]))
+    last, packing = parse_layers("last", 4), packing if name == "pairs" else None
+    given = {"positions": encoder.positions, "packing": packing}
+    alignment = align(sentences, encoder.wordpieces, **given)
+    heads = [
+        settings_of(tuning, "classification", sentence_pooling=pooling)
+        for tuning in ("none", "full")
+    ]
+    models = (
+        stored_model(last, encoder.hidden_size, ("a", "b"), heads[0], kept.manifest.texts).eval(),
+        tuned_model(encoder, ("a", "b"), heads[1], kept.manifest.texts).eval(),
     )
-    ids = np.array([3, 0, 7])
+    inputs = (
+        stored_inputs(kept, ["dev"], last, heads[0].reads, CPU, texts=sentences),
+        PieceInputs(alignment, encoder, CPU, reads=heads[1].reads),
+    )
+    ids, both = np.array([3, 0, 7]), zip(models, inputs, strict=True)
     with torch.inference_mode():
         found = [model.vectors(read.batch(ids), read.layout(ids))[0] for model, read in both]
     torch.testing.assert_close(*found, atol=2e-3, rtol=2e-3)  # the store has float16

@@ -53,30 +53,27 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
 
 
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
-@pytest.mark.parametrize("splits", [["train"], ["train", "dev"], ["dev", "train", "dev"]])
-def test_what_memory_cannot_hold_is_read_from_disk(store, monkeypatch, spec, splits):
-    combination = parse_layers(spec, 3)
-    held = stored_inputs(store, splits, combination, "words", CPU)
-    monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
-    mapped = stored_inputs(store, splits, combination, "words", CPU)
-    assert isinstance(held.states, torch.Tensor)
-    assert not isinstance(mapped.states, torch.Tensor)
-    assert mapped.offsets.tolist() == held.offsets.tolist()
-    order = np.random.default_rng(0).permutation(len(held.lengths))
-    for sentences in (order, order[:1], order[-2:]):
-        expected, found = held.batch(sentences), mapped.batch(sentences)
-        assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
-@pytest.mark.parametrize(("splits", "chosen"), [(["train"], [0, 3]), (["train", "dev"], [1, 2, 5])])
+@pytest.mark.parametrize(
+    ("splits", "chosen"),
+    [
+        (["train"], [0, 3]),
+        (["train", "dev"], [1, 2, 5]),
+        (["train"], None),
+        (["dev", "train", "dev"], None),
+    ],
+)
 @pytest.mark.parametrize("memory", [1 << 40, 1000])
-def test_chosen_sentences_are_those_of_the_whole(store, monkeypatch, spec, splits, chosen, memory):
-    """In memory no other vectors are kept; a layer of the whole must fit beside them."""
+def test_what_is_chosen_or_not_held_is_that_of_the_whole(
+    store, monkeypatch, spec, splits, chosen, memory
+):
+    """In memory no other vectors are kept; what it cannot hold is read from disk."""
     combination = parse_layers(spec, 3)
     whole = stored_inputs(store, splits, combination, "words", CPU)
+    assert isinstance(whole.states, torch.Tensor)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: memory)
-    part = stored_inputs(store, splits, combination, "words", CPU, np.array(chosen))
+    numbers = None if chosen is None else np.array(chosen)
+    part = stored_inputs(store, splits, combination, "words", CPU, numbers)
+    chosen = list(range(len(whole.lengths))) if chosen is None else chosen
     assert part.lengths.tolist() == whole.lengths[chosen].tolist()
     assert part.offsets.tolist() == [0, *np.cumsum(whole.lengths[chosen]).tolist()]
     assert isinstance(part.states, torch.Tensor) == (memory > 1000)
