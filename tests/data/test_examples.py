@@ -72,12 +72,13 @@ def test_a_part_without_the_named_column_of_answers_has_none(tmp_path):
     assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
 
 
-def test_two_targets_of_one_text_share_it(tmp_path):
+def test_two_targets_of_one_text_and_none_share_it(tmp_path):
     text = "sentence_A\tsentence_B\trelatedness_score\tentailment_label\nA b.\tC.\t4.5\tNEUTRAL\n"
-    classes, scores = (read(tmp_path, text, targets=t)["train"] for t in ("classes", "scores"))
-    assert (classes.tags, scores.tags) == ([("NEUTRAL",)], [("4.5",)])
-    assert classes.text_fingerprint == scores.text_fingerprint
-    assert classes.tag_fingerprint != scores.tag_fingerprint
+    read_as = [read(tmp_path, text, targets=t)["train"] for t in ("classes", "scores", None)]
+    assert [split.tags for split in read_as[:2]] == [[("NEUTRAL",)], [("4.5",)]]
+    assert read_as[2].sentences[0].tags is None
+    assert len({split.text_fingerprint for split in read_as}) == 1
+    assert len({split.tag_fingerprint for split in read_as}) == 3
 
 
 def test_where_the_second_text_begins_is_of_the_text(tmp_path):
@@ -100,12 +101,6 @@ def test_hidden_labels(tmp_path, hidden):
     corpus = load_corpus(tmp_path, targets="classes")
     assert corpus["train"].is_tagged
     assert [s.tags for s in corpus["test"]] == [None]
-
-
-def test_texts_are_read_without_answers(tmp_path):
-    corpus = read(tmp_path, GLUE, targets=None)
-    assert [s.tags for s in corpus["train"]] == [None, None]
-    assert corpus["train"].text_fingerprint == read(tmp_path, GLUE)["train"].text_fingerprint
 
 
 @pytest.mark.parametrize(

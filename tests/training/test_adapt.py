@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import json
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -302,14 +301,12 @@ def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision, listening):
     texts = [("fox fox", "lamb lamb")[n // 4 % 2] for n in range(64)]
     corpus = corpus_of(texts, [n // 4 for n in range(64)])
     settings = quick(epochs=15, learning_rate=5e-3, whole_word=precision == "bf16")
-    rows, times = [], []
-    steps = listening(lambda line: (rows.append(line), times.append(time.perf_counter())))
+    rows = []
+    steps = listening(rows.append)
     where = {"models_dir": tmp_path, "device": "cpu", "precision": precision}
     done = adapt(corpus, str(tiny_bert), settings=settings, **where)
     assert rows == [*map(str, done.history)]
     rows = done.history
-    for row, gap in zip(rows[1:], np.diff(times), strict=True):
-        assert row.seconds == pytest.approx(gap, rel=0.3, abs=0.05)
     assert [row.epoch for row in rows] == list(range(16))
     assert rows[-1].dev_perplexity < rows[0].dev_perplexity / 10
     assert rows[-1].train_mlm < rows[1].train_mlm - 1.5
