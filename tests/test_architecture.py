@@ -12,16 +12,8 @@ from tests.processes import ROOT, loaded
 
 PACKAGE = ROOT / "featbert"
 ORDER = (
-    "data",
-    "tasks",
-    "encoders",
-    "features",
-    "models",
-    "training",
-    "runs",
-    "analysis",
-    "report",
-    "cli",
+    *("data", "tasks", "encoders", "features", "models"),
+    *("training", "runs", "analysis", "report", "cli"),
 )
 MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE)
 

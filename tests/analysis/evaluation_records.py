@@ -14,10 +14,24 @@ def identity(language: str, split: str = "test") -> SplitIdentity:
     return SplitIdentity(f"{language}-{split}-text", f"{language}-{split}-tags", 1000, 8000)
 
 
-def make_evaluation(run: str, language: str, f1: float = 0.5, /, **changes) -> EvaluationRecord:
-    """`run` on the test split of a language's corpus."""
+def language_run(runs_dir: Path, language: str, name: str = "", **changes) -> Run:
+    """A run trained on a language's corpus; its folder is made when an evaluation is."""
+    splits = {split: identity(language, split) for split in ("train", "dev", "test")}
+    signature = {
+        "corpus": f"wikiann-{language}",
+        "language": language,
+        "splits": splits,
+        "entity_types": ["LOC", "ORG", "PER"],
+        **changes.pop("signature", {}),
+    }
+    name = name or f"{language}-{changes.get('layers', 'concat_last4')}-{changes.get('seed', 1)}"
+    return Run(runs_dir / name, make_record(name, signature=signature, **changes))
+
+
+def evaluate(run: Run, language: str, f1: float = 0.5, /, **changes) -> Path:
+    """Write an evaluation of the run on the test split of a language's corpus into its folder."""
     record = EvaluationRecord(
-        run=run,
+        run=run.name,
         corpus=f"wikiann-{language}",
         source=f"corpora/wikiann/{language}",
         language=language,
@@ -37,26 +51,7 @@ def make_evaluation(run: str, language: str, f1: float = 0.5, /, **changes) -> E
         versions={"torch": "2.13.0"},
         started="2026-01-03T00:00:00+00:00",
     )
-    return dataclasses.replace(record, **changes)
-
-
-def language_run(runs_dir: Path, language: str, name: str = "", **changes) -> Run:
-    """A run trained on a language's corpus; its folder is made when an evaluation is."""
-    splits = {split: identity(language, split) for split in ("train", "dev", "test")}
-    signature = {
-        "corpus": f"wikiann-{language}",
-        "language": language,
-        "splits": splits,
-        "entity_types": ["LOC", "ORG", "PER"],
-        **changes.pop("signature", {}),
-    }
-    name = name or f"{language}-{changes.get('layers', 'concat_last4')}-{changes.get('seed', 1)}"
-    return Run(runs_dir / name, make_record(name, signature=signature, **changes))
-
-
-def evaluate(run: Run, language: str, f1: float = 0.5, /, **changes) -> Path:
-    """Write an evaluation of the run into its folder."""
-    record = make_evaluation(run.name, language, f1, **changes)
+    record = dataclasses.replace(record, **changes)
     path = evaluation_path(run.folder, record.corpus, record.split, record.identity, record.mapping)
     write_json(path, record)
     return path

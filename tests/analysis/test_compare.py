@@ -7,13 +7,8 @@ from tests.analysis.records import make_run, make_seeds, make_signature, usual_r
 
 LATER = ["layer:10", "layer:9", "mean:1,2"]
 PAPER = [
-    "embeddings",
-    "second_to_last",
-    "last",
-    "sum_last4",
-    "weighted_last4",
-    "concat_last4",
-    "weighted_all",
+    *("embeddings", "second_to_last", "last"),
+    *("sum_last4", "weighted_last4", "concat_last4", "weighted_all"),
 ]
 
 

@@ -48,12 +48,7 @@ def test_the_average_is_over_other_data_and_its_spread_over_seeds(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"encoder_weights": "x" * 64},
-        {"context": "document"},
-        {"pooling": "mean"},
-    ],
+    "change", [{"encoder_weights": "x" * 64}, {"context": "document"}, {"pooling": "mean"}]
 )
 def test_runs_that_are_not_comparable_share_no_matrix(tmp_path, change):
     usual = transfer_runs(tmp_path / "a", F1, seeds=(1,))

@@ -20,16 +20,11 @@ HELLASWAG = [
     {"context": "Two dogs run.", "endings": ["They bark.", "They read."], "label": "0"},
 ]
 COPA = [
-    {
-        "premise": "The man broke his toe.",
-        "choice1": "He got a hole in his sock.",
-        "choice2": "He dropped a hammer on it.",
-        "question": "cause",
-        "label": 1,
-    },
-    {"premise": "It rained.", "choice1": "I got wet.", "choice2": "I sang.", "question": "effect"}
-    | {"label": 0, "choice3": "No."},
+    {"premise": "He fell.", "choice1": "He ran.", "choice2": "No.", "question": "cause"},
+    {"premise": "It rained.", "choice1": "I got wet.", "choice2": "I sang.", "question": "effect"},
 ]
+COPA[0] |= {"label": 1}
+COPA[1] |= {"label": 0, "choice3": "No."}
 
 
 def lines(rows) -> str:
@@ -73,11 +68,7 @@ def test_lists_of_choices_as_many_as_each_example_has(tmp_path):
 
 def test_copa_asks_for_a_cause_or_an_effect_and_rows_may_have_more_choices(tmp_path):
     cause, effect = examples(read(tmp_path, lines(COPA)))
-    assert cause == (
-        "The man broke his toe. What was the cause of this?",
-        ["He got a hole in his sock.", "He dropped a hammer on it."],
-        1,
-    )
+    assert cause == ("He fell. What was the cause of this?", ["He ran.", "No."], 1)
     assert effect == ("It rained. What happened as a result?", ["I got wet.", "I sang.", "No."], 0)
 
 

@@ -176,7 +176,6 @@ def test_a_run_on_a_dataset_is_used_again(workspace):
     assert "Washington" in found.stdout
 
 
-LIST = datasets.List
 TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
 
 

@@ -15,11 +15,7 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS
 
 # Layers of the encoders that pages name.
-ENCODERS = {
-    "all-MiniLM-L6-v2": 6,
-    "bert-base-cased": 12,
-    "bert-base-multilingual-cased": 12,
-}
+ENCODERS = {"all-MiniLM-L6-v2": 6, "bert-base-cased": 12, "bert-base-multilingual-cased": 12}
 REPEAT = {"train": 4, "dev": 1, "test": 1}
 Columns = Callable[[str, str], str]
 
@@ -40,7 +36,7 @@ def write_places(folder: Path, encoders: Path) -> None:
     )
     corpora = folder / "corpora"
     for name in ("mine", "wikigold", "wnut17", "wikiann/en", "wikiann/de", "wikiann/nl"):
-        _write(corpora / name, "{}.conll", _two)
+        _write(corpora / name, "{}.conll", lambda w, t: f"{w} {t}")
     english = {"train": "eng.train", "dev": "eng.testa", "test": "eng.testb"}
     german = {"train": "deu.train", "dev": "deu.testa", "test": "deu.testb"}
     _write(corpora / "conll2003", english, lambda w, t: f"{w} NNP B-NP {t}", iob1=True)
@@ -70,10 +66,6 @@ def write_places(folder: Path, encoders: Path) -> None:
     (folder / "questions.json").write_text(json.dumps(questions), "utf-8")
     for name in ("notes.txt", "text.txt"):
         (folder / name).write_text("Jordan Smith of Chelsea beat Hamilton.\n", "utf-8")
-
-
-def _two(word: str, tag: str) -> str:
-    return f"{word} {tag}"
 
 
 def _write(

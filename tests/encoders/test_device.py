@@ -8,13 +8,7 @@ import pytest
 import torch
 
 from featbert.encoders import device
-from featbert.encoders.device import (
-    Device,
-    find_device,
-    find_precision,
-    has_native_bf16,
-    to_device,
-)
+from featbert.encoders.device import Device, find_device, find_precision, has_native_bf16, to_device
 from featbert.errors import InputError
 from featbert.features.extraction import HostCopy
 

@@ -9,36 +9,6 @@ from featbert.features.store import FeatureStore, Layout, Manifest, StoredSplit
 from featbert.features.writer import StoreWriter
 
 
-def manifest_of(splits, layers=(0, 1, 2), hidden=4, dtype="float16", **other) -> Manifest:
-    """A manifest; splits are {name: (sentences, words)}, a unit a word."""
-    values = {
-        "corpus": "tiny",
-        "source": "tiny",
-        "language": "en",
-        "reading": {"encoding": "utf-8"},
-        "splits": {n: StoredSplit("0" * 64, s, w, w) for n, (s, w) in splits.items()},
-        "model": "bert",
-        "model_source": "/bert",
-        "encoder_weights": "1" * 64,
-        "encoder_files": "2" * 64,
-        "uncased": False,
-        "num_layers": max(layers),
-        "hidden_size": hidden,
-        "layers": tuple(layers),
-        "context": "sentence",
-        "pooling": "first",
-        "precision": "fp32",
-        "dtype": dtype,
-        "token_budget": 64,
-        "block_words": 5,
-        "device": "cpu",
-        "device_name": "a processor",
-        "threads": 1,
-        "versions": {"torch": "2"},
-    }
-    return Manifest(**(values | other))
-
-
 class Written:
     """A plan with random states: what a store is to hold."""
 
@@ -50,8 +20,32 @@ class Written:
             n: np.array([*range(0, w, block), w] if w else [0], dtype=np.int64)
             for n, w in words.items()
         }
-        self.manifest = manifest_of(
-            {n: (len(ls), words[n]) for n, ls in lengths.items()}, layers, hidden, dtype
+        self.manifest = Manifest(
+            corpus="tiny",
+            source="tiny",
+            language="en",
+            reading={"encoding": "utf-8"},
+            splits={  # a unit a word
+                n: StoredSplit("0" * 64, len(ls), words[n], words[n]) for n, ls in lengths.items()
+            },
+            model="bert",
+            model_source="/bert",
+            encoder_weights="1" * 64,
+            encoder_files="2" * 64,
+            uncased=False,
+            num_layers=max(layers),
+            hidden_size=hidden,
+            layers=tuple(layers),
+            context="sentence",
+            pooling="first",
+            precision="fp32",
+            dtype=dtype,
+            token_budget=64,
+            block_words=5,
+            device="cpu",
+            device_name="a processor",
+            threads=1,
+            versions={"torch": "2"},
         )
         self.states = {
             n: random.normal(size=(len(layers), w, hidden)).astype(dtype) for n, w in words.items()

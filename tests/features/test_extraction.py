@@ -209,12 +209,12 @@ class Interrupted(Exception):
     """What stands for a kill in these tests."""
 
 
-def interrupted(monkeypatch, k, *args, keep=None, **options):
-    """Lets `k` blocks be written; then what lies on disk is copied to `keep`, and it ends."""
+def count_writes(monkeypatch, stop=None, keep=None) -> list[tuple[str, int]]:
+    """Blocks that are written; after `stop` what lies on disk is copied to `keep`, and it ends."""
     plain, calls = StoreWriter.write, []
 
     def write(self, split, block, states, *rest):
-        if len(calls) == k:
+        if len(calls) == stop:
             if keep is not None:
                 keep.mkdir()
                 for path in (self.partial, self.journal):
@@ -223,21 +223,16 @@ def interrupted(monkeypatch, k, *args, keep=None, **options):
         calls.append((split, block))
         plain(self, split, block, states, *rest)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(StoreWriter, "write", write)
-        with pytest.raises(Interrupted):
-            run(*args, **options)
-
-
-def count_writes(monkeypatch) -> list[tuple[str, int]]:
-    plain, calls = StoreWriter.write, []
-
-    def write(self, split, block, states, *rest):
-        calls.append((split, block))
-        plain(self, split, block, states, *rest)
-
     monkeypatch.setattr(StoreWriter, "write", write)
     return calls
+
+
+def interrupted(monkeypatch, k, *args, keep=None, **options):
+    """An extraction that ends after `k` blocks."""
+    with monkeypatch.context() as patch:
+        count_writes(patch, k, keep)
+        with pytest.raises(Interrupted):
+            run(*args, **options)
 
 
 @pytest.fixture

@@ -148,8 +148,6 @@ def test_a_partial_file_that_cannot_be_reached_is_not_begun_anew(plan, path, mon
 
 # Whole extractions on a real small disk ----------------------------------------------------------
 
-CORPUS = corpus_of(train=["The quick fox jumps .", "Jordan beat Chelsea"] * 400, dev=["the fox ."])
-
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
@@ -165,31 +163,25 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(at)], check=True)
 
 
-@pytest.fixture
-def blindly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extractions start though there is too little room, and write small blocks."""
+def test_a_disk_that_is_really_full(disk, monkeypatch, encoder_folder, tmp_path):
+    """The room is taken before anything is computed, whatever the system says is free."""
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 10**12))
-    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 200)
+    corpus = corpus_of(train=["The quick fox jumps .", "Jordan beat Chelsea"] * 400, dev=["fox"])
 
+    def run(cache: Path) -> FeatureStore:
+        how = {"precision": "fp32", "device": "cpu"}
+        return extract(corpus, str(encoder_folder("bert")), cache_dir=cache, **how)
 
-def run(folder: Path, cache: Path, **options) -> FeatureStore:
-    options = {"precision": "fp32", "device": "cpu"} | options
-    return extract(CORPUS, str(folder), cache_dir=cache, **options)
-
-
-def test_a_disk_that_is_really_full(disk, blindly, encoder_folder, tmp_path):
-    """The room is taken before anything is computed."""
-    folder = encoder_folder("bert")
     (disk / "ballast").write_bytes(bytes((8 << 20) - 200_000))
     with pytest.raises(FeatbertError) as caught:
-        run(folder, disk / "cache")
+        run(disk / "cache")
     assert os.strerror(errno.ENOSPC) in str(caught.value)
     assert list((disk / "cache").iterdir()) == []
     (disk / "ballast").unlink()
-    store = run(folder, disk / "cache")
+    store = run(disk / "cache")
     assert store.verify() == []
-    assert datasets(store.path) == datasets(run(folder, tmp_path / "undisturbed").path)
+    assert datasets(store.path) == datasets(run(tmp_path / "undisturbed").path)
     assert [p.name for p in (disk / "cache").iterdir()] == [store.path.name]
 
 
@@ -197,4 +189,4 @@ def test_a_file_in_the_place_of_the_cache(encoder_folder, tmp_path):
     (tmp_path / "cache").touch()
     for cache in (tmp_path / "cache", tmp_path / "cache" / "inner"):
         with pytest.raises(FeatbertError, match=str(cache)):
-            run(encoder_folder("bert"), cache)
+            extract(corpus_of(dev=["fox"]), str(encoder_folder("bert")), cache_dir=cache)

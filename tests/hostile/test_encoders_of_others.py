@@ -32,22 +32,16 @@ def copied(workspace: Workspace, tmp_path: Path) -> Workspace:
     return Workspace(workspace.folder, workspace.corpus, folder)
 
 
-def as_torch_file(copied: Workspace, state: Any, *, plain: bool = False) -> Path:
-    """Weights as pytorch_model.bin instead of safetensors."""
-    (copied.model / "model.safetensors").unlink()
-    path = copied.model / "pytorch_model.bin"
-    if plain:
-        path.write_bytes(pickle.dumps(state, protocol=2))
-    else:
-        torch.save(state, path)
-    return path
-
-
 @pytest.mark.parametrize("plain", [False, True], ids=["torch file", "plain pickle"])
 def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, plain):
     marker = tmp_path / "was here"
     state = load_file(copied.model / "model.safetensors")
-    path = as_torch_file(copied, state | {"payload": Payload(marker)}, plain=plain)
+    (copied.model / "model.safetensors").unlink()
+    path, state = copied.model / "pytorch_model.bin", state | {"payload": Payload(marker)}
+    if plain:
+        path.write_bytes(pickle.dumps(state, protocol=2))
+    else:
+        torch.save(state, path)
     for call in (
         lambda: copied.extract("--quiet"),
         lambda: copied.finetune("--quiet"),

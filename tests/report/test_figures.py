@@ -18,12 +18,7 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.errors import InputError
 from featbert.report.figures import registry
-from featbert.report.figures.registry import (
-    NAMES,
-    comparison_figures,
-    crossing_figures,
-    plot,
-)
+from featbert.report.figures.registry import NAMES, comparison_figures, crossing_figures, plot
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json

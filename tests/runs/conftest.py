@@ -21,26 +21,21 @@ def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("small") / "small-bert", layers=2)
 
 
+def learned(factory: pytest.TempPathFactory, model: Path, **how: str) -> dict[str, Run]:
+    """A run of each tuning, to be read only."""
+    folder = factory.mktemp("learned")
+    corpus = write_corpus(folder / "mine")
+    return {name: learned_run(name, folder, model, corpus, **how) for name in ("none", "full")}
+
+
 @pytest.fixture(scope="session")
 def both(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str, Run]:
-    """A truecasing run of each tuning, to be read only."""
-    folder = tmp_path_factory.mktemp("both")
-    corpus = write_corpus(folder / "mine")
-    return {
-        tuning: learned_run(tuning, folder, small_bert, corpus, casing="truecased")
-        for tuning in ("none", "full")
-    }
+    return learned(tmp_path_factory, small_bert, casing="truecased")
 
 
 @pytest.fixture(scope="session")
 def of_documents(tmp_path_factory: pytest.TempPathFactory, small_bert: Path) -> dict[str, Run]:
-    """A run of each tuning in document context, to be read only."""
-    folder = tmp_path_factory.mktemp("documents")
-    corpus = write_corpus(folder / "mine")
-    return {
-        tuning: learned_run(tuning, folder, small_bert, corpus, context="document")
-        for tuning in ("none", "full")
-    }
+    return learned(tmp_path_factory, small_bert, context="document")
 
 
 @pytest.fixture(params=["none", "full"])

@@ -9,11 +9,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.tags import Span, spans, to_bio
 from featbert.tasks.entities import TASK
 
-ROWS = [
-    ("B-PER", "I-PER", "O", "B-PER", "B-PER"),
-    ("B-LOC", "B-LOC", "I-LOC"),
-    ("O", "B-MISC"),
-]
+ROWS = [row.split() for row in ("B-PER I-PER O B-PER B-PER", "B-LOC B-LOC I-LOC", "O B-MISC")]
 entities = st.lists(
     st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), min_size=1, max_size=9),
     min_size=1,

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.training.optimizer import (
-    describe_groups,
-    make_optimizer,
-    make_schedule,
-    rate_share,
-)
+from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule, rate_share
 from tests.models.support import settings_of, stored
 
 SETTINGS = settings_of(

@@ -8,18 +8,9 @@ from featbert.tasks.entities import TASK
 from tests.analysis.records import make_record
 
 HOSTILE = (
-    "<script>window.hacked=1</script>",
-    "<img/src=x/onerror=window.hacked=2>",
-    "</script><script>window.hacked=3</script>",
-    "&amp;",
-    "]]>",
-    "<!--",
-    '"><b>',
-    "{{7*7}}",
-    "\u202eabc",
-    "می\u200cخواهم",
-    "a\u2028b",
-    "\x1b[31m",
+    *("<script>window.hacked=1</script>", "<img/src=x/onerror=window.hacked=2>"),
+    *("</script><script>window.hacked=3</script>", "&amp;", "]]>", "<!--", '"><b>', "{{7*7}}"),
+    *("\u202eabc", "می\u200cخواهم", "a\u2028b", "\x1b[31m"),
 )
 TYPES = ("PER", "LOC", "ORG")
 
