@@ -163,7 +163,7 @@ def only_store(cache_dir: Path) -> Path:
     found = sorted(cache_dir.glob("*.h5"))
     if len(found) != 1:
         where = f"{len(found) or 'no'} feature stores in {cache_dir}"
-        raise InputError(f"{where}; name one with --features")
+        raise InputError(f"{where}; name one with --features, or give train --data and --model")
     return found[0]
 
 

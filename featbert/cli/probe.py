@@ -10,6 +10,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.errors import InputError
 from featbert.progress import stage
+from featbert.text import printable
 
 
 @o.command("probe --layers last,layer:3")
@@ -69,4 +70,5 @@ def probe(
             typer.echo(f"{combination.name}  dev F1 {f1:.2f}  word accuracy {accuracy:.2f}")
             advance(1)
     if len(wanted) == 1:
-        typer.echo(classification_report(words["dev"], found, zero_division=0))
+        shown = [[printable(tag) for tag in tags] for tags in (words["dev"], found)]
+        typer.echo(classification_report(*shown, zero_division=0))

@@ -26,7 +26,7 @@ from featbert.data.files import (
     word_fault,
 )
 from featbert.errors import InputError
-from featbert.text import counted
+from featbert.text import counted, listed
 
 WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
 DOCUMENT_KEYS = ("document", "doc_id", "document_id")
@@ -74,7 +74,7 @@ class Words(Examples):
                 if found[name] is None:
                     raise InputError(
                         f"no column of lists called {', '.join(usual)} in {row.where}; it has "
-                        f"{', '.join(row.values) or 'none'}; name one with --{option}"
+                        f"{listed(row.values) or 'none'}; name one with --{option}"
                     )
         self.columns = Columns(**found)
         return self.columns

@@ -38,6 +38,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
         yield lambda row: None
         return
     name = folder.name.removeprefix(".")
+    check_known("tracker", [name], TRACKERS)
     if name == "csv":
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run}.csv").open("w", encoding="utf-8", newline="") as file:

@@ -16,7 +16,7 @@ from featbert.cli.main import app
 from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
-from featbert.runs.experiment_file import read_experiment
+from featbert.runs.experiment_file import read_experiment, shipped_experiments
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.
@@ -143,7 +143,8 @@ def cheap(words: list[str]) -> list[str]:
 
 def small(words: list[str]) -> list[str]:
     """Changes to an experiment file: an epoch, few units and seeds, two rows and values to try."""
-    data = tomllib.loads(Path(words[1]).read_text("utf-8"))
+    path = shipped_experiments().get(words[1], Path(words[1]))
+    data = tomllib.loads(path.read_text("utf-8"))
     told = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--set")
     sets = [] if "--seeds" in words else ["seeds=1"]
     if "features" in data:

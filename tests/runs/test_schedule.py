@@ -52,7 +52,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
         return pipe, child
 
     monkeypatch.setattr(schedule, "_begun", killing)
-    logs = lab.space.folder / "logs"
+    logs = lab.space.folder / ".tensorboard"
     ear = Ear()
     with heard_by(ear):
         outcome = lab.carry_out(jobs=2, log_dir=logs, **THREE)
