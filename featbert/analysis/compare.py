@@ -22,11 +22,9 @@ from featbert.analysis.rows import (
     Row,
     Statistic,
     best_by_dev,
-    build_row,
-    cell_of,
+    build_rows,
     grouped,
     left_out,
-    name_rows,
     row_key,
     row_order,
     same_task,
@@ -325,10 +323,7 @@ def is_called(row: Row, name: str) -> bool:
 
 def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None) -> Comparison:
     members = list(grouped((row_key(run, freed), run) for run in runs).values())
-    rows = [
-        build_row(group, naming, dict(cell_of(group[0].record, freed)))
-        for group, naming in zip(members, name_rows(members, freed), strict=True)
-    ]
+    rows = build_rows(members, freed)
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
     rows.sort(key=lambda row: row_order(row, by_layer))
     named = [row for row in rows if against is not None and is_called(row, against)]
@@ -378,9 +373,9 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row
     if base is None:
         return row
     if base is row:
-        return dataclasses.replace(row, baseline=row.label, is_baseline=True)
+        return dataclasses.replace(row, baseline=base, is_baseline=True)
     difference = {s: row.mean(s) - base.mean(s) for s in row.splits if s in base.splits}
-    return dataclasses.replace(row, baseline=base.label, difference=difference)
+    return dataclasses.replace(row, baseline=base, difference=difference)
 
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:

@@ -81,11 +81,12 @@ def _read(row: Row) -> float:
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The fully tuned row that features are compared with: their baseline, or the best one."""
+    """The fully tuned row that features are compared with: their baseline, or the first one."""
     if not row.frozen:
         return None
     alike = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
-    return next((o for o in alike if o.label == row.baseline), alike[0] if alike else None)
+    named = row.baseline and row.baseline.label
+    return next((o for o in alike if o.label == named), alike[0] if alike else None)
 
 
 # Quality against cost ---------------------------------------------------------------------------

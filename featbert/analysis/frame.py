@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic, baseline_of
+from featbert.analysis.rows import Row, Statistic
 from featbert.runs.grouping import EVALUATED, VARIED
 from featbert.runs.record import Cost
 from featbert.runs.run import Run
@@ -58,7 +58,7 @@ def comparison_frame(
         if per == "row":
             lines.append(named | _of_row(row) | analysed[row.name])
         elif per == "run":
-            lines += [named | _of_run(run, row, rows) for run in row.runs]
+            lines += [named | _of_run(run, row) for run in row.runs]
         else:
             lines += [
                 named
@@ -96,7 +96,7 @@ def _names(row: Row) -> dict[str, Any]:
         "tuning": row.tuning,
         "layers": row.layers,
         **{name: of_row.get(name, signature[name]) for name in VARIED},
-        "baseline": row.baseline,
+        "baseline": row.baseline and row.baseline.label,
         "is_baseline": row.is_baseline,
     }
 
@@ -129,12 +129,12 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
                 yield name, statistic(f"{of}_{bucket}", score)
 
 
-def _of_run(run: Run, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+def _of_run(run: Run, row: Row) -> dict[str, Any]:
     record = run.record
     line: dict[str, Any] = {"seed": record.seed, "run": run.name}
     for split in EVALUATED:
         line |= {f"{split}_{key}": record.score(split, key) for key in row.task.columns}
-        base = baseline_of(row, rows, split)
+        base = row.rival(split)
         same = [r for r in base.runs if r.record.seed == record.seed] if base else []
         own, other = record.score(split), same[0].record.score(split) if same else None
         difference = None if own is None or other is None else own - other

@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from featbert.config import defaults
 from featbert.encoders.layers import NAMES
@@ -98,7 +98,7 @@ class Row:
         runs: in the order of their seeds.
         left_out: runs of a seed that a newer run of the row has.
         cell: freed parts of the comparable key: data and encoder.
-        baseline: label of the row it is compared with.
+        baseline: the row it is compared with; a baseline is compared with itself.
         difference: mean score less the baseline's, by split; None without baseline, and for it.
     """
 
@@ -119,7 +119,7 @@ class Row:
     splits: tuple[str, ...]
     cost: RowCost
     cell: Mapping[str, str]
-    baseline: str | None = None
+    baseline: Row | None = dataclasses.field(default=None, repr=False)
     is_baseline: bool = False
     difference: Mapping[str, float] | None = None
 
@@ -168,6 +168,10 @@ class Row:
         settings = {n: value for n, value in self.settings.items() if n != "mix_learning_rate"}
         return _canonical([dict(self.cell), settings, self.conditions])
 
+    def rival(self, split: str) -> Row | None:
+        """Its baseline; None for a baseline and where `split` has no difference."""
+        return self.baseline if split in (self.difference or {}) else None
+
     def data(self, split: str) -> tuple[str | None, ...]:
         """What rows must share to be rivals on a split: its text, its tags and the scorer."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
@@ -203,18 +207,6 @@ def left_out(rows: Iterable[Row]) -> Iterator[str]:
             yield f"{row.label}: of runs with one seed and settings the newest counts, not {names}"
 
 
-def baseline_of(row: Row, rows: Sequence[Row], split: str) -> Row | None:
-    """The baseline of `row` among `rows`; None for a baseline and where `split` has no difference.
-
-    Of several with its label, the one on the same data and encoder, else on the same text.
-    """
-    if split not in (row.difference or {}):
-        return None
-    known = [o for o in rows if o.is_baseline and o.label == row.baseline]
-    alike = [o for o in known if o.cell == row.cell]
-    return (alike or [o for o in known if o.data(split)[0] == row.data(split)[0]])[0]
-
-
 def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
     """Places of the rows with the best mean among two or more that were scored on the same data."""
     scores = {i: row.score(split, key) for i, row in enumerate(rows)}
@@ -226,15 +218,13 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
     return best
 
 
-class Naming(NamedTuple):
-    """A row's label, what it varies by declaration, and what is in the label's parentheses."""
-
-    label: str
-    varied: Mapping[str, str]
-    differing: Mapping[str, str]
-
-
-def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> Row:
+def build_row(
+    runs: Sequence[Run],
+    label: str,
+    varied: Mapping[str, str],
+    differing: Mapping[str, str],
+    cell: Mapping[str, str],
+) -> Row:
     """The row of `runs`, which belong together; of one seed's runs the newest counts."""
     ordered = sorted(runs, key=lambda run: (run.record.started, run.name))
     newest = {run.record.seed: run for run in ordered}
@@ -242,7 +232,7 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
     left_out = [run for run in reversed(ordered) if newest[run.record.seed] is not run]
     record = ordered[-1].record
     return Row(
-        label=naming.label,
+        label=label,
         task=get_task(record.task),
         tuning=record.tuning,
         layers=record.layers,
@@ -250,10 +240,10 @@ def build_row(runs: Sequence[Run], naming: Naming, cell: Mapping[str, str]) -> R
         model=record.signature.model,
         corpus=record.signature.corpus,
         context=record.signature.context,
-        varied=naming.varied,
+        varied=varied,
         settings=record.settings,
         trained_on=tuple(record.trained_on),
-        differing=naming.differing,
+        differing=differing,
         runs=tuple(kept),
         left_out=tuple(left_out),
         splits=tuple(s for s in EVALUATED if s in record.scores),
@@ -339,12 +329,12 @@ def signature_line(runs: Sequence[Run]) -> str:
     return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
-def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Naming]:
-    """Labels of the rows of one table, given the runs of each."""
+def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Row]:
+    """The rows of one table, given the runs of each."""
     records = [runs[0].record for runs in members]
     varied = _varied([runs[0] for runs in members], freed)
-    namings = []
-    for record, row_varied in zip(records, varied, strict=True):
+    rows = []
+    for runs, record, row_varied in zip(members, records, varied, strict=True):
         # Settings may depend on what varies, so they are named across it; conditions such as the
         # training text follow from what varies, and are named only where it is the same.
         namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
@@ -362,8 +352,9 @@ def name_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[N
                 value = _training_text(value, {one["train"] for one in conditions})
             differing.setdefault(name, value)
         label = with_settings(base_name(record.tuning, record.layers), differing)
-        namings.append(Naming(label, row_varied, differing))
-    return namings
+        cell = dict(cell_of(record, freed))
+        rows.append(build_row(runs, label, row_varied, differing, cell))
+    return rows
 
 
 def told_apart(ways: Sequence[tuple[str, str | None, Mapping[str, Any]]]) -> list[str]:

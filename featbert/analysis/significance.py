@@ -24,7 +24,7 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
-from featbert.analysis.rows import Row, baseline_of, best_by_dev, rivals
+from featbert.analysis.rows import Row, best_by_dev, rivals
 from featbert.errors import FeatbertError
 from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
@@ -54,7 +54,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
 
     for split in comparison.splits:
         rows = track(comparison.rows, f"testing differences on {split}", "rows")
-        found += tested(((row, baseline_of(row, comparison.rows, split)) for row in rows), split)
+        found += tested(((row, row.rival(split)) for row in rows), split)
     leads: list[Difference] = []
     for alike in rivals(comparison.rows):
         first = best_by_dev(alike)

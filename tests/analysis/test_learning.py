@@ -133,10 +133,10 @@ def test_the_baseline_learned_from_as_much():
     rows = {row.label: row for row in one(crossing()).rows}
     for share, ours, theirs in zip(("0.1", "0.25", "1"), FEATURES, TUNED, strict=True):
         row = rows[f"concat_last4 (train_share={share})"]
-        assert row.baseline == f"fine-tuning (train_share={share})"
+        assert row.baseline.label == f"fine-tuning (train_share={share})"
         assert row.difference is not None
         assert row.difference["dev"] == pytest.approx(ours - theirs)
-        assert rows[row.baseline].is_baseline
+        assert rows[row.baseline.label].is_baseline
     alone = [run for run in crossing() if not run.name.startswith("t0.1")]
     rows = {row.label: row for row in one(alone).rows}
     assert rows["concat_last4 (train_share=0.1)"].baseline is None

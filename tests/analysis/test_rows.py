@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.rows import Naming, Statistic, build_row
+from featbert.analysis.rows import Statistic, build_row
 from tests.analysis.records import make_run
 
 
 def build(runs):
-    return build_row(runs, Naming("x", {}, {}), {})
+    return build_row(runs, "x", {}, {}, {})
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

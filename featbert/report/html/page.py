@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from featbert import __version__
-from featbert.analysis.breakdown import JudgedText, judged_texts
 from featbert.analysis.compare import Comparison
-from featbert.analysis.overview import contests
-from featbert.analysis.rows import baseline_of, shared, signature_line, way_order
+from featbert.analysis.rows import shared, signature_line, way_order
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
-from featbert.io import explaining, replacing
+from featbert.io import explaining, write_text
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
-from featbert.report.html.browser import browser_json
+from featbert.report.html.browser import browser_json, judged_texts
 from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
@@ -97,8 +95,7 @@ def write_report(path: Path | str, page: str) -> Path:
     path = Path(path)
     with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path, durable=False) as temporary:
-            temporary.write_text(page, "utf-8", newline="\n")
+    write_text(path, page)
     return path
 
 
@@ -132,7 +129,7 @@ def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, 
         "findings": findings(comparison),
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
-        "browser": _browser(comparison, texts),
+        "browser": Markup(browser_json(texts)) if any(t["sentences"] for t in texts) else None,
         "unit": comparison.task.unit,
         "kind": next(iter(comparison.task.facets.values())).title,
         "shared": alike,
@@ -170,15 +167,6 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     head, end, rest = re.sub(r"\n\s*", "\n", text).partition(">")
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + rest
-
-
-def _browser(comparison: Comparison, texts: Sequence[JudgedText]) -> Markup | None:
-    if not any(text.sentences for text in texts):
-        return None
-    best = [one.features for one in contests(comparison) if one.features is not None]
-    bases = [baseline_of(row, comparison.rows, "dev") for row in best]
-    names = [[row.name for row in rows if row is not None] for rows in (best, bases)]
-    return Markup(browser_json(texts, *names, unit=comparison.task.unit))
 
 
 def _scores(run: Run) -> str:
