@@ -8,7 +8,7 @@ import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from featbert.analysis.compare import Comparison, compare_runs, once
@@ -21,7 +21,12 @@ from featbert.analysis.rows import (
     with_settings,
 )
 from featbert.errors import InputError
-from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
+from featbert.runs.evaluate import (
+    EvaluationRecord,
+    evaluation_files,
+    read_evaluation,
+    remarks_on,
+)
 from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
@@ -49,7 +54,7 @@ class Data:
 
 @dataclass(frozen=True)
 class TransferCell:
-    """A row on the data of a column; types as in `EvaluationRecord`.
+    """A row on the data of a column; `remarks` are those on its evaluations (`remarks_on`).
 
     `own`: whether it is the corpus that they were trained on, with no type mapped.
     """
@@ -57,9 +62,7 @@ class TransferCell:
     score: Statistic
     seeds: tuple[int, ...]
     own: bool
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    unseen_types: tuple[str, ...] = ()
-    absent_types: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,8 +142,6 @@ def _read(run: Run, split: str) -> _Scored:
     """A run with its evaluations on `split` by its own scorer."""
     record = run.record
     kept, notes = [], []
-    splits = record.signature.splits
-    learned = {splits[name].text for name in record.trained_on if name in splits}
     for path in evaluation_files(run):
         try:
             evaluation = read_evaluation(run, path)
@@ -149,8 +150,6 @@ def _read(run: Run, split: str) -> _Scored:
             continue
         if evaluation.split != split:
             continue
-        if evaluation.identity.text in learned:
-            notes.append(f"{run.name} learned from the text of {evaluation.corpus} {split}")
         if evaluation.scorer == record.signature.scorer:
             kept.append(evaluation)
         else:
@@ -194,8 +193,8 @@ def _matrix(
     places = list(dict.fromkeys([*own, *by_label]))
     columns, found = tuple(data[place] for place in places), []
     for name, (row, scored) in named:
-        cells = tuple(_cell(row, scored, place, split) for place in places)
         trained = dataclasses.replace(row, label=name)
+        cells = tuple(_cell(trained, scored, place, split) for place in places)
         found.append(TransferRow(name, trained, cells, *_average(cells)))
     first = rows[0][0]
     # The size of the training text is for the rows to say.
@@ -237,13 +236,12 @@ def _cell(
     mapping = found[0][1].mapping
     newest = grouped((run.record.seed, (run, e)) for run, e in found if e.mapping == mapping)
     pairs = [newest[seed][0] for seed in sorted(newest)]
+    remarks = dict.fromkeys(one for run, e in pairs for one in remarks_on(run, e, trained.label))
     return TransferCell(
         score=Statistic.of([e.scores.values[run.task.measure.key] for run, e in pairs]),
         seeds=tuple(run.record.seed for run, _ in pairs),
         own=False,
-        mapping=mapping,
-        unseen_types=tuple(sorted({name for _, e in pairs for name in e.unseen_types})),
-        absent_types=tuple(sorted({name for _, e in pairs for name in e.absent_types})),
+        remarks=tuple(remarks),
     )
 
 
@@ -268,17 +266,7 @@ def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str
                 continue
             if cell.seeds != row.trained.seeds:
                 yield f"{where}: of seeds {', '.join(map(str, cell.seeds))} only"
-            if cell.unseen_types:
-                yield f"{where}: not trained on {', '.join(cell.unseen_types)}"
-            if cell.absent_types:
-                yield f"{where}: the data has no {', '.join(cell.absent_types)}"
-            mapped = [
-                f"{old} taken out" if new == "O" else f"{old} as {new}"
-                for old, new in cell.mapping.items()
-                if old != new
-            ]
-            if mapped:
-                yield f"{where}: scored with {', '.join(mapped)}"
+            yield from (f"{where}: {remark}" for remark in cell.remarks)
         yield from left_out([row.trained])
 
 

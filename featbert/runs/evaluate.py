@@ -135,19 +135,20 @@ def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunEl
     return RunElsewhere(run.folder, record, paths, tuple(remarks))
 
 
-def remarks_on(run: Run, one: EvaluationRecord) -> Iterator[str]:
-    """What a reader of an evaluation should know, a line each."""
+def remarks_on(run: Run, one: EvaluationRecord, name: str = "") -> Iterator[str]:
+    """What a reader of an evaluation should know, a line each; `name` is what the run is called."""
     what, splits = f"{one.corpus} {one.split}", run.record.signature.splits
     if one.mapping:
         renamed = ", ".join(f"{old}={new}" for old, new in one.mapping.items())
         yield f"{what} is scored with {renamed}"
-    taught = f"{run.name} was not trained on"
+    name = name or run.name
+    taught = f"{name} was not trained on"
     if unseen := ", ".join(one.unseen_types):
         yield f"{taught} {unseen}: all of them in {what} count as missed; --map renames classes"
     if absent := ", ".join(one.absent_types):
         yield f"{what} has no {absent}: predictions of them count as wrong"
     if one.identity.text in {splits[name].text for name in run.record.trained_on if name in splits}:
-        yield f"{run.name} was trained on {what}: the score says nothing about other text"
+        yield f"{name} was trained on {what}: the score says nothing about other text"
 
 
 def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
