@@ -52,7 +52,7 @@ def draw_report() -> None:
 
 def draw_terminal() -> None:
     """What `featbert compare` prints in a terminal, as SVG."""
-    shown = render(compare(find_runs(ROOT / RUNS)), width=COLUMNS, color=True)
+    shown = render(compare(find_runs(ROOT / RUNS)), width=COLUMNS)
     for scheme, theme in THEMES.items():
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
         console.print(Text.from_ansi(f"$ featbert compare\n{shown}"))

@@ -11,7 +11,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
-from featbert.cli.showing import grid, remove, show_tables, terminal_width
+from featbert.cli.showing import grid, remove, show_tables
 from featbert.errors import InputError, MissingError
 from featbert.text import json_text, printable
 
@@ -72,17 +72,15 @@ def show(
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.analysis.rows import signature_line
-    from featbert.report.rendering import as_text
     from featbert.report.tables import epochs_table, run_facts, run_scores_table
 
-    found, width = o.find_run_called(run, runs_dir or ctx.obj, best), terminal_width()
+    found = o.find_run_called(run, runs_dir or ctx.obj, best)
     if signature:
         typer.echo(printable(signature_line([found])))
         return
     facts = grid(["", ""], [(name, [value]) for name, value in run_facts(found)], justify="left")
-    tables = [as_text(t, width=width) for t in (run_scores_table(found), epochs_table(found))]
-    parts = [part.strip("\n") + "\n" for part in (f"{found.folder}\n", facts, *tables)]
-    typer.echo(printable("\n".join(parts), keep="\n"), nl=False)
+    typer.echo(f"{printable(str(found.folder))}\n\n{facts}")
+    show_tables([run_scores_table(found), epochs_table(found)], "text")
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -84,18 +84,9 @@ class Outputs:
         grids = [table for table in known if is_matrix(table)]
         comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
         notes = [*notes, *lines]
-        width = terminal_width() if self.format == "text" else None
-        text = render(
-            comparisons,
-            self.format,
-            notes=notes,
-            show=show,
-            matrices=matrices,
-            published=grids,
-            width=width,
-            color=width is not None,
-        )
-        typer.echo(text, nl=False)
+        shown: dict[str, Any] = {"matrices": matrices, "published": grids, "notes": notes}
+        width = terminal_width()
+        typer.echo(render(comparisons, self.format, show=show, width=width, **shown), nl=False)
         if self.figures is not None:
             self._draw(self.figures, comparisons, matrices)
         if self.report is not None:
@@ -108,14 +99,7 @@ class Outputs:
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
             analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
             name = "" if asked is None else asked.name
-            page = html_report(
-                analysed,
-                matrices=matrices,
-                published=grids,
-                notes=notes,
-                name=name,
-                sentences=self.sentences,
-            )
+            page = html_report(analysed, name=name, sentences=self.sentences, **shown)
             written = write_report(self.report, page)
             say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
 
@@ -150,8 +134,7 @@ def show_tables(tables: Sequence[Table], format: str) -> None:
     """Prints tables in a format of the command line but JSON."""
     from featbert.report.rendering import in_format
 
-    width = terminal_width() if format == "text" else None
-    typer.echo(in_format(tables, format, width=width, color=width is not None), nl=False)
+    typer.echo(in_format(tables, format, width=terminal_width()), nl=False)
 
 
 def _with_published(

@@ -22,17 +22,10 @@ _AROUND = 3
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
-_OF_COMPARISON = [
-    "corpus",
-    "model",
-    "context",
-    "scorer",
-    "splits",
-    "sizes",
-    "key",
-    "varied",
-    "notes",
-]
+_OF_COMPARISON = (
+    *("corpus", "model", "context", "scorer", "splits", "sizes"),
+    *("key", "varied", "notes"),
+)
 # How LaTeX writes what it would read otherwise.
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -50,7 +43,6 @@ def render(
     matrices: Sequence[TransferMatrix] = (),
     published: Sequence[PublishedTable] = (),
     width: int | None = None,
-    color: bool = False,
 ) -> str:
     """Comparisons, then transfer matrices, in one of `FORMATS`, with a final newline.
 
@@ -58,7 +50,8 @@ def render(
         notes: further lines, such as `FoundRuns.notes`; CSV, a line for each row of the
             comparisons, has no place for them, nor for what has other keys than rows.
         show: keys of scores that people see besides the task's measure; CSV and JSON have all.
-        width: of the terminal, for text: wider tables are split by columns. None: no limit.
+        width: of a terminal, for text in bold and colours: wider tables are split by columns. None:
+            plain text of any width.
     """
     check_known("format", [format], FORMATS)
     if format == "json":
@@ -70,16 +63,11 @@ def render(
         *transfer_tables(matrices, published),
         *overview_tables(comparisons),
     ]
-    return in_format(drawn, format, notes, width=width, color=color)
+    return in_format(drawn, format, notes, width=width)
 
 
 def in_format(
-    drawn: Sequence[Table],
-    format: str,
-    notes: Sequence[str] = (),
-    *,
-    width: int | None = None,
-    color: bool = False,
+    drawn: Sequence[Table], format: str, notes: Sequence[str] = (), *, width: int | None = None
 ) -> str:
     """Tables and further lines in one of `FORMATS` but JSON; see `render`."""
     if format == "csv":
@@ -90,7 +78,7 @@ def in_format(
         )
     lines = [visible(note) for note in notes]
     if format == "text":
-        parts = [as_text(table, width=width, color=color) for table in drawn]
+        parts = [as_text(table, width) for table in drawn]
     elif format == "markdown":
         parts = [*map(as_markdown, drawn)]
         lines = [f"- {markdown_text(line)}" for line in lines]
@@ -101,7 +89,7 @@ def in_format(
     return "\n".join([*parts, *lines]).rstrip("\n") + "\n"
 
 
-def as_text(table: Table, *, width: int | None = None, color: bool = False) -> str:
+def as_text(table: Table, width: int | None = None) -> str:
     """The table for a terminal; a wider one is split by columns, its first column repeated."""
     from rich import box
     from rich.console import Console
@@ -111,7 +99,7 @@ def as_text(table: Table, *, width: int | None = None, color: bool = False) -> s
 
     out = io.StringIO()
     console = Console(
-        file=out, width=width or 10_000, force_terminal=color, no_color=not color, highlight=False
+        file=out, width=width or 10_000, force_terminal=width is not None, highlight=False
     )
     for text, style in ((table.title, "bold"), (table.subtitle, "")):
         if text:
