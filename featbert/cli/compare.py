@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,7 @@ def compare(
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
+    from featbert.runs.evaluate import runs_elsewhere
     from featbert.runs.grouping import check_vary
     from featbert.runs.record import read_experiment_record, read_record
     from featbert.runs.run import Run, find_runs
@@ -86,35 +87,37 @@ def compare(
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
-    notes: Sequence[str] = ()
+    notes: list[str] = []
     comparisons: list[Comparison]
+    found: Sequence[Run]
     asked = None
     if experiment is not None:
         if runs:
             raise InputError("run names and --experiment exclude each other; leave one out")
         asked = read_experiment_record(runs_dir, experiment)
         found = [Run(runs_dir / name, read_record(runs_dir / name)) for name in asked.rows]
-        found, notes = _scored_on(on, found)
-        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], against=against)
         show = show or asked.show
     elif runs:
-        named = [run for name in runs for run in o.find_runs_called(name, runs_dir)]
-        found, notes = _scored_on(on, named)
-        comparisons = [compare_runs(found, vary=freed, against=against)]
+        found = [run for name in runs for run in o.find_runs_called(name, runs_dir)]
     else:
         everything = find_runs(runs_dir)
-        if not everything.runs:
-            why = "; ".join(everything.notes)
+        found, notes = everything.runs, [*everything.notes]
+        if not found:
             raise MissingError(
-                f"no finished runs in {runs_dir}{': ' + why if why else ''}; "
+                f"{': '.join([f'no finished runs in {runs_dir}', *notes])}; "
                 "featbert train and featbert finetune make them"
             )
-        found, notes = _scored_on(on, everything.runs)
-        if freed:
-            comparisons = [compare_runs(found, vary=freed, against=against)]
-        else:
-            comparisons = compare_all(found, against=against)
-        notes = [*everything.notes, *notes]
+    if on is not None:
+        found, left = runs_elsewhere(found, on), len(found)
+        notes += dict.fromkeys(note for run in found for note in run.remarks)
+        if left := left - len(found):
+            notes.append(f"left out, not evaluated on {on}: {counted(left, 'run')}")
+    if asked is not None:
+        comparisons = compare_tasks(found, vary=[*asked.vary, *freed], against=against)
+    elif runs or freed:
+        comparisons = [compare_runs(found, vary=freed, against=against)]
+    else:
+        comparisons = compare_all(found, against=against)
     for comparison in comparisons:
         check_known("score", show or (), comparison.task.columns)
         check_known("facet", by or (), comparison.task.facets)
@@ -137,17 +140,3 @@ def compare(
     if by:
         comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
     outputs.show(comparisons, asked, published=published or (), show=show or (), notes=notes)
-
-
-def _scored_on(corpus: str | None, runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
-    """The runs as they were evaluated on a corpus, and notes; as they are without one."""
-    runs = [*runs]
-    if corpus is None:
-        return runs, []
-    from featbert.runs.evaluate import runs_elsewhere
-
-    found: list[Run] = [*(known := runs_elsewhere(runs, corpus))]
-    notes = dict.fromkeys(note for run in known for note in run.remarks)
-    if left := len(runs) - len(found):
-        notes[f"left out, not evaluated on {corpus}: {counted(left, 'run')}"] = None
-    return found, [*notes]

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,8 @@ ROOMY, NARROW = 120, 100
 def shown(*, quiet: bool = False) -> Iterator[None]:
     """Within the block stages, reports and warnings are shown on stderr; if quiet, none are."""
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    listener = _hidden_stage if quiet else _bar if terminal else _plain_stage
-    with (
-        logged_by(lambda level, text: None if quiet else _write(text), logging.INFO),
-        heard_by(listener),
-    ):
+    stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
+    with logged_by(lambda level, text: None if quiet else _write(text), logging.INFO), stages:
         yield
 
 
@@ -81,10 +78,6 @@ def _numbers(
     clock = timedelta(seconds=max(0, round(seconds if left is None else left)))
     parts.append(f"{clock}{'' if left is None else ' left'}")
     return "  ".join(parts)
-
-
-def _hidden_stage(*about: object) -> AbstractContextManager[Advance]:
-    return nullcontext(lambda n, note=None: None)
 
 
 @contextmanager
