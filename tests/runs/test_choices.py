@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
-from featbert.analysis.breakdown import judged_texts, with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
@@ -19,6 +19,7 @@ from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.models.model import tuned_model
+from featbert.report.html.browser import judged_texts
 from featbert.report.summary import findings
 from featbert.report.tables import tables
 from featbert.runs.evaluate import evaluate
@@ -192,13 +193,13 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     assert [sum(b.gold.values()) for b in broken] == [20] * 6
     assert {name for b in broken if b.facet == "choices" for name in b.gold} <= {"2", "3", "4"}
     texts, _ = judged_texts(comparison)
-    shown = texts[0].sentences[0]
+    place, words, *answers = texts[0]["sentences"][0]
     example = (json.loads(line) for line in Path(
-        comparison.rows[0].runs[0].predictions_path(texts[0].split)
+        comparison.rows[0].runs[0].predictions_path(texts[0]["name"])
     ).read_text("utf-8").splitlines())  # fmt: skip
-    row = [*example][shown.number - 1]
-    for ((first, stop, number),) in [shown.gold, *(one for one in shown.found if one)]:
-        assert " ".join(shown.words[first:stop]) == row["choices"][int(number)]
+    row = [*example][place - 1]
+    for ((first, stop, number),) in [answers[0], *filter(None, answers[1])]:
+        assert " ".join(words[first:stop]) == row["choices"][int(number)]
     run = comparison.rows[0].runs[0]
     record = evaluate(run, made["corpus"], "dev", cache_dir=tmp_path / "cache", device="cpu")
     assert record.scores == run.record.scores["dev"]

@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
-from featbert.analysis.breakdown import judged_texts, with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
 from featbert.data.corpus import Sentence
@@ -23,6 +23,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.models.model import tuned_model
+from featbert.report.html.browser import judged_texts
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
 from featbert.runs.load import load
 from featbert.runs.run import Run
@@ -198,21 +199,22 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
     # The browser shows question, passage and spans.
     (judged, *_), notes = judged_texts(comparison)
     assert not notes
-    sentences = made["corpus"][judged.split].sentences
-    kept = [run.predictions(judged.split) for _, run in judged.runs]
-    for shown in judged.sentences:
-        sentence = sentences[shown.number - 1]
+    sentences = made["corpus"][judged["name"]].sentences
+    kept = [row.runs[0].predictions(judged["name"]) for row in comparison.rows]
+    for number, words, _, answers in judged["sentences"]:
+        sentence = sentences[number - 1]
         cut = sentence.pair
-        assert shown.words == (*sentence.words[:cut], "‖", *sentence.words[cut:])
-        for one, found in zip(kept, shown.found, strict=True):
-            text = one.predicted[shown.number - 1][0].partition(":")[2]
+        assert words == [*sentence.words[:cut], "‖", *sentence.words[cut:]]
+        for one, found in zip(kept, answers, strict=True):
+            text = one.predicted[number - 1][0].partition(":")[2]
             if found is not None and text:
                 ((first, stop, kind),) = found
                 assert kind == "answer"
-                assert " ".join(shown.words[first:stop]) == text
+                assert " ".join(words[first:stop]) == text
             if found is None:
                 assert text in [tag.partition(":")[2] for tag in sentence.tags]
-    assert judged.with_mistakes == len(judged.sentences) > 0
+    assert judged["about"].startswith(f"{len(judged['sentences'])} of ")
+    assert judged["sentences"]
 
 
 def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
