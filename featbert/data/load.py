@@ -375,6 +375,9 @@ def find_splits(folder: Path) -> dict[str, Path]:
             )
         if candidates:
             path = candidates[0]
+            if not path.exists():
+                name = excerpt(path.name)
+                raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
             if len(named[path]) > 1:
                 raise InputError(
                     f"{path} could be {' or '.join(named[path])} by its name; rename it"
