@@ -32,6 +32,7 @@ _UNUSUAL = {
     "ranges and empty nodes": "non_words",
     "empty rows": "empty_rows",
     "with an empty text": "empty_texts",
+    "with the id of another": "repeated_ids",
     "answers whose text is elsewhere": "misplaced_answers",
     "answers with a part of a word": "partial_words",
 }

@@ -11,7 +11,7 @@ sequence is the number of its example.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from featbert.data.corpus import Corpus, Sentence
@@ -34,6 +34,7 @@ from featbert.errors import InputError
 from featbert.text import counted
 
 RIGHT_KEYS = ("label", "gold", "gold_label", "answer", "target", "correct")
+IDS = ("id", "idx", "ind")
 # What COPA asks of its premise (Roemmele et al. 2011).
 _QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
 
@@ -42,6 +43,7 @@ _QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened a
 class Choices(Examples):
     """Reads the rows of a file as examples with choices: a sequence for each choice."""
 
+    ids: set[str] = field(default_factory=set)
     examples: int = 0
     of_lines = False
     names_of_texts = ("context", "choices")
@@ -55,6 +57,10 @@ class Choices(Examples):
                 f"{counted(len(choices), 'choice')}, {row.where}; at least two are needed"
             )
         right = None if target is None else _label(row, target, len(choices))
+        id_ = next((row.values[names[key]] for key in IDS if key in names), None)
+        if self.keys is not None and id_ not in (None, ""):
+            self.notes["repeated_ids"] += str(id_) in self.ids
+            self.ids.add(str(id_))
         sentences = []
         for i, choice in enumerate(choices):
             pair = Row({"text": context, "pair": choice}, row.where, row.number)

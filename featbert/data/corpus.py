@@ -71,6 +71,7 @@ class ReadingNotes:
             8.1), skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
+        repeated_ids: examples with the id of an earlier one.
         misplaced_answers: answers whose text is not at their place in the passage.
         partial_words: other answers that begin or end inside a word.
     """
@@ -83,6 +84,7 @@ class ReadingNotes:
     non_words: int = 0
     empty_rows: int = 0
     empty_texts: int = 0
+    repeated_ids: int = 0
     misplaced_answers: int = 0
     partial_words: int = 0
 

@@ -153,7 +153,7 @@ def test_check_counts_examples(tmp_path):
     report = check_corpus(corpus).splits["train"]
     assert (report.sentences, report.choices, report.answers) == (3, 7, 3)
     assert report.labels == {"0": 1, "1": 1, "2": 1}
-    assert report.contradictions == 2
+    assert (report.contradictions, report.repeated_ids) == (2, 2)
     assert report.text_fingerprint == corpus["train"].text_fingerprint
 
 
