@@ -38,7 +38,7 @@ RUNS = {
     "sentence-layers": (3 * 2 + 2) * 14 * 5,
     "spectrum": 3 * (2 + 7) * 5,
     "squad": 2 * (3 + 1) * 3,
-    "squad-half": 3 * 4 + (3 + 1 + 1 + 1) * 3,
+    "squad-half": 3 * 4 + (2 + 3 + 1 + 1 + 1) * 3,
     "swag": (2 + 1) * 3,
     "warmup": 2 * 2 * 2 * 2 * 4,
     "zero-shot-transfer": 4 * (7 + 1) * 3,
