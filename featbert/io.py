@@ -19,6 +19,7 @@ from featbert.errors import BusyError, FeatbertError
 
 # Seconds that a lock is tried for: `is_owned` of another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
+_RETRIES = 5
 # A file system without locks; work continues there without them.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -38,8 +39,14 @@ def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
     made = not lock.parent.exists()
     held = FileLock(lock, patience, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        held.acquire()
+        for retry in range(_RETRIES + 1):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                held.acquire()
+                break
+            except FileNotFoundError:  # the process that made the folder just removed it
+                if retry == _RETRIES:
+                    raise
     except Timeout:
         holder = ""
         with contextlib.suppress(OSError):

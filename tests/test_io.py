@@ -7,6 +7,7 @@ import signal
 import socket
 
 import pytest
+from filelock import FileLock
 
 from featbert.errors import BusyError, FeatbertError
 from featbert.io import explaining, is_owned, lock_beside, owning, replacing, slug, write_text
@@ -38,6 +39,23 @@ def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
         pass
+
+
+@pytest.mark.parametrize(("times", "works"), [(1, True), (100, False)])
+def test_a_folder_that_another_process_removes_before_the_lock(tmp_path, monkeypatch, times, works):
+    acquire, gone = FileLock.acquire, iter(range(times))
+
+    def late(lock: FileLock) -> object:
+        if next(gone, None) is not None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return acquire(lock)
+
+    monkeypatch.setattr(FileLock, "acquire", late)
+    with (
+        contextlib.nullcontext() if works else pytest.raises(FeatbertError, match="cannot"),
+        owning(tmp_path / "runs" / "one"),
+    ):
+        assert lock_beside(tmp_path / "runs" / "one").is_file()
 
 
 @pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])

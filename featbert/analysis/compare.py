@@ -140,6 +140,11 @@ class Difference:
             return 0
         return 1 if seeds.low > 0 else -1
 
+    @property
+    def is_of_text_alone(self) -> bool:
+        """Whether the text says that the two differ, and there are too few seeds to say more."""
+        return self.over_seeds is None and self.adjusted < CLEAR
+
 
 @dataclass(frozen=True)
 class PublishedFigures:

@@ -120,10 +120,13 @@ def _verdict(contest: Contest, leader: Row) -> str:
             f"{name} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
             f"{split}; the next is {_apart(label, lead)}."
         )
-    named = [_apart(label, lead) for label, lead in near.items()]
-    if len(named) > _NAMED:
-        named[_NAMED:] = [f"{len(named) - _NAMED} more"]
-    parts = [f"Undecided: {score}", f"it is not shown to be ahead of {enumerated(named)}"]
+    parts, alike = [f"Undecided: {score}"], dict[str, list[str]]()
+    for label, lead in near.items():
+        alike.setdefault(_stands(lead), []).append(_apart(label, lead))
+    for stands, named in alike.items():
+        if len(named) > _NAMED:
+            named[_NAMED:] = [f"{len(named) - _NAMED} more"]
+        parts.append(f"it {stands} {enumerated(named)}")
     if behind := len(leads) - len(near):
         parts.append(f"{counted(behind, 'row is', 'rows are')} clearly behind")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
@@ -131,13 +134,21 @@ def _verdict(contest: Contest, leader: Row) -> str:
     return f"{'; '.join(parts)}."
 
 
+def _stands(lead: Difference) -> str:
+    """How the leader stands to a row that it is not clearly ahead of."""
+    if not (lead.sign or lead.is_of_text_alone):
+        return "does not differ significantly from"
+    side = "behind" if (lead.sign or lead.pooled.difference) > 0 else "ahead of"
+    return f"is {side}" if lead.sign else f"is, on this text, {side}"
+
+
 def _apart(label: str, lead: Difference) -> str:
-    """`last (-1.20 points, 95% interval over seeds -2.00 to -0.40, p = 0.012)`"""
+    """`last (-1.20 points, 95% interval over seeds -2.00 to -0.40, adjusted p = 0.012)`"""
     over, interval = ("seeds", lead.over_seeds) if lead.over_seeds else ("text", lead.pooled)
     low, high = units.points(interval.low), units.points(interval.high)
     return (
         f"{label} ({units.points(lead.pooled.difference)} points, {100 * interval.level:.0f}% "
-        f"interval over {over} {low} to {high}, {_p(lead.adjusted)})"
+        f"interval over {over} {low} to {high}, adjusted {_p(lead.adjusted)})"
     )
 
 
@@ -159,8 +170,9 @@ def _buys(contest: Contest, leader: Row) -> str:
             found.setdefault(_called(contest, row), []).append(f"{currency.least} ({show(cost)})")
     for label, lead in leads.items():
         if label in found:
-            clear = "" if lead.sign else ", not distinguished"
-            found[label].append(f"{units.points(lead.pooled.difference)} points on {split}{clear}")
+            where = f"on this {split} text" if lead.is_of_text_alone else f"on {split}"
+            clear = "" if lead.sign or lead.is_of_text_alone else ", not significant"
+            found[label].append(f"{units.points(lead.pooled.difference)} points {where}{clear}")
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
@@ -184,15 +196,18 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     if test is None:
         how = "not tested, which needs predictions of both rows with a common seed"
         return f"{said}: {verdict} ({how}).{floor}"
-    if contest.ahead is None:
-        verdict = f"this difference of {_points(difference)} is not clear"
+    if test.is_of_text_alone:
+        verdict += " on this text"
+    elif contest.ahead is None:
+        verdict = f"the difference of {_points(difference)} is not significant"
     pooled, seeds = test.pooled, test.over_seeds
     says = counted(len(test.seeds), "seed says", "seeds say")
     over = f"{says} nothing about further seeds, for which at least {FEWEST} are needed"
     if seeds is not None:
         over = f"over seeds {units.points(seeds.low)} to {units.points(seeds.high)}"
     said += (
-        f": {verdict}. {names[1]} less {names[0]}: {units.points(pooled.difference)} points, "
+        f": {verdict}. Counts of all seeds added up, {names[1]} less {names[0]} is "
+        f"{units.points(pooled.difference)} points, "
         f"{100 * pooled.level:.0f}% interval over text {units.points(pooled.low)} to "
         f"{units.points(pooled.high)} ({_p(test.adjusted)} after Holm's correction); {over}."
     )

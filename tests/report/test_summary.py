@@ -59,7 +59,8 @@ def test_a_difference_has_its_intervals_and_is_a_lead_only_where_both_say_so() -
         said.append(lines(dataclasses.replace(comparison, differences=(found,)))["Quality"])
     for (p, seeds), text in zip(outcomes, said, strict=True):
         assert f"p = {p:.3f}" in text
-        assert ("ahead" in text) == (p < 0.05 and seeds is not None and seeds[0] > 0)
+        assert ("ahead" in text) == (p < 0.05 and (seeds is None or seeds[0] > 0))
+        assert ("ahead on this text" in text) == (p < 0.05 and seeds is None)
         assert "+2.00 points, 95% interval over text 0.00 to +10.00" in text
         assert ("1 seed says nothing" in text) == (seeds is None)
         if seeds is not None:
@@ -118,11 +119,17 @@ def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
     assert said().startswith("Undecided")
     best = said(last, lead("fine-tuning", 0.01, behind))
     assert best.startswith("concat_last4 is the best of 3 rows: 59.00")
-    assert "last (-2.00 points, 95% interval over seeds -3.00 to -1.00, p = 0.001" in best
-    for p, seeds in ((0.2, behind), (0.01, level), (0.01, None), (0.01, (0.01, 0.03))):
+    assert "last (-2.00 points, 95% interval over seeds -3.00 to -1.00, adjusted p = 0.001" in best
+    for p, seeds, stands in (
+        (0.2, behind, "differ significantly from"),
+        (0.01, level, "differ significantly from"),
+        (0.2, None, "differ significantly from"),
+        (0.01, None, "on this text, ahead of"),
+        (0.01, (0.01, 0.03), "is behind"),
+    ):
         text = said(last, lead("fine-tuning", p, seeds))
         assert text.startswith("Undecided")
-        assert "fine-tuning (" in text
+        assert f"{stands} fine-tuning (-2.00 points" in text
         assert "last (" not in text
         assert "1 row is clearly behind" in text
         assert ("1 seed says" in text) == (seeds is None)
@@ -137,5 +144,5 @@ def test_what_each_way_buys_is_the_least_of_each_cost() -> None:
     by_row = dict(part.split(": ") for part in parts.split("; "))
     assert by_row.keys() == {"concat_last4", "fine-tuning", "last"}
     assert "60.0 TFLOP" in by_row["fine-tuning"]
-    assert by_row["fine-tuning"].endswith("not distinguished")
+    assert by_row["fine-tuning"].endswith("not significant")
     assert by_row["last"].endswith("(5.0 kB), -2.00 points on test")
