@@ -48,7 +48,9 @@ TABLES = ("features", "finetune")
 # The tables of searches.
 SEARCHES = ("grid", "search")
 # Keys of a configuration, and the name in `vary` that allows a comparison across them.
-FREED_BY = {"data": "corpus", "adapt": "model"} | {name: name for name in VARYABLE}
+FREED_BY = {"data": "corpus", "language": "corpus", "adapt": "model"} | {
+    name: name for name in VARYABLE
+}
 MOST_COMBINATIONS = 10_000
 # Trials that may fail in a search that seconds or operations would end.
 MOST_FAILED = 10

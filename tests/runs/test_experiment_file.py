@@ -166,6 +166,8 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
     assert experiment.vary == ("corpus",)
     one = read_experiment(written(tmp_path, '[corpora]\nen = "conll2003"\n[finetune]\n'))
     assert (one.vary, one.names) == ((), ("",))
+    two = '[corpora]\nall = "squad"\nsome = { data = "squad", answerable = true }\n[finetune]\n'
+    assert read_experiment(written(tmp_path, two)).vary == ("corpus",)  # one folder, two readings
 
 
 def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
