@@ -109,6 +109,10 @@ class Data(Section):
     """Read only the first sentences or examples of each part."""
     dev_share: float | None = Field(None, gt=0, lt=1)
     """Part of train that becomes dev, where there is no dev."""
+    folds: int | None = Field(None, ge=2)
+    """Parts of train, by document, of which one becomes test, where there is no test."""
+    fold: int | None = Field(None, ge=1)
+    """Which of these parts is test, from 1."""
     answerable: bool = False
     """Leave out questions without an answer, as SQuAD 1.1 does."""
     tag_scheme: Literal["bio", "iob1"] = "bio"

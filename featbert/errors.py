@@ -77,12 +77,24 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {match!r}?)" if match else ""
 
 
-def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raises InputError for the first of `names` that is not known."""
+def check_known(noun: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raises InputError for the first of `names` that is not known; `noun` is what they name."""
     for name in names:
         if name not in known:
             near, use = nearest(name, known), ", ".join(known)
-            raise InputError(f"unknown {what} {name!r}{near}; use {use}")
+            raise InputError(f"unknown {noun} {name!r}{near}; use {use}")
+
+
+def with_options(text: str, names: Collection[str]) -> str:
+    """A message with settings called as their options are: "dev_share is" -> "--dev-share is".
+
+    A setting of one word is meant only where a message begins with it, or after "unknown".
+    """
+    one, several = "|".join(names), "|".join(name for name in names if "_" in name) or "^$"
+    pattern = (
+        rf"(?:^|(?<=; )|(?<=unknown ))(?:{one})(?= is | '|: )|(?<![\w./'-])(?:{several})(?![\w/.])"
+    )
+    return re.sub(pattern, lambda found: f"--{found[0].replace('_', '-')}", text)
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:

@@ -102,8 +102,8 @@ def _text(report: CorpusReport, task: Task) -> str:
     if report.recognised:
         about.append(f"recognised by its counts: {report.recognised}")
     table = grid(["", *report.splits], rows)
-    warnings = [f"warning: {doubt}\n" for doubt in report.doubts]
-    return printable("\n".join([*about, table + "".join(warnings)]), keep="\n")
+    warnings = [f"warning: {doubt}" for doubt in report.doubts]
+    return printable("\n".join([*warnings, *about, table]), keep="\n")
 
 
 def _rows_by_kind(report: CorpusReport) -> list[Row]:

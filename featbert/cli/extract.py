@@ -33,7 +33,8 @@ def extract(
     *,
     layers: str = o.option(
         "LAYERS",
-        "Hidden states to store: all, 0,9-12 (0: embeddings), or a combination's name.",
+        "Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or those of a "
+        "combination such as concat_last4.",
         completion.stored_layers,
         default="all",
     ),
@@ -60,14 +61,17 @@ def extract(
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
     from featbert.data.check import doubts
     from featbert.data.load import load_corpus
-    from featbert.encoders.layers import parse_layers
+    from featbert.encoders.layers import layer_numbers, parse_layers
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
 
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     source = find_encoder(encoding.model)
-    spec = f"concat:{layers}" if layers[:1].isdigit() else layers
-    held = None if layers == "all" else parse_layers(spec, source.num_layers).indices
+    held = None
+    if layers[:1].isdigit():
+        held = layer_numbers(layers, source.num_layers, layers)
+    elif layers != "all":
+        held = parse_layers(layers, source.num_layers).indices
     corpus = load_corpus(text.data, targets=None, **text.reading)
     for doubt in doubts(corpus):
         notice(doubt)

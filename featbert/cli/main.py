@@ -13,7 +13,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli.progress import shown
-from featbert.errors import nearest, reason
+from featbert.errors import FeatbertError, nearest, reason, with_options
 from featbert.text import printable
 
 # Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
@@ -52,11 +52,19 @@ USAGE_ERROR: type[Exception] = next(
 
 
 class Command(TyperCommand):
-    """A command that shows its progress on stderr unless it is --quiet."""
+    """A command that shows its progress on stderr unless it is --quiet.
+
+    Errors call settings as they were typed.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet"))):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except FeatbertError as error:
+                options = [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
+                error.args = (with_options(str(error), options),)
+                raise
 
 
 class Group(TyperGroup):
@@ -129,7 +137,8 @@ def _show_usage_error(error: Any, command: str) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return
-    message = error.format_message().rstrip(".").replace("Value error, ", "")
+    message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
+    message = message.replace("Value error, ", "")
     message = message.partition(", unable to parse")[0]
     message = re.sub(r"^Invalid value for '([^']+)': Input should", r"\1 should", message)
     if hasattr(error, "possibilities"):

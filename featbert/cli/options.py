@@ -14,7 +14,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
-from featbert.errors import InputError
+from featbert.errors import InputError, with_options
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
 from featbert.text import listed
@@ -209,7 +209,17 @@ _COMPLETIONS: dict[str, completion.Completion] = {
     "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),
     "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
 }
-_METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
+_METAVARS: dict[Any, str] = {
+    **dict.fromkeys(("token_column", "tag_column", "text", "pair", "target"), "COLUMN"),
+    **dict.fromkeys(("language", "encoding", "scheme"), "NAME"),
+    **dict.fromkeys(("label_names", "targets"), "NAMES"),
+    "data": "CORPUS",
+    "model": "ENCODER",
+    int: "INT",
+    float: "NUMBER",
+    str: "TEXT",
+}
+_BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
 def command(
@@ -261,10 +271,13 @@ def command(
 
 
 def chosen(section: type[S], given: Mapping[str, Any]) -> S:
-    """The section with the values that were given; InputError has all that cannot be used."""
+    """The section with the values that were given; wrong usage has all that cannot be used."""
     from featbert.config import validated
 
-    return validated(section, {n: v for n, v in given.items() if n in section.model_fields})
+    try:
+        return validated(section, {n: v for n, v in given.items() if n in section.model_fields})
+    except InputError as error:
+        raise typer.BadParameter(with_options(str(error), section.model_fields)) from None
 
 
 def _option(name: str, field: FieldInfo, default: Any) -> tuple[Any, Any]:
@@ -278,16 +291,17 @@ def _option(name: str, field: FieldInfo, default: Any) -> tuple[Any, Any]:
     known, text = CHOICES.get(name), field.description or ""
     if known:
         text = f"{text.rstrip('.')}: {', '.join(known)}."
+    if kind is float:
+        ends = ((w, getattr(m, k, None)) for m in field.metadata for k, w in _BOUNDS.items())
+        text = f"{text.rstrip('.')} ({', '.join(f'{w} {n:g}' for w, n in ends if n is not None)})."
     if default is not None:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
     flag = f"--{name.replace('_', '-')}"
     return kind | None, option(
-        _METAVARS.get(kind),
+        _METAVARS.get(name) or ("NAME" if known else _METAVARS.get(kind)),
         text,
         _COMPLETIONS.get(name) or (completion.among(*known) if known else None),
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-        min=next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None),
-        max=next((bound.le for bound in field.metadata if hasattr(bound, "le")), None),
     )
 
 

@@ -16,7 +16,7 @@ from featbert.cli.showing import run_line
 from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults, parse_seeds
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.progress import report
+from featbert.progress import notice, report
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.text import unusual
@@ -24,7 +24,7 @@ from featbert.text import unusual
 OF_THE_STORE = dict.fromkeys(
     (
         *("data", "language", "encoding", "scheme", "token_column", "tag_column"),
-        *("delimiter", "label_names", "limit", "dev_share"),
+        *("delimiter", "label_names", "limit", "dev_share", "folds", "fold"),
     ),
     "that of the store",
 )
@@ -40,9 +40,9 @@ def train(
     *,
     features: Path | None = o.FEATURES,
     layers: list[str] | None = o.option(
-        "SPEC",
-        "Layer combinations, such as embeddings, last, concat_last4, weighted_all, layer:7 or "
-        "concat:9-12; may be given several times.  [default: concat_last4]",
+        "LAYERS",
+        "Layer combinations: a name such as last or weighted_all, or numbers such as layer:7 or "
+        "concat:9-12; several with commas.  [default: concat_last4]",
         completion.layers,
     ),
     seeds: str = o.SEEDS,
@@ -66,7 +66,7 @@ def train(
     from featbert.runs.planned import check_trainable
 
     specs = [one for spec in layers or ["concat_last4"] for one in split_specs(spec)]
-    wanted = [parse_layers(spec).name for spec in specs]
+    wanted = [parse_layers(spec).name for spec in specs]  # before anything is read
     numbers = parse_seeds(seeds)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = None
@@ -77,10 +77,10 @@ def train(
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)
     corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, settings)
-    store = store or find_or_extract(corpus, text, given, wanted, cache_dir)
+    store = store or find_or_extract(corpus, text, given, specs, cache_dir)
     m = store.manifest
-    for name in wanted:
-        store.require(parse_layers(name, m.num_layers).indices)
+    for spec in specs:
+        store.require(parse_layers(spec, m.num_layers).indices)
     classes = ", ".join(task.classes_of(corpus))
     report(f"{corpus.name}: {corpus.source}, {classes}; features: {store.path.name}")
     if m.uncased:
@@ -137,6 +137,8 @@ def finetune(
     if tuning.frozen:
         raise InputError(f"--tuning {tuning.name} reads stored features; use featbert train")
     tuning.check(settings, source.num_layers or 0)
+    if settings.learning_rate > 0.1:
+        notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
     asked = encoding.for_encoder()

@@ -120,7 +120,11 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
 
 def doubts(corpus: Corpus) -> list[str]:
     """What was probably not meant to be read so, or is missing, and what to do."""
-    found = [f"{n}: {doubt}" for n, s in corpus.splits.items() for doubt in _doubts(s, corpus)]
+    splits: dict[str, list[str]] = {}
+    for name, split in corpus.splits.items():
+        for doubt in _doubts(split, corpus):
+            splits.setdefault(doubt, []).append(name)
+    found = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     return found

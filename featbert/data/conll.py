@@ -5,13 +5,14 @@
   space, such as U+00A0, is part of the word.
 - The first line is a header if columns are named that it has, or if it has usual names of words and
   of tags (`rows`, `tags`).
+- In a column `sentence_id` or `Sentence #` of a header, each new value begins a sentence, too.
 - A line that is `#` or begins with `# ` is a comment if it comes before the first word of a
   sentence and cannot be a word there: its number of columns differs from that of the words, or,
   where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
 - `-DOCSTART-`, with or without more columns, and the comment `# newdoc` begin a document. Sentences
   before the first such line are a document too; a file without any has no documents.
 - CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
-  names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are not words.
+  names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped.
 
 What `write_conll` writes reads back with the same words, tags and documents.
 """
@@ -43,6 +44,7 @@ from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import counted
 
+SENTENCE_KEYS = ("sentence_id", "sentence_idx", "sent_id", "sentence #", "sentence#")
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _FIRST_ID = re.compile(r"(1|1-\d+|0\.\d+)$")
 _NON_WORD = re.compile(r"\d+[-.]\d+")
@@ -53,14 +55,15 @@ _NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
 class Layout:
     """How the lines of one file are split, and which columns are read, from 0.
 
-    `tag` is -1 where tags are not read; `header` is the line of the names, from 1, or 0.
+    `tag` is -1 where tags are not read, `sentence` where no column has the sentence of a word;
+    `header` is the line of the names, from 1, or 0.
     """
 
     def __init__(self, lines: Sequence[str], path: Path, columns: Columns, kind: Targets) -> None:
         """By the lines of a file, or its first ones; InputError for other columns."""
         words = _word_lines(lines)
         line = lines[words[0]] if words else ""
-        self.path, self.token, self.tag, self.header = path, 0, -1, 0
+        self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
         self.is_csv = path.suffix.lower() == ".csv"
         blank = "\t" if any("\t" in lines[i] for i in words) else " "
         self.separator = columns.delimiter or ("," if self.is_csv else blank)
@@ -77,6 +80,8 @@ class Layout:
             usual = lower & {*WORD_KEYS} and lower & TAG_KEYS
             self.header = self.first if usual or columns.in_header(cells) else 0
             names = column_names(cells, path, has_header=bool(self.header))
+            numbers = [i for i, name in enumerate(names) if name.lower() in SENTENCE_KEYS]
+            self.sentence = numbers[0] if numbers else -1
         where = f"{path}, line {self.first}: {excerpt(line)}"
         # Columns with usual names, else those that usually have words and tags.
         words_at, tags_at = (["form"], kind.conllu) if self.conllu else (WORD_KEYS, names[-1])
@@ -154,7 +159,7 @@ def column_sentences(
     lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
 ) -> Iterator[Sentence]:
     """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
-    documents = Documents()
+    documents, before = Documents(), ""
     rows: list[tuple[int, str, str]] = []
 
     def sentence() -> Sentence:
@@ -187,6 +192,11 @@ def column_sentences(
             skipped["non_words"] += 1
         elif not blank:
             layout.check(line, cells, number)
+            own = cells[layout.sentence] if layout.sentence >= 0 else ""
+            if rows and own not in ("", before):  # Kaggle's has it in the first word's line alone
+                yield sentence()
+                rows.clear()
+            before = own or before
             rows.append((number, cells[layout.token], cells[layout.tag].strip(" ")))
     if rows:
         yield sentence()

@@ -27,7 +27,10 @@ COLUMN_EXTENSIONS = (
     *("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols", "ner", "iob", "iob1", "iob2"),
     *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
 )
-EXTENSIONS = (*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "txt", "data", "annotated", "gold")
+EXTENSIONS = (
+    *(*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "parquet"),
+    *("txt", "data", "annotated", "gold"),
+)
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")

@@ -80,16 +80,32 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
 
     MissingError where there is no such dataset or no network, or `datasets` is not installed.
     """
+    with _reading(where.source):
+        return _load(where)
+
+
+def parquet_file(path: Path) -> Any:
+    """The rows of a Parquet file as a `datasets.Dataset`, with errors as of `load_splits`."""
+    with _reading(str(path)):
+        import datasets
+        import pyarrow.parquet
+
+        return datasets.Dataset(pyarrow.parquet.read_table(path))
+
+
+@contextmanager
+def _reading(source: str) -> Iterator[None]:
+    """Raises MissingError and InputError for what `datasets` raises."""
     if importlib.util.find_spec("datasets") is None:
         raise MissingError(
-            f"the package datasets is not installed and {where.source} needs it; "
+            f"the package datasets is not installed and {source} needs it; "
             "pip install 'featbert[hub]'"
         )
-    with _quietly(), stage(f"loading {where.source}", "splits"):
+    with _quietly(), stage(f"loading {source}", "splits"):
         from datasets.exceptions import DatasetNotFoundError
 
         try:
-            return _load(where)
+            yield
         except (InputError, MemoryError):
             raise
         except Exception as error:  # each file format of a dataset has errors of its own
@@ -98,10 +114,10 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
             lost = isinstance(error, DatasetNotFoundError | ConnectionError)
             if lost or type(error).__module__.startswith("httpx"):
                 raise MissingError(
-                    f"{where.source} is no folder and cannot be had from the Hub ({said}); check "
-                    "the name and the network, or log in where it is gated (hf auth login)"
+                    f"{source} not found as a folder or on the Hub ({said}); check the name "
+                    "and the network, or log in where it is gated (hf auth login)"
                 ) from error
-            raise InputError(f"{where.source} cannot be read ({said})") from error
+            raise InputError(f"{source} cannot be read ({said})") from error
 
 
 def _load(where: HubName) -> Mapping[str, Any]:

@@ -18,10 +18,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from featbert.data.choices import usual_form
+from featbert.data.choices import Choices
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import TABLE_EXTENSIONS, TEXTS, Columns, Examples, table_rows
+from featbert.data.examples import (
+    TABLE_EXTENSIONS,
+    TEXTS,
+    Columns,
+    Examples,
+    looks_like_choices,
+    looks_like_examples,
+    table_rows,
+)
 from featbert.data.files import (
     EXTENSIONS,
     Column,
@@ -34,10 +42,17 @@ from featbert.data.files import (
     lower_names,
     read_file,
 )
-from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits
+from featbert.data.hub import (
+    PREFIX,
+    HubName,
+    dataset_rows,
+    is_dataset,
+    load_splits,
+    parquet_file,
+)
 from featbert.data.rows import WORD_KEYS, Words, read_rows
-from featbert.data.share import with_dev
-from featbert.data.spans import json_questions, may_be_answerable
+from featbert.data.share import with_dev, with_fold
+from featbert.data.spans import ANSWER_KEYS, json_questions, may_be_answerable
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import notice, track
@@ -57,6 +72,8 @@ _GLUED = re.compile(
 )
 _NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
+# Of targets that columns show: what a file has, and the task for it.
+_SUITED = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
 # Names of numeric tags, one a line, beside the files of a corpus.
 LABEL_NAMES = "labels.txt"
 
@@ -77,6 +94,8 @@ def load_corpus(
     target: Column | None = None,
     limit: int | None = None,
     dev_share: float | None = None,
+    folds: int | None = None,
+    fold: int | None = None,
     answerable: bool = False,
 ) -> Corpus:
     """Load a corpus.
@@ -101,9 +120,12 @@ def load_corpus(
         limit: reads only the first sentences or examples of each split.
         dev_share: part of train that becomes dev, where there is no dev: whole documents, or
             examples, always the same ones.
+        folds, fold: test is this one of K equal parts of train, from 1, where there is no test:
+            whole documents, or examples, always the same ones; dev_share is of the others.
         answerable: leaves out questions without an answer.
 
-    The name of a corpus that is not read whole says so: "NAME-answerable", "NAME-first-100".
+    The name of a corpus that is not read whole says so: "NAME-answerable", "NAME-first-100",
+    "NAME-fold-1-of-5".
 
     Raises:
         MissingError: no such path or dataset, or a package that it needs is not installed.
@@ -138,9 +160,12 @@ def load_corpus(
     if names and kind.keys is not None and not kind.numbered:
         raw = {split: _named(file, names) for split, file in raw.items()}
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
+    if folds is not None or fold is not None:
+        splits = with_fold(splits, folds or 0, fold or 0)
     if dev_share is not None:
         splits = with_dev(splits, dev_share)
     name += "-answerable" * answerable + (f"-first-{limit}" if limit else "")
+    name += f"-fold-{fold}-of-{folds}" if fold else ""
     return Corpus(name, splits, language or found, source, kind.name or None)
 
 
@@ -157,6 +182,9 @@ class _Reader:
         return {split: self._file(path, split) for split, path in files.items()}
 
     def _file(self, path: Path, split: str) -> RawFile:
+        if path.suffix.lower() == ".parquet":
+            return self._split(parquet_file(path), path, split)
+
         def lines() -> Iterator[str]:
             return track(read_file(path, self.encoding), f"reading {path.name}", "lines")
 
@@ -166,8 +194,8 @@ class _Reader:
             return self._rows(table_rows(lines(), path, self.columns), path, split, in_columns=True)
         if self.kind.form is not None:
             raise InputError(
-                f"{path} has words, not texts with one of the {self.kind.name} each; name files "
-                "with columns .tsv, .csv or .jsonl, or use another --task"
+                f"{path} has words, not texts with {self.kind.name}; use --task entities or "
+                "labels, or name files with columns .tsv, .csv or .jsonl"
             )
         return self._words(path)
 
@@ -198,24 +226,21 @@ class _Reader:
         kind, form = self.kind, self.kind.form or Examples
         lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
         words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
-        usual = None if words else usual_form(values)
+        usual = not words and looks_like_examples(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
         of_texts = path.suffix.lower() == ".csv" and not of_words
         if not (self.columns.of_texts or kind.form or of_texts or usual):
             return None
-        if kind.form is None and kind.keys is not None:
-            raise InputError(
-                f"{path} has texts with one answer each, no {kind.name} of words; use --task "
-                "classification, regression, choice or spans, or name the column of the words "
-                "with --token-column"
-            )
         named = self.columns.text or self.columns.pair
-        if named or not usual or usual.of_lines or not form.of_lines:
-            return form
-        if kind.keys is not None:
-            raise InputError(f"{path} has choices, no {kind.name}; use --task choice")
-        return usual
+        suited = None if named else _suited(values)
+        if kind.keys is not None and (kind.form is None or suited not in (None, kind.name)):
+            has, task = _SUITED.get(suited or "", ("texts", "classification or regression"))
+            how = "words with --token-column" if kind.form is None else "texts with --text, --pair"
+            raise InputError(
+                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of {how}"
+            )
+        return Choices if suited == "choices" and form.of_lines else form
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
         """The splits with usual names."""
@@ -244,6 +269,16 @@ class _Reader:
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
+
+
+def _suited(values: Mapping[Any, Any]) -> str | None:
+    """The targets that columns of texts are surely of, by their names: choices, spans or None."""
+    if looks_like_choices(values):
+        return "choices"
+    names = lower_names(values)
+    answers = next((values[names[key]] for key in ANSWER_KEYS if key in names), None)
+    asked = {"question", "context"} <= names.keys() and isinstance(answers, dict | list)
+    return "spans" if asked else None
 
 
 def _check_alike(first: Mapping[Path, Sentence]) -> None:

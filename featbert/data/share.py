@@ -39,16 +39,43 @@ def drawn_part(split: Split, share: float, *, seed: int) -> Split:
 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
     """The splits with a share of train as dev: whole documents, or examples, always the same."""
-    if "dev" in splits or "train" not in splits:
-        reason = "there is a dev split" if "dev" in splits else "there is no train split"
-        raise InputError(f"dev_share is {share:g}, but {reason}; leave it out")
-    train = splits["train"]
+    train = _train_without(splits, "dev", f"dev_share is {share:g}")
     drawn = drawn_sentences(train, share, seed=0)
-    rest = np.setdiff1d(np.arange(len(train)), drawn)
-    if not len(rest):
+    if len(drawn) == len(train):
         raise InputError(f"dev_share {share:g} leaves nothing to train on; give dev a file")
-    dev = dataclasses.replace(_part(train, drawn), name="dev")
-    found = {**splits, "train": _part(train, rest), "dev": dev}
+    return _with_part(splits, "dev", drawn)
+
+
+def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, Split]:
+    """The splits with fold 1, ..., or `folds` of train as test: whole documents, or examples.
+
+    Each document is in one fold; folds have equally many, or one more.
+    """
+    units = unit_numbers(_train_without(splits, "test", f"folds is {folds}"))
+    n_units = int(units.max()) + 1
+    if not 0 < fold <= folds <= n_units or folds == 1:
+        raise InputError(
+            f"there is no fold {fold} of {folds}; train can have 2 to {n_units} folds, as many as "
+            "documents, or sentences without them, which count from 1"
+        )
+    order = np.random.default_rng([0, folds]).permutation(n_units)
+    drawn = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
+    return _with_part(splits, "test", drawn)
+
+
+def _train_without(splits: Mapping[str, Split], name: str, asked: str) -> Split:
+    """Train, of which a part becomes the split `name`; InputError where there is one, or none."""
+    if name in splits or "train" not in splits:
+        reason = f"there is a {name} split" if name in splits else "there is no train split"
+        raise InputError(f"{asked}, but {reason}; leave it out")
+    return splits["train"]
+
+
+def _with_part(splits: Mapping[str, Split], name: str, drawn: Ints) -> dict[str, Split]:
+    train = splits["train"]
+    rest = np.setdiff1d(np.arange(len(train)), drawn)
+    part = dataclasses.replace(_part(train, drawn), name=name)
+    found = {**splits, "train": _part(train, rest), name: part}
     return {name: found[name] for name in SPLITS if name in found}
 
 

@@ -60,12 +60,7 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
             f"unknown layer combination {excerpt(spec)}{nearest(name, (*NAMES, *ALIASES))}; "
             f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
         )
-    indices = _numbers(numbers, spec, one=kind == "layer")
-    if num_layers is not None and max(indices) > num_layers:
-        raise InputError(
-            f"{excerpt(spec)} names layer {max(indices)} of an encoder with layers 0 to "
-            f"{num_layers}"
-        )
+    indices = layer_numbers(numbers, num_layers, spec, one=kind == "layer")
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
@@ -93,8 +88,10 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
     return LayerCombination(name, tuple(indices), mode if mode in MODES else "single")
 
 
-def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
-    """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12)."""
+def layer_numbers(
+    text: str, num_layers: int | None, spec: str, *, one: bool = False
+) -> tuple[int, ...]:
+    """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12); `spec` was typed."""
     form = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
     found: dict[int, None] = {}
     for part in text.split(","):
@@ -107,4 +104,8 @@ def _numbers(text: str, spec: str, *, one: bool) -> tuple[int, ...]:
         found |= dict.fromkeys(numbers)
     if one and len(found) != 1:
         raise InputError(f"{excerpt(spec)} names {len(found)} layers; give {form}")
+    if num_layers is not None and max(found) > num_layers:
+        raise InputError(
+            f"{excerpt(spec)} names layer {max(found)} of an encoder with layers 0 to {num_layers}"
+        )
     return tuple(found)

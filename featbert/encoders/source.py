@@ -210,8 +210,8 @@ def _from_hub(model: str, hub_id: str) -> Path:
     near = nearest(model, WELL_KNOWN) or nearest_path(Path(model).expanduser())
     hint = "" if model in WELL_KNOWN else near
     absent = MissingError(
-        f"no encoder {model!r}{hint}: it is no folder, no installed package, and not available "
-        f"from the Hub; check the name and the network{packaged}"
+        f"no encoder {model!r}{hint}: not found as a folder, an installed package or on the Hub; "
+        f"check the name and the network{packaged}"
     )
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
         raise absent

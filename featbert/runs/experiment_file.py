@@ -271,7 +271,7 @@ def shipped_experiments() -> dict[str, Path]:
     return {path.stem: path for place in places for path in sorted(place.glob("*.toml"))}
 
 
-def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment:
+def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
 
     A name such as "quickstart" is a file that comes with the program, unless there is one here.
@@ -288,9 +288,10 @@ def read_experiment(path: str | Path, changes: Iterable[str] = ()) -> Experiment
         raise MissingError(f"no experiment file {path}{near}; {names}") from None
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
+    where = f"{path} with {', '.join(changes)}" if changes else str(path)
     for change in changes:
         _change(data, change)
-    return check_experiment({"name": path.stem} | data, where=str(path))
+    return check_experiment({"name": path.stem} | data, where=where)
 
 
 def _change(data: dict[str, Any], change: str) -> None:

@@ -30,6 +30,15 @@ def cells(separator, header=(), *, index=False, tag=str):
     return text
 
 
+def numbered(rows):
+    """As the CSV of Kaggle: the number of a sentence is in the line of its first word."""
+    lines = ["Sentence #\tWord\tTag"]
+    for number, (words, tags) in enumerate(rows, 1):
+        marks = [f"Sentence: {number}"] + [""] * len(words)
+        lines += map("\t".join, zip(marks, words, tags, strict=False))
+    return "\n".join(lines)
+
+
 def objects(tokens, tags, *, lines=True, number=lambda tag: tag):
     def text(rows):
         made = [{"text": " ".join(w), tokens: w, tags: [*map(number, t)]} for w, t in rows]
@@ -44,6 +53,7 @@ FORMS = {
     "txt": (cells("\t", ("Wort", "Etikett")), {"token_column": "wort", "tag_column": "Etikett"}),
     "ner": (cells("~", index=True), {"delimiter": "~", "token_column": 2}),
     "csv": (cells(",", ("Word", "Tag")), {}),
+    "cols": (numbered, {}),
     "data": (cells("\t", ("Word", "Label"), tag=NUMBERS.get), {"label_names": ",".join(NAMES)}),
     "jsonl": (objects("words", "ner"), {}),
     "ndjson": (objects("w", "t"), {"token_column": "w", "tag_column": 3}),
@@ -80,7 +90,7 @@ def test_every_form_has_the_same_words_and_tags(tmp_path, plain, ending):
         (folder / "labels.txt").write_text("\n".join(NAMES), "utf-8")
     assert prints(folder, **options) == prints(plain)
     notes = load_corpus(folder, **options)["train"].notes
-    assert notes.header_lines == (ending in ("tsv", "txt", "csv", "data"))
+    assert notes.header_lines == (ending in ("tsv", "txt", "csv", "data", "cols"))
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -102,6 +112,10 @@ def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
     (folder / "labels.txt").write_text("O\nB-PER\nB-LOC\n", "utf-8")
     assert prints(folder) == prints(plain)
     assert load_corpus(folder).source == f"hf:{folder}"
+    if not saved:
+        path = (folder / "labels.txt").rename(folder / "data" / "labels.txt").parent
+        alone = load_corpus(path / "train-00000-of-00001.parquet")
+        assert alone["train"].tag_fingerprint == load_corpus(plain)["train"].tag_fingerprint
 
 
 def test_a_number_without_a_name_is_refused(tmp_path):

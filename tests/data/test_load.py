@@ -103,22 +103,24 @@ def test_conllu_has_labels_and_entities_only_where_named(folder):
 FILES = {
     "train.conll": "Rome B-LOC\n",
     "train.tsv": "sentence\tlabel\na b\tx\n",
-    "train.json": '{"data": [{"paragraphs": [{"context": "a", "qas": []}]}]}',
+    "train.json": '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": 1, "question":'
+    '"b", "answers": []}]}]}]}',
     "train.jsonl": '{"premise": "a", "choice1": "b", "choice2": "c", "label": 1}\n',
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "targets"),
+    ("name", "targets", "task"),
     [
-        *(("train.conll", targets) for targets in ("classes", "spans")),
-        *((name, "entities") for name in ("train.tsv", "train.json", "train.jsonl")),
-        *(("train.jsonl", targets) for targets in ("classes", "scores")),
+        *(("train.conll", targets, "entities") for targets in ("classes", "spans")),
+        ("train.tsv", "entities", "classification"),
+        *(("train.json", targets, "spans") for targets in ("labels", "classes", "choices")),
+        *(("train.jsonl", targets, "choice") for targets in ("entities", "scores", "spans")),
     ],
 )
-def test_targets_that_a_file_has_not_are_refused(tmp_path, name, targets):
+def test_a_file_of_another_task_names_it(tmp_path, name, targets, task):
     (tmp_path / name).write_text(FILES[name], "utf-8")
-    with pytest.raises(InputError, match=r"train\.json|train\.tsv|train\.conll|choice"):
+    with pytest.raises(InputError, match=rf"{name}.*--task {task}"):
         load_corpus(tmp_path, targets=targets)
 
 

@@ -4,12 +4,11 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.data.corpus import Split
-from featbert.data.share import drawn_part, drawn_sentences
+from featbert.data.share import drawn_part, drawn_sentences, with_fold
 from tests.features.support import sentences_of
 
 
@@ -65,14 +64,20 @@ def test_the_seed_draws_the_documents():
     assert 60 < counts.min() <= counts.max() < 145  # 100 each, 8.7 standard deviation
 
 
-@pytest.mark.parametrize("documents", [True, False])
-def test_a_part_has_the_drawn_sentences_as_they_are(documents):
-    split = split_of([2, 3, 1, 4, 2], documents=documents)
-    part = drawn_part(split, 0.5, seed=2)
-    numbers = drawn_sentences(split, 0.5, seed=2)
-    assert part.sentences == tuple(split.sentences[i] for i in numbers)
-    assert part.name == "train"
-    assert part.text_fingerprint != split.text_fingerprint
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=30), st.integers(2, 30), st.booleans())
+def test_folds_share_out_the_documents(sizes, folds, documents):
+    whole = split_of(sizes, documents=documents)
+    units = [{whole.sentences[i] for i in unit} for unit in _units(whole)]
+    folds = min(folds, len(units))
+    made = [with_fold({"train": whole}, folds, i) for i in range(1, folds + 1)]
+    tests = [{*splits["test"]} for splits in made]
+    assert sum(map(len, tests)) == len(whole)
+    assert all(any(unit <= test for test in tests) for unit in units)
+    counts = [sum(unit <= test for unit in units) for test in tests]
+    assert max(counts) - min(counts) <= 1
+    for splits, test in zip(made, tests, strict=True):
+        assert {*splits["train"]} == {*whole} - test
 
 
 def test_shares_by_hand():
