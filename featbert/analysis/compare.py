@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.rows import (
     BASELINE,
+    NOTHING,
     Row,
     Statistic,
     best_by_dev,
     build_rows,
     grouped,
+    learned,
     left_out,
     row_key,
     row_order,
@@ -118,7 +120,8 @@ class Difference:
     Attributes:
         seeds: that both have; what follows is of their runs only.
         units: what was resampled: "documents", or what the task has: "sentences", "examples".
-        over_seeds: mean difference with its t interval, None for fewer than three seeds.
+        mean: difference of the mean scores.
+        over_seeds: the same with its t interval, None for fewer than three seeds.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
     """
@@ -128,6 +131,7 @@ class Difference:
     split: str
     seeds: tuple[int, ...]
     units: str
+    mean: float
     over_seeds: Interval | None
     pooled: PairedTest
     adjusted: float
@@ -385,12 +389,15 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     yield from left_out(rows)
+    for row in rows:
+        if seeds := [str(run.record.seed) for run in row.runs if not learned(run)]:
+            yield f"{row.name}, seed {', '.join(seeds)}: {NOTHING}"
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit
         yield f"all rows learned from {in_percent(shares.pop())} of the training {unit}s"
     if len({row.seeds for row in rows}) > 1:
-        yield "the rows do not share the same seeds"
+        yield "the rows do not share the same seeds; tests are of the seeds in common"
     places = Counter(
         f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
         for run in runs

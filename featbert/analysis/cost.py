@@ -116,7 +116,7 @@ CURRENCIES = {
     "operations": Currency(
         "operations of one run, extraction included",
         "operations",
-        "fewest operations to train",
+        "fewest operations to train, with extraction",
         lambda row: _of_one_run(row, "flops"),
     ),
     "time": Currency(
@@ -133,7 +133,7 @@ CURRENCIES = {
         lambda row: row.cost.trained_parameters,
     ),
     "kept": Currency(
-        "bytes to keep for a task", "bytes", "least to keep", lambda row: row.cost.run_bytes
+        "bytes to keep for a task", "bytes", "smallest to keep", lambda row: row.cost.run_bytes
     ),
     "memory": Currency(
         "peak memory of a run", "bytes", "least memory", lambda row: row.cost.peak_memory_bytes

@@ -115,7 +115,7 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
     """Names of rows, and what further analyses say of them."""
     for d in comparison.differences:
         intervals = {"text": d.pooled, "seeds": d.over_seeds}
-        yield d.row, {"baseline_row": d.baseline, f"{d.split}_difference": d.pooled.difference}
+        yield d.row, {"baseline_row": d.baseline, f"{d.split}_difference": d.mean}
         for over, found in intervals.items():
             name = f"{d.split}_over_{over}"
             ends = (None, None) if found is None else (found.low, found.high)

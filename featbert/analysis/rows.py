@@ -22,6 +22,8 @@ from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
 
+# What is said of runs that are not `learned`.
+NOTHING = "learned nothing that dev shows; try a higher learning rate or more epochs"
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
 
@@ -175,6 +177,12 @@ class Row:
     def data(self, split: str) -> tuple[str | None, ...]:
         """What rows must share to be rivals on a split: its text, its tags and the scorer."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
+
+
+def learned(run: Run) -> bool:
+    """Whether a run's score on dev, if it has one, is above what needs no skill."""
+    scores = run.record.scores.get(EVALUATED[0])
+    return scores is None or scores.exceeds_floor
 
 
 def same_task(one: Row, other: Row) -> bool:

@@ -1,4 +1,4 @@
-"""Can a difference be trusted: each row against its baseline, over seeds and over text.
+"""Is a difference significant: each row against its baseline, over seeds and over text.
 
 The best row by dev is also tested against all others, on the last split: is it the best?
 
@@ -9,6 +9,7 @@ a hash of the predictions.
 import contextlib
 import dataclasses
 import json
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -84,6 +85,7 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
         baseline=base.name,
         split=split,
         seeds=tuple(run.record.seed for _, run in pairs),
+        mean=statistics.fmean(_apart(pairs, split)),
         over_seeds=over_seeds(pairs, split),
         pooled=_pooled(pairs, split, resamples),
         units=f"{row.task.group if marked else row.task.unit}s",
@@ -99,8 +101,12 @@ def paired_runs(base: Row, row: Row) -> list[tuple[Run, Run]]:
 
 def over_seeds(pairs: Sequence[tuple[Run, Run]], split: str) -> Interval | None:
     """The t interval of the mean difference, second less first; None for fewer than three."""
+    return t_interval(_apart(pairs, split))
+
+
+def _apart(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:
     scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
-    return t_interval([second - first for first, second in scores])
+    return [second - first for first, second in scores]
 
 
 def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> PairedTest:

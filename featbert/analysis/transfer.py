@@ -5,6 +5,7 @@ of the runs' records; the others come from their evaluations.
 """
 
 import dataclasses
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from featbert.runs.run import Run
 from featbert.text import natural
 
 _CORPUS = freed_keys(["corpus"])
+_FIRST = re.compile(r"-first-\d+$")
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _read(run: Run, split: str) -> _Scored:
         except InputError as error:
             notes.append(f"left out, an evaluation that cannot be used: {error}")
             continue
-        if evaluation.split != split:
+        if evaluation.split != split or _is_sample(evaluation.corpus, record.signature.corpus):
             continue
         if evaluation.scorer == record.signature.scorer:
             kept.append(evaluation)
@@ -157,6 +159,11 @@ def _read(run: Run, split: str) -> _Scored:
             notes.append(f"left out: {what}, which was scored by {evaluation.scorer}")
     own = record.signature.splits.get(split) if split in record.scores else None
     return _Scored(run, own, kept, notes)
+
+
+def _is_sample(one: str, other: str) -> bool:
+    """Whether one of two corpora is the beginning of the other (`--limit`): that is no transfer."""
+    return one != other and _FIRST.sub("", one) == _FIRST.sub("", other)
 
 
 def _shared_key(record: RunRecord) -> dict[str, str]:

@@ -72,10 +72,11 @@ class Outputs:
         from featbert.runs.published import published_table
 
         runs = [run for one in comparisons for row in one.rows for run in row.runs]
-        if asked is None:
-            matrices = [matrix for matrix in transfer_matrices(runs) if len(matrix.rows) > 1]
-        else:
-            matrices = transfer_matrices(runs) if asked.transfer else []
+        transfer = asked is not None and asked.transfer
+        matrices = transfer_matrices(runs) if transfer or self.figures or self.report else []
+        if not transfer:  # what was scored on other data is in the report and drawn, not printed
+            matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
+        if asked is not None:
             published, show = [*asked.published, *published], show or asked.show
             notes = [*notes, *map(search_line, asked.searches)]
             if asked.missing:
@@ -84,9 +85,10 @@ class Outputs:
         grids = [table for table in known if is_matrix(table)]
         comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
         notes = [*notes, *lines]
-        shown: dict[str, Any] = {"matrices": matrices, "published": grids, "notes": notes}
+        shown: dict[str, Any] = {"published": grids, "notes": notes}
+        printed = {**shown, "matrices": matrices if transfer else []}
         width = terminal_width()
-        typer.echo(render(comparisons, self.format, show=show, width=width, **shown), nl=False)
+        typer.echo(render(comparisons, self.format, show=show, width=width, **printed), nl=False)
         if self.figures is not None:
             self._draw(self.figures, comparisons, matrices)
         if self.report is not None:
@@ -99,7 +101,8 @@ class Outputs:
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
             analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
             name = "" if asked is None else asked.name
-            page = html_report(analysed, name=name, sentences=self.sentences, **shown)
+            shown |= {"matrices": matrices, "sentences": self.sentences}
+            page = html_report(analysed, name=name, **shown)
             written = write_report(self.report, page)
             say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
 

@@ -168,10 +168,14 @@ def finetune(
 
 
 def _make(runs: Iterable[Callable[[], Run]]) -> None:
+    from featbert.analysis.rows import NOTHING, learned
+
     for make in runs:
         began = datetime.now(UTC).isoformat(timespec="seconds")
         run = make()
         typer.echo(run_line(run, was_there=run.record.started < began))
+        if not learned(run):
+            report(f"this run {NOTHING}")
     if found := unusual(run.record.counts):
         report(f"unusual in the corpus: {found}")
     report("featbert compare shows all finished runs")

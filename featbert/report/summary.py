@@ -1,4 +1,4 @@
-"""A comparison in words: which way is better here, can it be trusted, what does it cost.
+"""A comparison in words: which way is better, is that significant, what does it cost.
 
 Each sentence says what a number of the tables says and no more. The features row and the tuned row
 were chosen on dev; they are compared on the last split that both were scored on.
@@ -12,7 +12,7 @@ from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.cost import CURRENCIES
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.overview import Contest, contests, test_of
-from featbert.analysis.resampling import FEWEST
+from featbert.analysis.resampling import FEWEST, Interval, PairedTest
 from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
@@ -51,7 +51,7 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
     leader = best_by_dev(rows)
     if leader is not None and len(rows) > 1:
         yield "Verdict", _verdict(contest, leader)
-        yield "Buys", _buys(contest, leader)
+        yield "Trade-offs", _trade_offs(contest, leader)
     features, tuned, split = contest.features, contest.tuned, contest.split
     if features is None or tuned is None or split is None:
         only = features or tuned
@@ -93,7 +93,7 @@ def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
     """Tests of the other rows against the leader, by what these are called, the nearest first."""
     named = {row.name: _called(contest, row) for row in contest.rows}
     leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
-    leads.sort(key=lambda lead: -lead.pooled.difference)
+    leads.sort(key=lambda lead: -lead.mean)
     return {named[lead.row]: lead for lead in leads if lead.row in named}
 
 
@@ -118,48 +118,59 @@ def _verdict(contest: Contest, leader: Row) -> str:
         label, lead = next(iter(leads.items()))
         return (
             f"{name} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
-            f"{split}; the next is {_apart(label, lead)}."
+            f"{split}. The next is {label} ({_apart(lead)})."
         )
     parts, alike = [f"Undecided: {score}"], dict[str, list[str]]()
     for label, lead in near.items():
-        alike.setdefault(_stands(lead), []).append(_apart(label, lead))
+        alike.setdefault(_stands(lead), []).append(f"{label} ({_apart(lead)})")
     for stands, named in alike.items():
         if len(named) > _NAMED:
             named[_NAMED:] = [f"{len(named) - _NAMED} more"]
-        parts.append(f"it {stands} {enumerated(named)}")
+        parts.append(f"{stands}: {enumerated(named)}")
     if behind := len(leads) - len(near):
-        parts.append(f"{counted(behind, 'row is', 'rows are')} clearly behind")
+        parts.append(f"Clearly below it: {counted(behind, 'row')}")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
         parts.append(f"{counted(most, 'seed says', 'seeds say')} nothing about further seeds")
-    return f"{'; '.join(parts)}."
+    return f"{'. '.join(parts)}."
 
 
 def _stands(lead: Difference) -> str:
-    """How the leader stands to a row that it is not clearly ahead of."""
-    if not (lead.sign or lead.is_of_text_alone):
-        return "does not differ significantly from"
-    side = "behind" if (lead.sign or lead.pooled.difference) > 0 else "ahead of"
-    return f"is {side}" if lead.sign else f"is, on this text, {side}"
+    """How a row stands to the leader, which is not clearly ahead of it."""
+    if lead.sign:
+        return "Clearly above it"
+    if not lead.is_of_text_alone:
+        return "Not significantly different from it"
+    return f"{'Above' if lead.mean > 0 else 'Below'} it on this text"
 
 
-def _apart(label: str, lead: Difference) -> str:
-    """`last (-1.20 points, 95% interval over seeds -2.00 to -0.40, adjusted p = 0.012)`"""
+def _apart(lead: Difference) -> str:
+    """`1.20 points below it; 95% interval over seeds: 0.40 to 2.00 below; adjusted p = 0.012`"""
     over, interval = ("seeds", lead.over_seeds) if lead.over_seeds else ("text", lead.pooled)
-    low, high = units.points(interval.low), units.points(interval.high)
-    return (
-        f"{label} ({units.points(lead.pooled.difference)} points, {100 * interval.level:.0f}% "
-        f"interval over {over} {low} to {high}, adjusted {_p(lead.adjusted)})"
-    )
+    level = f"{100 * interval.level:.0f}% interval over {over}"
+    return f"{_above(lead.mean)} it; {level}: {_from_to(interval)}; adjusted {_p(lead.adjusted)}"
 
 
-def _buys(contest: Contest, leader: Row) -> str:
+def _above(difference: float) -> str:
+    return f"{_points(difference)} {'below' if difference < 0 else 'above'}"
+
+
+def _from_to(interval: Interval | PairedTest) -> str:
+    """`0.40 to 2.00 below`, `0.40 below to 2.00 above`"""
+    low, high = interval.low, interval.high
+    if low < 0 < high:
+        return f"{units.percent(-low)} below to {units.percent(high)} above"
+    near, far = (units.percent(end) for end in sorted((abs(low), abs(high))))
+    return f"{near} to {far} {'below' if low < 0 else 'above'}"
+
+
+def _trade_offs(contest: Contest, leader: Row) -> str:
     """The row with the least of each cost, and how far it is from the best one by dev.
 
     Of rows that cost as little, it is the one with the best score.
     """
-    split, leads = leader.splits[-1], _leads(contest, leader)
+    split, leads, best = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     rows = [row for row in contest.rows if split in row.splits]
-    found = {_called(contest, leader): [f"the best {leader.splits[0]} score"]}
+    found = {best: [f"the best {leader.splits[0]} score"]}
     for currency in map(CURRENCIES.__getitem__, _BOUGHT):
         known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
         if len(known) > 1:
@@ -171,56 +182,47 @@ def _buys(contest: Contest, leader: Row) -> str:
     for label, lead in leads.items():
         if label in found:
             where = f"on this {split} text" if lead.is_of_text_alone else f"on {split}"
-            clear = "" if lead.sign or lead.is_of_text_alone else ", not significant"
-            found[label].append(f"{units.points(lead.pooled.difference)} points {where}{clear}")
+            clear = "" if lead.sign or lead.is_of_text_alone else ", not significantly"
+            found[label].append(f"{_above(lead.mean)} {best} {where}{clear}")
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
 def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     """Both scores, and their difference with its intervals."""
-    difference = tuned.mean(split) - features.mean(split)
-    ahead = tuned if difference > 0 else features
-    names = [_called(contest, row) for row in (tuned, features, ahead)]
+    theirs, ours = _called(contest, tuned), _called(contest, features)
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
     part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
     said = (
-        f"On {split}{only}{part}, {names[0]} reaches {_score(tuned, split)}, and the best row on "
-        f"features by dev, {names[1]}, {_score(features, split)}"
+        f"On {split}{only}{part}, {theirs} reaches {_score(tuned, split)}, and the best row on "
+        f"features by dev, {ours}, {_score(features, split)}"
     )
-    floor, verdict = _floor(tuned, split), f"{names[2]} is {_points(difference)} ahead"
+    floor, difference = _floor(tuned, split), features.mean(split) - tuned.mean(split)
     if not (_learned(features, split) or _learned(tuned, split)):
         return f"{said}: neither learned anything.{floor}"
-    if units.points(difference) == units.points(0.0):
-        verdict = "the two are equal"
+    equal = units.points(difference) == units.points(0.0)
+    said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
     test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
     if test is None:
         how = "not tested, which needs predictions of both rows with a common seed"
-        return f"{said}: {verdict} ({how}).{floor}"
-    if test.is_of_text_alone:
-        verdict += " on this text"
-    elif contest.ahead is None:
-        verdict = f"the difference of {_points(difference)} is not significant"
-    pooled, seeds = test.pooled, test.over_seeds
-    says = counted(len(test.seeds), "seed says", "seeds say")
-    over = f"{says} nothing about further seeds, for which at least {FEWEST} are needed"
-    if seeds is not None:
-        over = f"over seeds {units.points(seeds.low)} to {units.points(seeds.high)}"
+        return f"{said} ({how}).{floor}"
+    if not equal:
+        clear = ", clearly" if contest.ahead else ", not significantly"
+        said += " on this text" if test.is_of_text_alone else clear
+    over = "" if test.over_seeds is None else f"over seeds: {_from_to(test.over_seeds)}; "
     said += (
-        f": {verdict}. Counts of all seeds added up, {names[1]} less {names[0]} is "
-        f"{units.points(pooled.difference)} points, "
-        f"{100 * pooled.level:.0f}% interval over text {units.points(pooled.low)} to "
-        f"{units.points(pooled.high)} ({_p(test.adjusted)} after Holm's correction); {over}."
+        f" ({100 * test.pooled.level:.0f}% interval {over}over text: {_from_to(test.pooled)}; "
+        f"adjusted {_p(test.adjusted)})."
     )
+    if test.over_seeds is None:
+        says = counted(len(test.seeds), "seed says", "seeds say")
+        said += f" {says} nothing about further seeds, for which at least {FEWEST} are needed."
     if split != _DEV and dev is not None:
-        said += f" On {_DEV}: {units.points(dev.pooled.difference)}, {_p(dev.adjusted)}."
+        said += f" On {_DEV} it is {_above(dev.mean)}, adjusted {_p(dev.adjusted)}."
     return said + floor
 
 
 def _learned(row: Row, split: str) -> bool:
-    """Whether its mean is above what needs no skill by more than two standard errors."""
-    scores = row.runs[0].record.scores[split]
-    floor = scores.floor or 0.0
-    return row.mean(split) > floor + 2 * math.sqrt(floor * (1 - floor) / scores.examples)
+    return any(run.record.scores[split].exceeds_floor for run in row.runs)
 
 
 def _floor(row: Row, split: str) -> str:

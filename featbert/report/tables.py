@@ -204,10 +204,11 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             "Features or fine-tuning",
             frame,
             [column for column in columns if frame[column.name].notna().any()],
-            "the best rows by dev, on the last split that both were scored on",
+            "rows chosen on dev; scores of the last split that both have",
             legend=[
-                "score: of the task's measure, in percent; Δ: features less fine-tuning, in points",
-                "better: which one text (p) and seeds (interval) both say is better",
+                "score: the task's measure, in percent; Δ: features less fine-tuning, in points",
+                "over text: with the counts of equal seeds added up; better: significant over text "
+                "(p) and over seeds (interval)",
             ],
         )
     ]
@@ -278,16 +279,15 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(row.difference is not None for row in rows):
         several = sum(row.is_baseline for row in rows) > 1
         its = "its baseline, which learned and was scored on the same text"
-        yield f"Δ: mean less that of {its if several else 'the baseline'}, in points"
+        yield f"Δ: difference from the mean of {its if several else 'the baseline'}, in points"
     yield (
-        "trained: parameters that training changed; operations: of training a seed, from shapes; "
-        "training: mean wall time of a seed"
+        "trained: trained parameters; operations, training: of one seed, extraction not included; "
+        "operations are estimated from shapes, times are wall time"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
-        yield "extraction, store: wall time and disk, paid once for all rows and seeds"
+        yield "extraction, store: time and disk, needed once for all rows and seeds"
     yield (
-        "words/s: words read a second from text, extraction included; "
-        "memory: peak, the highest of the seeds"
+        "words/s: words labelled per second, encoder included; memory: highest peak of all seeds"
     )
 
 
@@ -306,12 +306,12 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
             Column("p", f"{split}_p", p_value),
             Column("p (Holm)", f"{split}_p_adjusted", p_value, best=np.flatnonzero(clear)),
         ]
-    base = [f"baseline: {name}" for name in baselines] if len(baselines) == 1 else []
+    base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
     says = counted(few, "seed says", "seeds say")
     note = f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
     return Table(
-        f"Differences of {comparison.task.measure.name} to the baseline",
+        f"Differences of {comparison.task.measure.name} from the baseline",
         frame,
         columns,
         " · ".join([comparison.corpus, *base]),
@@ -325,14 +325,15 @@ def _trust_legend(comparison: Comparison) -> Iterator[str]:
     differences = comparison.differences
     one = differences[0].pooled
     level = f"{100 * one.level:.0f}%"
-    pooled = any(len(d.seeds) > 1 for d in differences)
-    yield "Δ: in points" + (", counts of all common seeds added up" if pooled else "")
+    yield "Δ: difference from the baseline's mean over the seeds in common, in points"
     counts = dict.fromkeys(f"{d.pooled.units:,} {d.units} of {d.split}" for d in differences)
-    yield f"over text: {level} bootstrap interval of Δ over {', '.join(counts)}"
+    yield f"over text: {level} bootstrap interval over {', '.join(counts)}"
     if any(d.over_seeds for d in differences):
         yield f"over seeds: {level} t interval of the mean difference of runs with equal seeds"
-    how = "every way to swap counted" if one.exact else f"{one.resamples:,} resamples"
+    how = "every exchange counted" if one.exact else f"{one.resamples:,} resamples"
     yield f"p: two-sided, approximate randomisation, {how}; Holm: adjusted for the rows of a split"
+    if any(len(d.seeds) > 1 for d in differences):
+        yield "over text and p are of the counts of all common seeds added up"
 
 
 def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
@@ -350,8 +351,8 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         f"{comparison.corpus} · {comparison.scorer}",
         _sections(frame),
         [
-            "in percent; Δ: mean less that of the baseline by the same scorer, in points",
-            "winner: whether all scorers agree on it, however small the margin",
+            "in percent; Δ: difference from the baseline's mean by the same scorer, in points",
+            "winner: whether all scorers agree which of the two is better, by any margin",
         ],
     )
 
@@ -370,11 +371,11 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         Column("memory", "peak_memory_bytes", units.size),
     ]
     legend = [
-        "to keep: weights of a run, besides the encoder as published, which tasks share",
-        "once: extraction, for all runs on its vectors; a run: training, with dev scored",
-        "cheaper from: the number of runs from which features, extraction included, cost less "
-        "than as many tuned runs; it hardly depends on the size of the text",
-        "operations: estimated from shapes, a multiply-add counts as two",
+        "to keep: size of a run's own weights, without the shared encoder",
+        "once: extraction, needed once for all runs; a run: training one seed, dev scores included",
+        "cheaper from: number of runs from which features, extraction included, cost less than as "
+        "many tuned runs",
+        "operations: estimated from shapes; a multiply-add counts as two",
     ]
     if frame["one_by_one_seconds"].notna().any():
         columns += [
@@ -383,7 +384,7 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         ]
         where = "; ".join(machines_of(comparison, "one_by_one"))
         legend.append(
-            f"one at a time, batched: to label {PER:,} {comparison.task.unit}s from words ({where})"
+            f"one at a time, batched: time to label {PER:,} {comparison.task.unit}s ({where})"
         )
     return Table(
         "Cost",
@@ -423,11 +424,11 @@ def _budget_table(comparison: Comparison) -> Table:
         sections,
         [
             *map(lead_line, comparison.budget_leads),
-            "in percent; best dev: the mean over all subsets of so many random trials; band: 95% "
-            "bootstrap interval over trials; its test: the mean of the trials that dev chooses",
-            "operations, time: of so many trials at their mean, with extraction once",
-            "ahead: by the 99% bootstrap interval of the difference at a budget, with at most half "
-            "of a row's trials",
+            "in percent; best dev: expected best score of that number of random trials; band: its "
+            "95% bootstrap interval over trials; its test: test score of the trial chosen on dev",
+            "operations, time: of that number of average trials, and extraction once",
+            "ahead: the 99% bootstrap interval of the difference excludes 0, with at most half of "
+            "a row's trials",
         ],
     )
 
@@ -439,7 +440,7 @@ def lead_line(lead: BudgetLead) -> str:
     for span in lead.spans:
         end = "on" if span.end is None else f"to {show(span.end)}"
         where = f"from {show(span.start)} {end}"
-        said.append(f"{span.ahead} is ahead {where}" if span.ahead else f"{where} it is not clear")
+        said.append(f"{span.ahead or 'neither'} is ahead {where}")
     by = "time" if lead.currency == "seconds" else lead.currency
     return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
 
@@ -464,7 +465,7 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
         columns,
         f"{comparison.corpus} · in the gold data: {sizes}",
         legend=[
-            "in percent; predictions are grouped by their own type or length, not by the gold one"
+            "in percent; predictions are grouped by their own type or length, not by that of gold"
         ],
     )
 
@@ -483,7 +484,7 @@ def _published_table(found: PublishedFigures) -> Table:
         frame,
         columns,
         f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
-        legend=["in percent; a difference only where corpus and encoder are the published ones"],
+        legend=["in percent; Δ only where corpus and encoder are those of the publication"],
         notes=[note for note in (table.protocol, table.note) if note],
     )
 
@@ -523,7 +524,7 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
         f"transfer to the {matrix.split} split of each language · scorer: {one.scorer}",
         legend=[
             f"{one.task.measure.name} in percent; columns, evaluated on: {sizes}",
-            f"{AVERAGE}: mean of a row's cells on other data than it was trained on",
+            f"{AVERAGE}: mean of a row's scores on data other than its own",
         ],
         notes=matrix.notes,
     )

@@ -4,6 +4,7 @@ Code outside of a task never asks which one it has.
 """
 
 import importlib
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,6 +107,12 @@ class Scores:
     examples: int
     words: int
     floor: float | None = None
+
+    @property
+    def exceeds_floor(self) -> bool:
+        """Whether the measure is above the floor, 0 if unknown, by two standard errors of it."""
+        floor, score = self.floor or 0.0, next(iter(self.values.values()))
+        return score > floor + 2 * math.sqrt(floor * (1 - floor) / max(self.examples, 1))
 
 
 class Task(Protocol):

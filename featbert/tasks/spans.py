@@ -33,6 +33,8 @@ from featbert.tasks.examples import ExampleTask, single
 from featbert.tasks.measures import Counts, accuracy_of
 
 CLASSES = ("answerable", "unanswerable")
+# What people read of no answer.
+_NOTHING = "(no answer)"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (5, "4-5"), (10, "6-10"), (math.inf, "11+"))
@@ -205,20 +207,20 @@ class Spans(ExampleTask):
         for row, gold, places, (before, _) in each:
             right = gold and text_scores([*map(_text, gold)], _text(row[0]))[0]
             at = answer_words(places, before, (gold if right else row)[0])
-            marks.append({("no answer", 0, -1) if at is None else ("answer", *at)})
+            marks.append({(_NOTHING, 0, -1) if at is None else ("answer", *at)})
         return marks
 
     def answered(
         self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
     ) -> tuple[list[str], dict[str, Any]]:
-        """The question with its answer, "" for none, and where that starts.
+        """The question with its answer, "" for none in the object, and where that starts.
 
         Probabilities are of the best span and of no answer; the rest is of other spans.
         """
         row, text = self.shown(sentences), _text(answer[0])
         start = (_object(answer[0]) or {}).get("answer_start")
         row |= {"answer": text, "answer_start": start, "probabilities": shares[0]}
-        return [row["question"], text], row
+        return [row["question"], text or _NOTHING], row
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """A line a question, and beside it {id: text} in one object, as the official script has."""

@@ -98,6 +98,9 @@ def test_without_other_data_there_is_no_matrix(tmp_path):
     (matrix,) = transfer_matrices(runs)
     assert matrix.means == ((0.55, None), (None, 0.55))
     assert len(matrix.notes) == 2
+    # Nor is there one of a sample of the corpus itself.
+    evaluate(runs[0], "xx", corpus="wikiann-de-first-100")
+    assert transfer_matrices(runs[:1]) == []
 
 
 def test_dev_is_another_matrix(tmp_path):

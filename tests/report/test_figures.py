@@ -412,7 +412,6 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     ((_, name, drawn),) = crossing_figures([], matrices(tmp_path))
     assert name == "transfer"
     check_readable(drawn)
-    assert "language trained on and evaluated on" in drawn.get_label()
     features, tuned = drawn.axes[:2]
     assert cell_texts(features) == [
         ["79.0" if i == j else "49.0" for j in range(3)] for i in range(3)

@@ -22,10 +22,10 @@ def lead(
     row: str, p: float, over_seeds: tuple[float, float] | None, ahead=-0.02, baseline="concat_last4"
 ) -> Difference:
     """A row's difference to another one, which as a rule is the best by dev."""
-    pooled = PairedTest(ahead, 0.0, 0.1, 0.95, p, units=50, resamples=100, exact=False)
+    pooled = PairedTest(9.0, 0.0, 0.1, 0.95, p, units=50, resamples=100, exact=False)
     interval = None if over_seeds is None else Interval(0.0, *over_seeds, 0.95, 3)
     seeds = (1, 2, 3) if over_seeds else (1,)
-    return Difference(row, baseline, "test", seeds, "documents", interval, pooled, p)
+    return Difference(row, baseline, "test", seeds, "documents", ahead, interval, pooled, p)
 
 
 def test_quality_is_of_the_last_split_for_the_rows_that_dev_chose() -> None:
@@ -36,15 +36,15 @@ def test_quality_is_of_the_last_split_for_the_rows_that_dev_chose() -> None:
         assert row.label in text
         assert f"{100 * row.mean('test'):.2f} entity F1 (mean of 3 seeds)" in text
     apart = 100 * (tuned.mean("test") - best.mean("test"))
-    assert f"fine-tuning is {apart:.2f} points ahead" in text
+    assert f"concat_last4 is {apart:.2f} points below fine-tuning" in text
 
 
 def test_features_may_be_ahead_and_equal_is_neither() -> None:
     tuned = make_seeds("tuned", [0.5], layers=None)
     (ahead,) = compare([*tuned, *make_seeds("concat", [0.6])])
-    assert "concat_last4 is 10.00 points ahead" in lines(ahead)["Quality"]
+    assert "concat_last4 is 10.00 points above fine-tuning" in lines(ahead)["Quality"]
     (equal,) = compare([*tuned, *make_seeds("concat", [0.5])])
-    assert "ahead" not in lines(equal)["Quality"]
+    assert "points" not in lines(equal)["Quality"]
     dev = [make_run("tuned", dev=0.5, test=None, layers=None), make_run("concat", test=None)]
     assert lines(compare_runs(dev))["Quality"].startswith("On dev")
 
@@ -59,12 +59,13 @@ def test_a_difference_has_its_intervals_and_is_a_lead_only_where_both_say_so() -
         said.append(lines(dataclasses.replace(comparison, differences=(found,)))["Quality"])
     for (p, seeds), text in zip(outcomes, said, strict=True):
         assert f"p = {p:.3f}" in text
-        assert ("ahead" in text) == (p < 0.05 and (seeds is None or seeds[0] > 0))
-        assert ("ahead on this text" in text) == (p < 0.05 and seeds is None)
-        assert "+2.00 points, 95% interval over text 0.00 to +10.00" in text
+        assert ("clearly" in text) == (p < 0.05 and seeds is not None and seeds[0] > 0)
+        assert ("on this text" in text) == (p < 0.05 and seeds is None)
+        assert "over text: 0.00 to 10.00 above" in text
         assert ("1 seed says nothing" in text) == (seeds is None)
         if seeds is not None:
-            assert f"{100 * seeds[0]:+.2f} to {100 * seeds[1]:+.2f}" in text
+            first = "1.00 to" if seeds[0] > 0 else "1.00 below to"
+            assert f"over seeds: {first} 3.00 above" in text
 
 
 def test_where_names_the_buckets_with_the_widest_leads(tmp_path) -> None:
@@ -88,7 +89,9 @@ def test_scores_that_need_no_skill_are_no_verdict(dev, floor) -> None:
     runs = [*make_seeds("tuned", [dev], layers=None), *make_seeds("concat", [dev - 0.01])]
     for scores in (run.record.scores for run in runs):
         scores |= {s: dataclasses.replace(one, floor=floor) for s, one in scores.items()}
-    found = lines(compare(runs)[0])
+    (comparison,) = compare(runs)
+    found = lines(comparison)
+    assert sum("learned nothing" in note for note in comparison.notes) == 2 * (dev == 0.32)
     assert found["Verdict"].startswith("No row learned anything")
     assert "neither learned anything" in found["Quality"]
     assert ("25.00" in found["Verdict"]) == (floor is not None)
@@ -119,30 +122,30 @@ def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
     assert said().startswith("Undecided")
     best = said(last, lead("fine-tuning", 0.01, behind))
     assert best.startswith("concat_last4 is the best of 3 rows: 59.00")
-    assert "last (-2.00 points, 95% interval over seeds -3.00 to -1.00, adjusted p = 0.001" in best
+    assert "last (2.00 points below it; 95% interval over seeds: 1.00 to 3.00 below" in best
     for p, seeds, stands in (
-        (0.2, behind, "differ significantly from"),
-        (0.01, level, "differ significantly from"),
-        (0.2, None, "differ significantly from"),
-        (0.01, None, "on this text, ahead of"),
-        (0.01, (0.01, 0.03), "is behind"),
+        (0.2, behind, "Not significantly different from it"),
+        (0.01, level, "Not significantly different from it"),
+        (0.2, None, "Not significantly different from it"),
+        (0.01, None, "Below it on this text"),
+        (0.01, (0.01, 0.03), "Clearly above it"),
     ):
         text = said(last, lead("fine-tuning", p, seeds))
         assert text.startswith("Undecided")
-        assert f"{stands} fine-tuning (-2.00 points" in text
+        assert f"{stands}: fine-tuning (2.00 points below it" in text
         assert "last (" not in text
-        assert "1 row is clearly behind" in text
+        assert "Clearly below it: 1 row" in text
         assert ("1 seed says" in text) == (seeds is None)
 
 
-def test_what_each_way_buys_is_the_least_of_each_cost() -> None:
+def test_trade_offs_are_the_least_of_each_cost() -> None:
     kept = {"layers": "last", "cost": {"run_bytes": 5000}}
     runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
     (comparison,) = compare([*runs, *make_seeds("tuned", [0.63] * 3, layers=None)])
     leads = (lead("last", 0.001, (-0.03, -0.01)), lead("fine-tuning", 0.2, (-0.03, 0.01)))
-    parts = lines(dataclasses.replace(comparison, leads=leads))["Buys"].removesuffix(".")
+    parts = lines(dataclasses.replace(comparison, leads=leads))["Trade-offs"].removesuffix(".")
     by_row = dict(part.split(": ") for part in parts.split("; "))
     assert by_row.keys() == {"concat_last4", "fine-tuning", "last"}
     assert "60.0 TFLOP" in by_row["fine-tuning"]
-    assert by_row["fine-tuning"].endswith("not significant")
-    assert by_row["last"].endswith("(5.0 kB), -2.00 points on test")
+    assert by_row["fine-tuning"].endswith("not significantly")
+    assert by_row["last"].endswith("(5.0 kB), 2.00 points below concat_last4 on test")

@@ -175,7 +175,7 @@ def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:
         [(3, 7)] * 3,
         [list(s.places) for s in split],
     )
-    marks = [[("answer", 3, 5)], [("answer", 5, 7)], [("no answer", 0, -1)]]
+    marks = [[("answer", 3, 5)], [("answer", 5, 7)], [("(no answer)", 0, -1)]]
     assert TASK.marks(kept, [["0:Rome is  old"], ["9:old, they"], [""]]) == [*map(set, marks)]
     # What equals a gold answer is marked as the first one.
     assert TASK.marks(kept, [["0:Rome"], [""], ["9:old"]]) == [
@@ -183,6 +183,8 @@ def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:
     ]
     given = json.loads((tmp_path / "dev.squad.json").read_text("utf-8"))
     assert given == {"q0": "Rome", "q1": "old, they", "q2": ""}
+    cells, row = TASK.answered(split.sentences[:1], [""], [{}])
+    assert (cells[1], row["answer"]) == ("(no answer)", "")
     (tmp_path / "dev.jsonl").write_text('{"question": 3}\n')
     with pytest.raises(InputError, match="line 1"):
         TASK.read_predictions(tmp_path / "dev.jsonl")

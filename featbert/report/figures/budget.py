@@ -25,7 +25,7 @@ _SPENT = {
 
 
 @figure(
-    caption="The mean over all subsets of so many random trials; a higher line is the better one.",
+    caption="Best dev score that a random search is expected to reach; higher is better.",
     section="cost",
     needs="rows that a random search found; see [search] in experiment files",
     splits="none",
@@ -70,7 +70,7 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
     note = about(
         comparison,
         "band: 95% bootstrap interval over trials",
-        "dashed: test of the one that dev chooses",
+        "dashed: test score of the trial chosen on dev",
         *(machines_of(comparison) if spent == "seconds" else ()),
     )
     return style.header(drawn, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)

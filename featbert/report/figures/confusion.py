@@ -1,7 +1,7 @@
-"""What is taken for what: the confusion matrix of the row that is best on the first split.
+"""The confusion matrix of the row that is best on the first split.
 
-Each line is in percent of its gold answers, summed over seeds; an answer without a partner has
-"none".
+Each line is in percent of its gold answers, summed over seeds; "none" is for answers that only gold
+or only the row has.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _NONE = "none"
 
 
 @figure(
-    caption="A line is in percent of its gold answers; the diagonal is right.",
+    caption="In percent of the gold answers of each line; the diagonal is correct.",
     section="where",
     needs="predictions of a row",
 )
@@ -51,7 +51,7 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     name_cells(axes, shown, lines, upright=len(names) > 8)
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"{len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
-    return header(drawn, f"Confusions of {row.label}", about(comparison, seeds))
+    return header(drawn, f"Confusions of {row.label} on {split}", about(comparison, seeds))
 
 
 def confused(row: Row, split: str) -> Counter[tuple[str, str]]:

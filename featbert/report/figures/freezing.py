@@ -10,7 +10,7 @@ from featbert.report.figures.values import num_layers
 
 
 @figure(
-    caption="From left to right less of the encoder is trained.",
+    caption="From left to right, fewer layers of the encoder are trained.",
     section="layers",
     needs="three numbers of frozen layers; fine-tune with --freeze-to 0, --freeze-to 2, ...",
 )

@@ -64,7 +64,7 @@ def draw_cells(
             va="center",
             size=TEXT,
             weight="bold" if bold is not None and bold[i, j] else "normal",
-            color="white" if dark else FAINT if empty or weak[i, j] else INK,
+            color="white" if dark else FAINT if empty else INK,
         )
 
 

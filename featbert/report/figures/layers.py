@@ -1,4 +1,4 @@
-"""The score of taggers that read one hidden state each, by that state."""
+"""The score of models that read one hidden state each, by that state."""
 
 from matplotlib.figure import Figure
 
@@ -10,7 +10,7 @@ from featbert.report.figures.values import num_layers
 
 
 @figure(
-    caption="One tagger for each hidden state of the frozen encoder.",
+    caption="One model for each hidden state of the frozen encoder.",
     section="layers",
     needs="three single layers next to each other; train with --layers layer:1, layer:2, ...",
 )

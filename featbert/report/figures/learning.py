@@ -17,7 +17,7 @@ _ROOM = 0.42  # inches that a tick's label takes
 
 
 @figure(
-    caption="All rows learn from the same part of train; smaller shares are parts of larger ones.",
+    caption="At each share all rows learn from the same part of train.",
     section="learning",
     needs="rows of different shares of train; train with --train-share 0.1, 0.3, ...",
 )

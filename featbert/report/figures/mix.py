@@ -18,7 +18,7 @@ _HEIGHT = 1.75
 
 
 @figure(
-    caption="How much each layer counts in the learned mix; all begin equal.",
+    caption="Weight of each layer in the learned mix; training starts with equal weights.",
     section="layers",
     needs="a learned mix of layers; train with --layers weighted_last4 or weighted_all",
     splits="none",
@@ -37,7 +37,7 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
         title = f"{row.name} · scale {scale.mean:.2f}{spread}"
         axes.set_title(style.wrapped(title, _NARROWEST - 0.5))
     seeds = "dots: seeds, line: ± 1 sd" if any(len(found) > 1 for _, found in mixes) else ""
-    note = about(comparison, seeds, "dashed: equal weights, where training begins")
+    note = about(comparison, seeds, "dashed: equal weights")
     return style.header(drawn, "Learned weights of the scalar mix by layer", note)
 
 

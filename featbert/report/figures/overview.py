@@ -17,7 +17,7 @@ _LINE = 0.3  # inches
 
 
 @figure(
-    caption="Right of the line features are better, left of it fine-tuning.",
+    caption="Right of zero features are better, left of zero fine-tuning.",
     section="tasks",
     of="comparisons",
     needs="rows on features and fine-tuned rows of two corpora or tasks",
@@ -43,9 +43,9 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     axes.set_yticks(range(len(found)), names)
     axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
     axes.grid(axis="x")
-    note = "best rows by dev, on the last split; thick: over text, thin: over seeds (95%)"
+    note = "rows chosen on dev, last split; 95% intervals: thick over text, thin over seeds"
     keys = [
         style.key(f"{tuning_title(name)} better", tuning_look(name)) for name in ("none", "full")
     ]
-    keys.append(style.key("not distinguished, or not tested", style.Look(style.FAINT, "o")))
+    keys.append(style.key("not significant, or not tested", style.Look(style.FAINT, "o")))
     return style.header(drawn, "Features against fine-tuning", note, keys)

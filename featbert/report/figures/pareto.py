@@ -71,7 +71,7 @@ def _figure(
     remarks = about(
         comparison,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
-        "" if all(point.on_front for point in points) else "paler: another is cheaper and better",
+        "" if all(point.on_front for point in points) else "pale: another is cheaper and better",
         fronts[0].machine,
         "estimated from shapes" if fronts[0].currency.unit == "operations" else "",
         f"cost unknown: {', '.join(unknown)}" if unknown else "",

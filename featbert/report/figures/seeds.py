@@ -19,7 +19,7 @@ _TALL = 4.5  # inches of axes whose numbers are above them too
 
 
 @figure(
-    caption="Rows whose dots overlap are hard to tell apart by means alone.",
+    caption="Where the dots of two rows overlap, their means alone decide little.",
     needs="two scored runs",
 )
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:

@@ -27,7 +27,7 @@ class _Line:
 
 
 @figure(
-    caption="What each layer holds: a row is {darkest|lightest} at its highest score or weight.",
+    caption="Colours compare the layers within a row; the highest score or weight is framed.",
     section="tasks",
     of="comparisons",
     needs="single layers of two tasks or corpora; train with --layers layer:1, layer:2, ...",
@@ -57,7 +57,7 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(one.model for one in comparisons))
-    note = f"{encoders} · means over seeds; framed: the highest of a row"
+    note = f"{encoders} · means over seeds; framed: highest of the row"
     return style.header(drawn, "Layers by task, on frozen features", note)
 
 

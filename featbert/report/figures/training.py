@@ -19,7 +19,7 @@ _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
 
 
 @figure(
-    caption="A row whose dev score still rises at the end was trained too briefly.",
+    caption="Where the dev score still rises at the end, more epochs may help.",
     section="training",
     needs="a run of several epochs",
     splits="none",

@@ -15,7 +15,7 @@ _CELL = 0.46  # inches of a cell's width, at least
 
 
 @figure(
-    caption="Rows: trained on; columns: evaluated on. Framed: the language trained on.",
+    caption="Rows: trained on; columns: evaluated on; framed: the corpus trained on.",
     section="transfer",
     of="matrices",
     needs="runs that were scored on another corpus",
@@ -47,5 +47,5 @@ def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -
     drawn.supxlabel(f"evaluated on ({splits})", size="medium")
     drawn.supylabel("trained on", size="medium")
     encodings = " · ".join(dict.fromkeys(grid.comparison.encoding for grid in grids))
-    title = f"{grids[0].comparison.task.measure.name} (%) by language trained on and evaluated on"
-    return header(drawn, title, f"{encodings} · framed: the language trained on")
+    title = f"{grids[0].comparison.task.measure.name} (%) by corpus trained on and evaluated on"
+    return header(drawn, title, f"{encodings} · framed: the corpus trained on")

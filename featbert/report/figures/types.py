@@ -20,7 +20,7 @@ _FEW = 20  # in gold: one more that is right is five points or more
 
 
 @figure(
-    caption="The {darker|lighter}, the better. All figures of one facet have one scale.",
+    caption="Scores by group; all figures of one facet share one colour scale.",
     section="where",
     needs="predictions of its rows; see the notes of the comparison",
 )
@@ -75,8 +75,8 @@ def _draw(
     note = about(
         comparison,
         "mean over seeds" if seeds > 1 else "one seed",
-        "in percent, below a name: how many in gold",
-        "bold: the best of a column" if len(rows) > 1 else "",
-        f"paler: fewer than {_FEW} in gold" if few.any() else "",
+        "in percent; below each name: number in gold",
+        "bold: best of the column" if len(rows) > 1 else "",
+        f"pale: fewer than {_FEW} in gold" if few.any() else "",
     )
     return style.header(drawn, title, note)

@@ -44,9 +44,6 @@ _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
 _PATH = re.compile(r'\bd="[^"]*"')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
-# A word of a caption for light pages, and the one for dark pages, in which colours are inverted.
-_SHADES = re.compile(r"\{(\w+)\|(\w+)\}")
-_BOTH = r'<span class="light">\1</span><span class="dark">\2</span>'
 _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 # A page is read from further away than paper: text of 7 points becomes as large as its own.
 _SCALE = 1.4
@@ -148,7 +145,7 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
         svg = _inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title)))
         drawn = {
             "title": title,
-            "caption": Markup("" if kind.name in captioned else _SHADES.sub(_BOTH, kind.caption)),
+            "caption": "" if kind.name in captioned else kind.caption,
             "svg": Markup(svg),
             "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
         }
