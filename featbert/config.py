@@ -462,7 +462,7 @@ def parse_seeds(given: Any) -> Any:
     ranges = [range(int(m[1]), int(m[2] or m[1]) + 1) for m in ends if m]
     seeds = [n for one in ranges for n in one[:1000]]
     if None in ends or not all(0 < len(r) <= 1000 for r in ranges) or len({*seeds}) != len(seeds):
-        raise InputError(f"{given!r} are no seeds, each once; write 1,2,3 or 1-5")
+        raise InputError(f"invalid seeds {given!r}; write 1,2,3 or 1-5, each seed once")
     return seeds
 
 

@@ -27,6 +27,7 @@ Advance = Callable[..., None]
 # Shows a stage: what is done, in which unit, how much there is and was done before.
 Listener = Callable[[str, str, int | None, int], AbstractContextManager[Advance]]
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
+_label: ContextVar[str] = ContextVar("featbert_label", default="")
 
 
 @contextmanager
@@ -56,12 +57,22 @@ def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
 
 def report(text: str) -> None:
     """One line about work under way, such as the scores of an epoch: a log line (INFO)."""
-    LOG.info("%s", text)
+    LOG.info("%s%s", _label.get(), text)
 
 
 def notice(text: str) -> None:
     """One line that the user should know: a log line (WARNING)."""
-    LOG.warning("%s", text)
+    LOG.warning("%s%s", _label.get(), text)
+
+
+@contextmanager
+def labelled(name: str) -> Iterator[None]:
+    """Within the block, `name: ` is before each report and notice."""
+    before = _label.set(f"{name}: ")
+    try:
+        yield
+    finally:
+        _label.reset(before)
 
 
 @contextmanager
@@ -105,16 +116,15 @@ def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
 
 
 class Relay:
-    """Shows each message of `forwarded`, from another process; `name` precedes its log lines."""
+    """Shows each message of `forwarded`, from another process."""
 
-    def __init__(self, name: str) -> None:
-        self._prefix = f"{name}: "
+    def __init__(self) -> None:
         self._open: dict[int, tuple[ExitStack, Advance]] = {}
 
     def __call__(self, message: Message) -> None:
         kind, *values = message
         if kind == "log":
-            LOG.log(values[0], "%s", self._prefix + values[1])
+            LOG.log(values[0], "%s", values[1])
         elif kind == "begin":
             number, what, unit, total, done = values
             context = ExitStack()

@@ -44,9 +44,9 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, the first `most` of them and how many more there are."""
-    found = [printable(shortened(name)) for name in names]
+def listed(names: Iterable[str], most: int = 12, width: int = 60) -> str:
+    """Names for a message, the first `most` of them, each cut at `width`, and how many more."""
+    found = [printable(shortened(name, width)) for name in names]
     more = f" and {len(found) - most:,} more" if len(found) > most else ""
     return ", ".join(found[:most]) + more
 

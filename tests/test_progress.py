@@ -11,6 +11,7 @@ from featbert.progress import (
     Relay,
     forwarded,
     heard_by,
+    labelled,
     logged_by,
     notice,
     report,
@@ -51,10 +52,10 @@ def test_a_listener_hears_stages_within_its_block():
 
 def test_another_process_is_shown_as_this_one():
     messages: list[Message] = []
-    with forwarded(messages.append):
+    with forwarded(messages.append), labelled("last, seed 1"):
         work()
     ear, lines = Ear(), []
-    relay = Relay("last, seed 1")
+    relay = Relay()
     with heard_by(ear), logged_by(lambda level, text: lines.append((level, text)), logging.INFO):
         for message in messages:
             relay(message)
@@ -69,7 +70,7 @@ def test_stages_of_a_process_that_died_end():
     messages: list[Message] = []
     with forwarded(messages.append), stage("outer", "steps"), stage("inner", "steps"):
         told = list(messages)
-    ear, relay = Ear(), Relay("")
+    ear, relay = Ear(), Relay()
     with heard_by(ear):
         for message in told:
             relay(message)

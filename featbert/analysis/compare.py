@@ -25,6 +25,7 @@ from featbert.analysis.rows import (
     best_by_dev,
     build_rows,
     grouped,
+    job_labels,
     learned,
     left_out,
     row_key,
@@ -303,8 +304,9 @@ def run_experiment(
     from featbert.runs.experiment import ExperimentPlan
     from featbert.runs.schedule import carry_out
 
+    plan = ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir))
     with shown(progress):
-        plan = carry_out(ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir)), jobs=jobs)
+        plan = carry_out(plan, jobs=jobs, labels=job_labels)
     if plan.failures:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
         raise FeatbertError(f"{counted(len(plan.failures), 'run')} failed: {reasons}")

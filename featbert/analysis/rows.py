@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from featbert.config import defaults
 from featbert.encoders.layers import NAMES
@@ -16,11 +16,14 @@ from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
-from featbert.runs.record import RunRecord
+from featbert.runs.record import RunRecord, Signature
 from featbert.runs.run import Run
 from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
+
+if TYPE_CHECKING:
+    from featbert.runs.experiment import ExperimentPlan
 
 # What is said of runs that are not `learned`.
 NOTHING = "learned nothing that dev shows; try a higher learning rate or more epochs"
@@ -347,12 +350,11 @@ def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[
         # training text follow from what varies, and are named only where it is the same.
         namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
         same_cell = [r for r in namesakes if cell_of(r, freed) == cell_of(record, freed)]
-        settings = {
+        differing = {
             name: setting_text(record.settings, name)
-            for name in differing_names([r.settings for r in namesakes])
+            for name in _names_in_label(record.settings, [r.settings for r in namesakes])
             if name not in row_varied
         }
-        differing = _with_body(settings, record, namesakes)
         conditions = [_conditions(r) for r in same_cell]
         for name in differing_names(conditions):
             value = _conditions(record)[name]
@@ -365,14 +367,43 @@ def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[
     return rows
 
 
-def told_apart(ways: Sequence[tuple[str, str | None, Mapping[str, Any]]]) -> list[str]:
-    """Names of (tuning, layers, settings), with the settings in which those of one name differ."""
-    alike = grouped((way[:2], way[2]) for way in ways)
-    apart = {name: differing_names(tables) for name, tables in alike.items()}
-    return [
-        with_settings(base_name(*way[:2]), {n: setting_text(way[2], n) for n in apart[way[:2]]})
-        for way in ways
+def told_apart(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -> list[str]:
+    """Names of (group, tuning, layers, settings): the settings in which those of a group differ."""
+    alike = grouped((way[:3], way[3]) for way in ways)
+    names = [_names_in_label(way[3], alike[way[:3]]) for way in ways]
+    shown = [
+        {n: setting_text(way[3], n) for n in of_way if n in {*way[3], *PARTS}}
+        for way, of_way in zip(ways, names, strict=True)
     ]
+    return [with_settings(base_name(*w[1:3]), told) for w, told in zip(ways, shown, strict=True)]
+
+
+def run_labels(
+    runs: Iterable[tuple[str, Signature, str, str | None, Mapping[str, Any]]],
+) -> list[str]:
+    """What runs of (task, signature, tuning, layers, settings) are called among each other.
+
+    Task, corpus and encoder where these differ, the layers or the tuning, and in brackets the
+    settings and conditions in which runs that share all of these differ.
+    """
+    conditions = ("context", "casing", "pooling", "packing", "encoder_precision", "tag_scheme")
+    ways = []
+    for task, s, tuning, layers, settings in runs:
+        of_run = {name: getattr(s, name) for name in conditions} | {**settings}
+        ways.append(((task, s.corpus, s.model), tuning, layers, of_run))
+    apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
+    labels = zip(ways, told_apart(ways), strict=True)
+    return [", ".join([*(way[0][i] for i in apart), label]) for way, label in labels]
+
+
+def job_labels(plan: ExperimentPlan) -> dict[str, str]:
+    """What the runs of an experiment are called, by name; see `run_labels`."""
+    planned = [job.run for job in plan.jobs.values()]
+    labels = run_labels(
+        (p.options.task, p.signature, p.options.settings.tuning, p.layers, p.settings)
+        for p in planned
+    )
+    return {p.name: label for p, label in zip(planned, labels, strict=True)}
 
 
 def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -385,16 +416,15 @@ def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_body(
-    differing: dict[str, str], record: RunRecord, namesakes: Sequence[RunRecord]
-) -> dict[str, str]:
-    """The body's name instead of the numbers that follow from it."""
-    if "body" not in differing:
-        return differing
-    body = record.settings.get("body")
-    alike = differing_names([r.settings for r in namesakes if r.settings.get("body") == body])
-    rest = {n: value for n, value in differing.items() if n in {*alike, *BARE} - {"body"}}
-    return {"body": part_of(record.settings, "body"), **rest}
+def _names_in_label(
+    settings: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Settings in which namesakes differ; the body without the numbers that follow from it."""
+    names = differing_names(namesakes)
+    if "body" not in names:
+        return names
+    alike = differing_names([o for o in namesakes if o.get("body") == settings.get("body")])
+    return ["body", *(name for name in names if name != "body" and name in {*alike, *BARE})]
 
 
 def cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:

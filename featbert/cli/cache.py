@@ -23,13 +23,15 @@ from featbert.text import counted, json_text, printable
 if TYPE_CHECKING:
     from featbert.runs.run import Run
 
-cache_app = typer.Typer(cls=Group, rich_markup_mode=None, no_args_is_help=True)
-app.add_typer(cache_app, name="cache")
+cache_app = typer.Typer(cls=Group, rich_markup_mode=None)
+app.add_typer(cache_app, name="cache", invoke_without_command=True)
 
 
 @cache_app.callback(epilog="Example: featbert cache ls")
-def cache() -> None:
-    """List and remove feature stores and adapted encoders."""
+def cache(ctx: typer.Context) -> None:
+    """List and remove feature stores and adapted encoders; alone it is `cache ls`."""
+    if ctx.invoked_subcommand is None:
+        ls(**completion.FOLDERS, format="text")
 
 
 @cache_app.command(cls=Command, epilog="Example: featbert cache ls")
@@ -38,7 +40,7 @@ def ls(
     runs_dir: Path = o.RUNS_DIR,
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """List feature stores and adapted encoders: size, date, and how many runs read them."""
+    """List stores and adapted encoders: size, date, number of runs."""
     from featbert.runs.run import find_runs
 
     runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
@@ -47,14 +49,16 @@ def ls(
         typer.echo(json_text(found))
         return
     rows = [(i["name"], [size(i["bytes"]), i["made"][:10], str(len(i["runs"]))]) for i in found]
-    total = f"{counted(len(rows), 'item')}, {size(sum(one['bytes'] for one in found))}"
-    table = grid([str(cache_dir), "size", "made", "runs"], rows) if rows else f"{cache_dir}: "
+    table, total = f"{cache_dir}: ", "no feature stores or adapted encoders"
+    if rows:
+        table = grid([str(cache_dir), "size", "made", "runs"], rows)
+        total = f"{counted(len(rows), 'item')}, {size(sum(one['bytes'] for one in found))}"
     typer.echo(printable(table + total, keep="\n"))
 
 
 @cache_app.command(cls=Command, epilog="Example: featbert cache rm NAME")
 def rm(
-    names: list[str] = o.argument("NAME", "Names as cache ls has them.", completion.cached),
+    names: list[str] = o.argument("NAME", "Names from `featbert cache ls`.", completion.cached),
     cache_dir: Path = o.CACHE_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:

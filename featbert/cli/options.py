@@ -177,13 +177,18 @@ def check_folder(path: Path, option: str) -> None:
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     """The run with this name or part of a name, or all runs of the rows with this label."""
     from featbert.analysis.compare import compare, is_called
+    from featbert.analysis.rows import base_name
     from featbert.runs.record import RECORD_NAME
     from featbert.runs.run import find_folders, find_run, find_runs
 
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.is_dir():
         rows = [row for one in compare(find_runs(runs_dir)) for row in one.rows]
-        if found := [run for row in rows if is_called(row, name) for run in row.runs]:
+        # In one table a label may be a name alone, and have settings behind it in another one.
+        called = [
+            row for row in rows if is_called(row, name) or name == base_name(row.tuning, row.layers)
+        ]
+        if found := [run for row in called for run in row.runs]:
             return found
         folders = [folder for folder in folders if (folder / RECORD_NAME).is_file()]
     return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
@@ -191,15 +196,19 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
 
 def find_run_called(name: str, runs_dir: Path, best: bool) -> Run:
     """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task."""
+    from featbert.analysis.rows import run_labels
+
     found = find_runs_called(name, runs_dir)
-    if len(found) == 1:
-        return found[0]
-    if not best:
-        names = listed(run.name for run in found)
-        raise InputError(f"{name!r} is {len(found)} runs: {names}; give one, or --best")
-    if len({(run.record.task, run.record.signature.splits["dev"]) for run in found}) > 1:
-        raise InputError(f"{name!r} are runs on several corpora or tasks; give more of a name")
-    return max(found, key=lambda run: run.record.score("dev") or 0.0)
+    records = [run.record for run in found]
+    comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
+    if len(found) == 1 or (best and comparable):
+        return max(found, key=lambda run: run.record.score("dev") or 0.0)
+    labels = run_labels((r.task, r.signature, r.tuning, r.layers, r.settings) for r in records)
+    told = zip(found, labels, records, strict=True)
+    runs = listed((f"{run.id} ({label}, seed {r.seed})" for run, label, r in told), 10, width=255)
+    more = f"more of a name, such as {found[0].name.rpartition('--seed')[0]}"
+    where, how = ("", "--best") if comparable else (" of several corpora or tasks", more)
+    raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one, or {how}")
 
 
 # Completion of generated options; names of registries complete themselves.

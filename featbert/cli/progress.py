@@ -70,10 +70,8 @@ def _numbers(
     if total is not None:
         amount += f"/{total / scale:,.{digits}f}"
     parts = [f"{amount} {unit}"] if unit else []
-    if speed and unit and rate:
-        fast = speed >= scale
-        value = (speed if fast else 60 * speed) / scale
-        parts.append(f"{value:,.{int(value < 10)}f} {unit}/{'s' if fast else 'min'}")
+    if speed and unit and rate and speed >= scale:
+        parts.append(f"{speed / scale:,.{int(speed < 10 * scale)}f} {unit}/s")
     left = (total - done) / speed if speed and total is not None else None
     clock = timedelta(seconds=max(0, round(seconds if left is None else left)))
     parts.append(f"{clock}{'' if left is None else ' left'}")

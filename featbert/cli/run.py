@@ -19,12 +19,6 @@ from featbert.text import counted, printable
 if TYPE_CHECKING:
     from featbert.runs.experiment import ExperimentPlan
 
-# Of a signature, what tells planned runs apart besides their settings.
-_TOLD = (
-    *("corpus", "model", "context", "casing", "pooling", "packing"),
-    *("encoder_precision", "tag_scheme"),
-)
-
 
 def _list(wanted: bool) -> None:
     """Shows the experiments that come with the program, and ends the command."""
@@ -101,6 +95,7 @@ def run(
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
+    from featbert.analysis.rows import job_labels
     from featbert.runs.schedule import carry_out
 
     plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
@@ -110,7 +105,7 @@ def run(
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     with engine as (each, at_a_time):
-        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each)
+        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=job_labels)
     if plan.runs:
         outputs.show(compare_tasks(plan.runs, vary=plan.record.vary), plan.record)
     if plan.failures:
@@ -130,7 +125,7 @@ def _later(plan: ExperimentPlan) -> str:
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
-    from featbert.analysis.rows import grouped, told_apart
+    from featbert.analysis.rows import grouped, job_labels
     from featbert.report.tables import search_line
     from featbert.runs.estimate import Estimates
 
@@ -147,12 +142,8 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
-    ways = []
-    for run in (job.run for job in jobs):
-        told = {name: getattr(run.signature, name) for name in _TOLD}
-        ways.append((run.options.settings.tuning, run.layers, told | run.settings))
-    rows = []
-    for label, alike in grouped(zip(told_apart(ways), jobs, strict=True)).items():
+    rows, labels = [], job_labels(plan)
+    for label, alike in grouped((labels[job.name], job) for job in jobs).items():
         found = [estimates.run(job) for job in alike if job in plan.missing]
         known = [one for one in found if one is not None]
         seconds += [None if one is None else one[0] for one in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -32,18 +32,15 @@ def runs(
     tuning: str | None = o.option("TEXT", "Only runs with this way to tune; none: on features."),
     layers: str | None = o.option("TEXT", "Only runs on these layers."),
     tag: str | None = o.option("TEXT", "Only runs with this tag."),
-    sort: str = o.option(
-        "COLUMN",
-        "Column to sort by, such as dev: newest and highest first.",
-        completion.among("date", "corpus", "model", "row", "seed", "dev", "test"),
-        default="date",
+    sort: Literal["date", "corpus", "model", "row", "seed", "dev", "test"] = o.option(
+        "COLUMN", "Column to sort by: newest and highest first.", default="date"
     ),
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
     """List runs: id, date, row, scores. `show` shows all of one, `rm` removes.
 
-    A row is called by the settings in which runs like it differ. Commands that take a run take its
-    id, too.
+    A row is called by the settings in which runs like it differ. The first four characters of a
+    run's id are enough.
     """
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
@@ -58,7 +55,11 @@ def runs(
         typer.echo(json_text(lines))
         return
     if not lines:
-        raise MissingError(f"no such runs in {runs_dir}; featbert train and finetune make them")
+        raise MissingError(
+            f"no run of that kind in {runs_dir}; featbert runs without filters lists all"
+            if any(wanted.values())
+            else f"no runs yet in {runs_dir}; train one with featbert train or finetune"
+        )
     show_tables([runs_table(lines)], "text")
 
 
@@ -99,11 +100,11 @@ def rm(
 def tag(
     ctx: typer.Context,
     name: str = o.argument("RUN", "Run folder or name.", completion.runs),
-    tags: list[str] = o.argument("TAG", "Tags to give."),
-    remove: bool = o.flag("--remove", "Take them away."),
+    tags: list[str] = o.argument("TAG", "Tags."),
+    remove: bool = o.flag("--remove", "Remove these tags."),
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
-    """Give a run tags, or take them away."""
+    """Add or remove tags."""
     folder = _run_folder(name, runs_dir or ctx.obj)
     kept = [one for one in _notes(folder).tags if one not in tags]
     _notes(folder, tags=kept if remove else [*kept, *dict.fromkeys(tags)])

@@ -1,6 +1,6 @@
 """featbert train and finetune"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from featbert.cli.showing import run_line
 from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults, parse_seeds
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.progress import notice, report
+from featbert.progress import labelled, notice, report
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.text import unusual
@@ -101,7 +101,7 @@ def train(
         **text.model_dump(include={"task", "tag_scheme"}),
         **compute.where,
     )
-    _make(partial(one, name, seed=seed) for name in wanted for seed in numbers)
+    _make({f"{name}, seed {n}": partial(one, name, seed=n) for name in wanted for n in numbers})
 
 
 @o.command(
@@ -164,15 +164,16 @@ def finetune(
         **encoding.model_dump(include={"context", "casing", "pooling", "packing"}),
         **compute.where,
     )
-    _make(partial(one, seed=seed) for seed in numbers)
+    _make({f"{tuning.title}, seed {seed}": partial(one, seed=seed) for seed in numbers})
 
 
-def _make(runs: Iterable[Callable[[], Run]]) -> None:
+def _make(runs: Mapping[str, Callable[[], Run]]) -> None:
     from featbert.analysis.rows import NOTHING, learned
 
-    for make in runs:
+    for title, make in runs.items():
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        run = make()
+        with labelled(title):
+            run = make()
         typer.echo(run_line(run, was_there=run.record.started < began))
         if not learned(run):
             report(f"this run {NOTHING}")

@@ -578,7 +578,10 @@ def run_lines(
         if all(fits(str(line.get(name)).casefold(), name, part) for name, part in parts.items())
     ]
     named = [line for line in lines if line.get("tuning")]
-    ways = [(line["tuning"], line["layers"], line["settings"]) for line in named]
+    ways = [
+        (tuple(line[name] for name in _OF_RUNS), line["tuning"], line["layers"], line["settings"])
+        for line in named
+    ]
     for line, row in zip(named, told_apart(ways), strict=True):
         line["row"] = row
 
@@ -610,12 +613,16 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
     cells = (
         {**line, **line.get("scores", {}), "id": line["run"].rpartition("--")[2]} for line in lines
     )
+    legend = [f"{measures or 'scores'} in percent"]
+    if waiting := sum(state not in ("finished", "damaged") for state in states.values()):
+        of_them = "still running or interrupted; scores are the best so far"
+        legend.append(f"{counted(waiting, 'unfinished run')}, {of_them}")
     return Table(
         "",
         frames.frame_of(cells, [column.name for column in columns]),
         columns,
         " · ".join(next(iter(same)) for same in values.values() if len(same) == 1),
-        legend=[f"{measures or 'scores'} in percent; of an unfinished run the best so far"],
+        legend=legend,
         notes=[f"{line['run']}: {line['reason']}" for line in lines if "reason" in line],
     )
 

@@ -49,7 +49,6 @@ from featbert.runs.search import ends_of, open_trials
 from featbert.tasks.base import get_task
 from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
-RUNS_DIR = Path("experiments/runs")
 # Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
 FEWEST = 5
 # A row of a configuration: its table, and the layers that it reads from a store.

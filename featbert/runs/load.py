@@ -30,9 +30,8 @@ from featbert.features.extraction import block_edges, block_states, run_extracti
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
 from featbert.io import file_hash
 from featbert.models.model import Model, stored_model, tuned_model
-from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.run import Run, UsableRun, check_usable, find_run
+from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Compute, predict, prediction_budget
 

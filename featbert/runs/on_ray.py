@@ -122,7 +122,7 @@ class _Tasks:
                 for name, worker, message in ray.get(self.mailbox.take.remote()):
                     if name not in names.values():
                         continue
-                    workers, relay = heard.setdefault(name, ([], Relay(name)))
+                    workers, relay = heard.setdefault(name, ([], Relay()))
                     if worker not in workers:
                         if workers:
                             relay.close()

@@ -31,6 +31,7 @@ from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, re
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
 
+RUNS_DIR = Path("experiments/runs")
 # Characters of a run's name that may be enough to find it.
 SHORTEST_PART = 4
 
@@ -130,15 +131,15 @@ class FoundRuns:
         return tuple(notes)
 
 
-def find_runs(runs_dir: Path | str) -> FoundRuns:
+def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
     """The runs in `runs_dir`: its folders, except those whose name starts with a dot."""
     runs_dir = Path(runs_dir)
     try:
         folders = sorted(p for p in runs_dir.iterdir() if p.is_dir() and p.name[:1] != ".")
     except FileNotFoundError:
         raise MissingError(
-            f"a runs directory expected, {runs_dir} does not exist{nearest_path(runs_dir)}; "
-            "train a run first, or name the directory with --runs-dir"
+            f"no runs yet in {runs_dir}, which does not exist{nearest_path(runs_dir)}; train one "
+            "with featbert train or finetune, or name another folder with --runs-dir"
         ) from None
     except OSError as error:
         raise InputError(f"runs directory {runs_dir} cannot be listed: {error}") from None
@@ -177,7 +178,7 @@ def find_folder(name: str, runs_dir: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        names = listed(folder.name for folder in found)
+        names = listed((folder.name for folder in found), 10, width=255)
         raise InputError(f"{name!r} is a part of {names}; give the id of one, its last part")
     where = nearest_path(runs_dir)
     if runs_dir.is_dir():

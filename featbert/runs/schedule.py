@@ -26,7 +26,7 @@ from featbert.engine import Each, here
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.features.extraction import run_extraction
 from featbert.io import is_owned
-from featbert.progress import Advance, Relay, forwarded, notice, report, stage
+from featbert.progress import Advance, Relay, forwarded, labelled, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
@@ -45,17 +45,25 @@ METHOD = "forkserver" if sys.platform.startswith("linux") else "spawn"
 
 
 def carry_out(
-    plan: ExperimentPlan, *, jobs: int = 1, log_dir: Path | None = None, each: Each | None = None
+    plan: ExperimentPlan,
+    *,
+    jobs: int = 1,
+    log_dir: Path | None = None,
+    each: Each | None = None,
+    labels: Callable[[ExperimentPlan], Mapping[str, str]] = lambda plan: {},
 ) -> ExperimentPlan:
     """The last plan of an experiment: its runs are finished or have failed, and its record is kept.
 
     There are `jobs` runs at a time, each in a process of its own, logged to `log_dir`
-    (`log_folder`); or `each`, such as a cluster's, carries out all that is to be computed.
+    (`log_folder`); or `each`, such as a cluster's, carries out all that is to be computed. `labels`
+    gives what lines of progress call runs, by name, besides their seeds.
     """
     resources, name = plan.resources, plan.experiment.name
     work, engine, kept = _Work(), each or here, experiment_path(plan.runs_dir, name)
     while True:
         plan = plan.renewed(failures=work.failures, at_a_time=jobs, keep=True)
+        seeds = {name: job.run.options.seed for name, job in plan.jobs.items()}
+        work.titles = {name: f"{label}, seed {seeds[name]}" for name, label in labels(plan).items()}
         write_json(kept, plan.record)
         adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
@@ -82,10 +90,11 @@ def carry_out(
 
 @dataclass
 class _Work:
-    """Why runs and encoders failed, and what they need that another process makes, by name."""
+    """Why runs and encoders failed, what they need that another process makes, their titles."""
 
     failures: dict[str, str] = field(default_factory=dict)
     busy: dict[str, Path] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def left(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that neither failed nor are left to another process."""
@@ -108,17 +117,19 @@ class _Work:
     ) -> None:
         """Makes these paths; `readers`, or they, fail or wait for another process by name."""
         paths = {path.name: path for path in calls}
-        for name, made in each(function, {path.name: calls[path] for path in calls}):
+        titles = {name: self.titles.get(name, name) for name in paths}
+        each_call = {name: (titles[name], function, *calls[paths[name]]) for name in paths}
+        for name, made in each(_titled, each_call):
             advance(1)
             names = [name] if readers is None else readers[paths[name]]
             if isinstance(made, BusyError):
                 self.busy |= dict.fromkeys(names, paths[name])
-                notice(f"{name} is made by another process")
+                notice(f"{titles[name]}: another process makes it")
             elif isinstance(made, PrunedError):
-                report(str(made))
+                report(f"{titles[name]}: {made}")
             elif isinstance(made, Exception):
                 self.failures |= dict.fromkeys(names, reason(made, SMALLER))
-                report(f"failed: {name}: {reason(made, SMALLER)}")
+                report(f"{titles[name]}: failed: {reason(made, SMALLER)}")
 
 
 def _stores(
@@ -133,6 +144,12 @@ def _stores(
             calls.setdefault(path, (job.extraction, *text))
             readers.setdefault(path, []).append(job.name)
     return calls, readers
+
+
+def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function whose lines of progress begin with a title."""
+    with labelled(title):
+        return function(*arguments)
 
 
 def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
@@ -166,7 +183,7 @@ def in_processes(
             while waiting and len(running) < at_a_time:
                 name, arguments = waiting.pop()
                 pipe, child = _begun(name, max(1, cores // at_a_time), function, arguments)
-                running[pipe] = child, Relay(name)
+                running[pipe] = child, Relay()
             for pipe in wait([*running]):
                 child, relay = running[pipe]
                 try:

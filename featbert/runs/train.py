@@ -27,7 +27,6 @@ from featbert.io import explaining, file_hash, json_hash, owning, write_text
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, shown, stage
 from featbert.runs.evaluate import evaluation_files
-from featbert.runs.experiment import RUNS_DIR
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
@@ -40,7 +39,7 @@ from featbert.runs.folder import (
 )
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
-from featbert.runs.run import Run
+from featbert.runs.run import RUNS_DIR, Run
 from featbert.runs.states import training_states
 from featbert.tasks.base import get_task, task_of
 from featbert.text import counted, json_text, named_sentence
@@ -236,7 +235,7 @@ class _Training:
             spent = fitted.flops + epochs * self._prediction_flops("dev")
             write_json(folder / PRUNED, PrunedRun(epochs, spent, fitted.seconds))
             checkpoint.path.unlink(missing_ok=True)
-            raise PrunedError(f"{plan.name} was pruned after epoch {epochs}")
+            raise PrunedError(f"pruned after epoch {epochs}")
         clock = time.perf_counter()
         numbers = {split.name: self._numbers(split) for split in self.scored}
         threshold = self._threshold(numbers)

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from featbert.cli.main import app
 from featbert.runs.folder import move_into_place
 from featbert.runs.notes import Notes
-from featbert.runs.record import RECORD_NAME, write_json
+from featbert.runs.record import RECORD_NAME, SplitIdentity, write_json
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
-from tests.workspace import ok
+from tests.workspace import error_of, ok
 
 
 @pytest.fixture
@@ -72,10 +72,11 @@ def test_every_run_is_listed_with_its_state(runs_dir):
 
 
 def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
+    """Settings are compared among runs of one corpus, task, tuning and layers."""
     for number, dev in enumerate((0.3, 0.5, 0.4), 1):
-        record = make_record(f"a--last--{number}234", dev=dev, layers="last", seed=number)
-        rate = record.settings | {"learning_rate": 0.001 * number}
-        record = dataclasses.replace(record, settings=rate)
+        own = {"epochs": 15, "learning_rate": 0.001 * number}
+        keys = {"dev": dev, "layers": "last", "seed": number, "settings": own}
+        record = make_record(f"a--last--seed{number}--{number}234", **keys)
         write_json(tmp_path / record.name / RECORD_NAME, record)
 
     def names(*words: str) -> list[str]:
@@ -89,12 +90,23 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     assert [f"last (learning_rate=0.00{n})" in text for n in (1, 2, 3)] == [True] * 3
     # By an id, by a part that several have, by a row's label.
     assert call("runs", "--runs-dir", tmp_path, "show", "2234").exit_code == 0
-    assert call("runs", "--runs-dir", tmp_path, "show", "last").exit_code == 1
+    several = error_of(call("runs", "--runs-dir", tmp_path, "show", "last"))
+    assert all(f"{n}234 (last (learning_rate=0.00{n}), seed {n})" in several for n in (1, 2, 3))
     best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
-    assert best.startswith(str(tmp_path / "a--last--2234"))
+    assert best.startswith(str(tmp_path / "a--last--seed2--2234"))
     words = ("last (learning_rate=0.003)", "1234", "--format", "json")
     compared = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["runs"]
     assert [one["run"][-4:] for one in compared] == ["1234", "3234"]
+    there = {"corpus": "sample", "splits": {"dev": SplitIdentity("9" * 64, "9" * 64, 1, 1)}}
+    keys = {"layers": "last", "settings": {"batch_size": 3}, "signature": there}
+    other = make_record("b--last--seed1--4234", **keys)
+    write_json(tmp_path / other.name / RECORD_NAME, other)
+    text = call("runs", "--runs-dir", tmp_path).stdout
+    assert "last (learning_rate=0.003)" in text
+    assert "batch_size" not in text
+    # The best one on dev is one of a text.
+    several = error_of(call("runs", "--runs-dir", tmp_path, "show", "last", "--best"))
+    assert "4234 (sample, last, seed 1)" in several
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
