@@ -1,6 +1,5 @@
 """featbert runs: what there is, all of one, and its removal."""
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
