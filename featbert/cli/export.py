@@ -7,6 +7,8 @@ import typer
 
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
+from featbert.cli.showing import disk
+from featbert.report.units import size
 from featbert.text import printable
 
 
@@ -49,4 +51,5 @@ def export(
 
     card = model_card(usable, folder, form)
     export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)
-    typer.echo(printable(f"{usable.name}: {folder}"))
+    done = f"{folder}: {size(disk(folder))}; use it with featbert predict {folder} FILE, or as in "
+    typer.echo(printable(f"{done}{folder / 'README.md'}"))

@@ -6,11 +6,13 @@ It holds no text of the corpus; what evaluations it names are read by the Hub (`
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from featbert.analysis.resampling import LEVEL
 from featbert.analysis.rows import run_title
 from featbert.analysis.significance import score_interval
 from featbert.encoders.source import PACKAGED
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError
 from featbert.report import tables
 from featbert.report.rendering import as_markdown, markdown_text
@@ -18,19 +20,27 @@ from featbert.report.units import NONE, percent
 from featbert.runs.run import Run
 from featbert.text import enumerated, printable
 
+# What is asked in examples where transformers has no pipeline; other texts are as these.
+_GIVEN: dict[str, Any] = {
+    "question-answering": ("Where was Ada born?", "Ada was born in London."),
+    "multiple-choice": ("It rained.", ["I got wet.", "I sang."]),
+}
+_TEXT, _PAIR = "Ada Lovelace was born in London .", ("It rained.", "I got wet.")
+
 
 def model_card(run: Run, folder: Path, form: str) -> str:
     """Markdown with the Hub's metadata before it, for a run that is exported to `folder`."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     r, s, task = run.record, run.record.signature, run.task
-    packaged = PACKAGED.get(s.model)
+    frozen, packaged = get_tuning(r.tuning).frozen, PACKAGED.get(s.model)
     data = ModelCardData(
         language=s.language if re.fullmatch(r"[a-z]{2,3}(-\w+)?", s.language or "") else None,
         library_name=form,
         pipeline_tag=task.pipeline,
-        base_model=s.model if packaged is None else packaged[2],
-        tags=["featbert", r.tuning],
+        # The Hub takes every model with a base for one that was tuned.
+        base_model=None if frozen else s.model if packaged is None else packaged[2],
+        tags=["featbert", *(["feature-based"] if frozen else ["fine-tuned", r.tuning])],
         model_name=run.name,
         eval_results=[
             EvalResult(
@@ -52,7 +62,8 @@ def model_card(run: Run, folder: Path, form: str) -> str:
     parts = [
         f"# {markdown_text(printable(run.name))}\n",
         markdown_text(printable(about)) + "\n",
-        f"## Use\n\n```python\n{_use(run, folder.name, form)}```\n",
+        f"## Use\n\nIn the folder that has `{folder.name}`:\n",
+        *(f"```python\n{code}```\n" for code in _use(run, folder.name, form)),
         *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
         f"## Scores\n\n{_scores(run)}",
         as_markdown(tables.run_scores_table(run)),
@@ -62,30 +73,33 @@ def model_card(run: Run, folder: Path, form: str) -> str:
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
 
 
-def _use(run: Run, folder: str, form: str) -> str:
-    kind, base = run.task.auto_model, run.record.signature.model
-    of_transformers = f"""\
-from transformers import AutoTokenizer, {kind}
-
-tokenizer = AutoTokenizer.from_pretrained({folder!r})
-model = {kind}.from_pretrained({folder!r})
-
-"""
-    of_peft = f"""\
-from peft import PeftModel
-from transformers import AutoConfig, AutoTokenizer, {kind}
-
-tokenizer = AutoTokenizer.from_pretrained({folder!r})
-base = {kind}.from_pretrained({base!r}, config=AutoConfig.from_pretrained({folder!r}))
-model = PeftModel.from_pretrained(base, {folder!r})
-
-"""
-    of_featbert = f"""\
-import featbert
-
-featbert.load({folder!r}).predict(["..."])
-"""
-    return {"transformers": of_transformers, "peft": of_peft}.get(form, "") + of_featbert
+def _use(run: Run, folder: str, form: str) -> list[str]:
+    """Code that runs next to the folder: with featbert, and without it where `form` allows that."""
+    task, source, name = run.task, run.record.model_source, run.task.pipeline
+    pairs = name not in _GIVEN and run.record.signature.packing is not None
+    given = _GIVEN.get(name, _PAIR if pairs else _TEXT)
+    blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({given!r}))\n"]
+    if form == "featbert":
+        return blocks
+    lines = [f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"]
+    if form == "transformers":
+        lines.append(f"model = {task.auto_model}.from_pretrained({folder!r})")
+    else:
+        base = PACKAGED[source][2] if source in PACKAGED else source
+        lines += [
+            f"config = AutoConfig.from_pretrained({folder!r})",
+            f"base = {task.auto_model}.from_pretrained({base!r}, config=config)",
+            f"model = PeftModel.from_pretrained(base, {folder!r}).get_base_model()",
+        ]
+    if name not in _GIVEN:
+        words = "" if task.of_texts else ', aggregation_strategy="first"'
+        lines.append(f"answer = pipeline({name!r}, model, tokenizer=tokenizer{words})")
+        asked = dict(zip(("text", "text_pair"), given, strict=True)) if pairs else given
+        lines.append(f"print(answer({asked!r}))")
+    code = "\n".join(lines)
+    names = [n for n in ("AutoConfig", task.auto_model, "AutoTokenizer", "pipeline") if n in code]
+    peft = "from peft import PeftModel\n" * (form == "peft")
+    return [*blocks, f"{peft}from transformers import {', '.join(names)}\n\n{code}\n"]
 
 
 def _notes(run: Run, form: str) -> list[str]:

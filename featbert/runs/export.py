@@ -57,6 +57,8 @@ def export(
     if with_encoder and form == "transformers":
         raise InputError("a folder for transformers has its encoder; leave out --with-encoder")
     check_free(folder, overwrite)
+    if form != "featbert":
+        _check_read_alike(usable)
     folder = folder.expanduser().resolve()
     new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))
     with owning(folder), explaining(folder, SafetensorError):
@@ -74,6 +76,22 @@ def export(
             replace_folder(folder, new, before)
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+
+def _check_read_alike(usable: UsableRun) -> None:
+    """Raises InputError for a run that reads what models of transformers do not."""
+    signature = usable.record.signature
+    if get_tuning(usable.record.tuning).frozen:
+        raise _no_model(usable, "it reads stored features")
+    if signature.casing != "original":
+        raise _no_model(usable, "it reads words in another casing")
+    if signature.pooling != "first" and usable.settings.reads != "cls":
+        raise _no_model(usable, f"it reads the {signature.pooling} piece of words")
+
+
+def _no_model(usable: UsableRun, reason: str) -> InputError:
+    advice = "use featbert.load on the run, or --format featbert"
+    return InputError(f"{usable.name} cannot be a model of transformers: {reason}; {advice}")
 
 
 def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
@@ -136,15 +154,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     """
     from transformers import AutoTokenizer
 
-    record, task, signature = usable.record, usable.task, usable.record.signature
-    what = f"{usable.name} cannot be a model of transformers"
-    advice = "use featbert.load on the run, or --format featbert"
-    if get_tuning(record.tuning).frozen:
-        raise InputError(f"{what}: it reads stored features; {advice}")
-    if signature.casing != "original":
-        raise InputError(f"{what}: it reads words in another casing; {advice}")
-    if signature.pooling != "first" and usable.settings.reads != "cls":
-        raise InputError(f"{what}: it reads the {signature.pooling} piece of words; {advice}")
+    record, task = usable.record, usable.task
     loaded = load(usable, device="cpu")
     encoder = loaded.encoder
     sentences = _sentences(loaded)
@@ -157,7 +167,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     except InputError as error:
         s = usable.settings
         head = f"body {s.body}, output {s.output}, sentence_pooling {s.sentence_pooling}"
-        raise InputError(f"{what}: {error} ({head}); {advice}") from None
+        raise _no_model(usable, f"{error} ({head})") from None
     tokenizer = transformers_tokenizer(
         usable.source,
         encoder.wordpieces,
@@ -172,7 +182,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     again, raw = AutoTokenizer.from_pretrained(folder), task.of_texts
     texts = [one.texts if raw else (list(one.words),) for one in sentences]
     if [again(*given, is_split_into_words=not raw)["input_ids"] for given in texts] != read:
-        raise InputError(f"{what}: its tokenizer gives other pieces there; {advice}")
+        raise _no_model(usable, "its tokenizer gives other pieces there")
     return loaded, model, batch
 
 
