@@ -218,16 +218,9 @@ _COMPLETIONS: dict[str, completion.Completion] = {
     "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),
     "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
 }
-_METAVARS: dict[Any, str] = {
-    **dict.fromkeys(("token_column", "tag_column", "text", "pair", "target"), "COLUMN"),
-    **dict.fromkeys(("language", "encoding", "scheme"), "NAME"),
-    **dict.fromkeys(("label_names", "targets"), "NAMES"),
-    "data": "CORPUS",
-    "model": "ENCODER",
-    int: "INT",
-    float: "NUMBER",
-    str: "TEXT",
-}
+_METAVARS: dict[Any, str] = {int: "INT", float: "NUMBER", str: "TEXT"}
+_METAVARS |= dict.fromkeys(("token_column", "tag_column", "text", "pair", "target"), "COLUMN")
+_METAVARS |= {"data": "CORPUS", "model": "ENCODER"}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 

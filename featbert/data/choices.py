@@ -10,20 +10,24 @@ and choice, which is tagged "1" where it is right and "0" where not; the `docume
 the number of its example.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.examples import (
+    CLASS_KEYS,
     HIDDEN,
     NO_ANSWER,
+    SCORE_KEYS,
     Columns,
     Examples,
     example_of,
+    looks_like_choices,
     number_of,
     text_of,
     usual_choices,
+    usual_texts,
 )
 from featbert.data.files import Row, excerpt, lower_names
 from featbert.errors import InputError
@@ -84,6 +88,16 @@ class Choices(Examples):
         # What all choices begin with, as in SWAG.
         start = f"{text_of(row, names['sent2'])} " if "sent2" in names else ""
         return " ".join(parts), [start + choice for choice in _choices(row, columns)]
+
+
+def usual_form(names: Collection[str]) -> type[Examples] | None:
+    """What reads rows with such columns as examples; None where none has its usual name."""
+    if looks_like_choices(names):
+        return Choices
+    texts, lower = len(usual_texts(names)), lower_names(names).keys()
+    answers = not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS))
+    # One text alone may be a word, which may be called "text", and then its tag.
+    return Examples if texts == 2 or (texts == 1 and (answers or len(lower) == 1)) else None
 
 
 def _choices(row: Row, columns: Sequence[str]) -> list[str]:

@@ -116,14 +116,6 @@ def looks_like_choices(names: Collection[str]) -> bool:
     return all(usual_choices(tuple(names)))
 
 
-def looks_like_examples(names: Collection[str]) -> bool:
-    """Whether these are columns of texts, by their usual names."""
-    texts, lower = len(usual_texts(names)), lower_names(names).keys()
-    # One text alone may be a word, which may be called "text", and then its tag.
-    alone = texts == 1 and (len(lower) == 1 or not lower.isdisjoint((*CLASS_KEYS, *SCORE_KEYS)))
-    return texts == 2 or alone or looks_like_choices(names)
-
-
 def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
 

@@ -84,7 +84,7 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
         return _load(where)
 
 
-def parquet_file(path: Path) -> Any:
+def read_parquet(path: Path) -> Any:
     """The rows of a Parquet file as a `datasets.Dataset`, with errors as of `load_splits`."""
     with _reading(str(path)):
         import datasets

@@ -18,18 +18,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from featbert.data.choices import Choices
+from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import (
-    TABLE_EXTENSIONS,
-    TEXTS,
-    Columns,
-    Examples,
-    looks_like_choices,
-    looks_like_examples,
-    table_rows,
-)
+from featbert.data.examples import TABLE_EXTENSIONS, TEXTS, Columns, Examples, table_rows
 from featbert.data.files import (
     EXTENSIONS,
     Column,
@@ -42,17 +34,10 @@ from featbert.data.files import (
     lower_names,
     read_file,
 )
-from featbert.data.hub import (
-    PREFIX,
-    HubName,
-    dataset_rows,
-    is_dataset,
-    load_splits,
-    parquet_file,
-)
+from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
 from featbert.data.rows import WORD_KEYS, Words, read_rows
 from featbert.data.share import with_dev, with_fold
-from featbert.data.spans import ANSWER_KEYS, json_questions, may_be_answerable
+from featbert.data.spans import json_questions, may_be_answerable, suited_targets
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
 from featbert.errors import InputError, MissingError, nearest_path
 from featbert.progress import notice, track
@@ -183,7 +168,7 @@ class _Reader:
 
     def _file(self, path: Path, split: str) -> RawFile:
         if path.suffix.lower() == ".parquet":
-            return self._split(parquet_file(path), path, split)
+            return self._split(read_parquet(path), path, split)
 
         def lines() -> Iterator[str]:
             return track(read_file(path, self.encoding), f"reading {path.name}", "lines")
@@ -226,21 +211,21 @@ class _Reader:
         kind, form = self.kind, self.kind.form or Examples
         lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
         words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
-        usual = not words and looks_like_examples(values)
+        usual = None if words else usual_form(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
         of_texts = path.suffix.lower() == ".csv" and not of_words
         if not (self.columns.of_texts or kind.form or of_texts or usual):
             return None
         named = self.columns.text or self.columns.pair
-        suited = None if named else _suited(values)
+        suited = None if named else suited_targets(values)
         if kind.keys is not None and (kind.form is None or suited not in (None, kind.name)):
             has, task = _SUITED.get(suited or "", ("texts", "classification or regression"))
             how = "words with --token-column" if kind.form is None else "texts with --text, --pair"
             raise InputError(
                 f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of {how}"
             )
-        return Choices if suited == "choices" and form.of_lines else form
+        return usual if usual and suited == "choices" and form.of_lines else form
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:
         """The splits with usual names."""
@@ -269,16 +254,6 @@ class _Reader:
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
-
-
-def _suited(values: Mapping[Any, Any]) -> str | None:
-    """The targets that columns of texts are surely of, by their names: choices, spans or None."""
-    if looks_like_choices(values):
-        return "choices"
-    names = lower_names(values)
-    answers = next((values[names[key]] for key in ANSWER_KEYS if key in names), None)
-    asked = {"question", "context"} <= names.keys() and isinstance(answers, dict | list)
-    return "spans" if asked else None
 
 
 def _check_alike(first: Mapping[Path, Sentence]) -> None:

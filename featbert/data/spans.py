@@ -15,18 +15,28 @@ a word, and one whose text is not at its place, is counted.
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Examples, example_of
-from featbert.data.files import Row, excerpt
+from featbert.data.examples import Examples, example_of, looks_like_choices
+from featbert.data.files import Row, excerpt, lower_names
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
 NO_ANSWER = ("",)
+
+
+def suited_targets(values: Mapping[Any, Any]) -> str | None:
+    """The targets that columns of texts are surely of, by their names: choices, spans or None."""
+    if looks_like_choices(values):
+        return "choices"
+    names = lower_names(values)
+    answers = next((values[names[key]] for key in ANSWER_KEYS if key in names), None)
+    asked = {"question", "context"} <= names.keys() and isinstance(answers, dict | list)
+    return "spans" if asked else None
 
 
 def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:

@@ -4,7 +4,7 @@ It holds no text of the corpus; what evaluations it names are read by the Hub (`
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,8 @@ def model_card(run: Run, folder: Path, form: str) -> str:
         f"## Use\n\nIn the folder that has `{folder.name}`:\n",
         *(f"```python\n{code}```\n" for code in _use(run, folder.name, form)),
         *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
-        f"## Scores\n\n{_scores(run)}",
+        f"## Data and scores\n\n{_splits(run)}",
         as_markdown(tables.run_scores_table(run)),
-        f"## Data\n\n{_data(run)}",
         f"## Signature and cost\n\n{as_markdown(facts)}",
     ]
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
@@ -128,39 +127,22 @@ def _notes(run: Run, form: str) -> list[str]:
     return notes
 
 
-def _table(lines: Sequence[Mapping[str, str]], about: str) -> str:
-    """Lines by name as a table in Markdown; sizes and scores are at the right."""
+def _splits(run: Run) -> str:
+    """A table: sizes and hashes of each split, its score, and what it may be on other such text."""
     import pandas
 
+    r, lines = run.record, []
+    for name, split in r.signature.splits.items():
+        score, interval = NONE, NONE
+        if name in r.scores:
+            score = percent(r.score(name))
+            with suppress(FeatbertError):  # the run was kept without predictions
+                interval = " to ".join(map(percent, score_interval(run, name)))
+        line = {"split": name, f"{run.task.unit}s": f"{split.sentences:,}"}
+        line |= {"words": f"{split.words:,}", run.task.measure.name: score}
+        line |= {f"{LEVEL:.0%} interval": interval, "SHA-256 of the text": split.text[:12]}
+        lines.append(line | {"of the answers": split.tags[:12]})
     columns = [tables.Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
-    return as_markdown(tables.Table("", pandas.DataFrame(lines), columns, legend=[about]))
-
-
-def _scores(run: Run) -> str:
-    """The measure by split, and what it may be on other text of the same kind."""
-    lines = []
-    for split in run.record.scores:
-        try:
-            interval = " to ".join(map(percent, score_interval(run, split)))
-        except FeatbertError:  # the run was kept without predictions
-            interval = NONE
-        score = percent(run.record.score(split))
-        line = {"split": split, run.task.measure.name: score, f"{LEVEL:.0%} interval": interval}
-        lines.append(line)
     how = f"bootstrap over {run.task.group}s, or {run.task.unit}s where there are none; one seed"
-    return _table(lines, how) if lines else ""
-
-
-def _data(run: Run) -> str:
-    """Splits of the corpus: sizes and hashes of their text and answers."""
-    lines = [
-        {
-            "split": name,
-            f"{run.task.unit}s": f"{split.sentences:,}",
-            "words": f"{split.words:,}",
-            "SHA-256 of the text": split.text[:12],
-            "of the answers": split.tags[:12],
-        }
-        for name, split in run.record.signature.splits.items()
-    ]
-    return _table(lines, f"trained on {enumerated(run.record.trained_on)}")
+    legend = [f"trained on {enumerated(r.trained_on)}; intervals: {how}"]
+    return as_markdown(tables.Table("", pandas.DataFrame(lines), columns, legend=legend))

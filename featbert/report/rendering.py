@@ -112,7 +112,7 @@ def as_text(table: Table, width: int | None = None) -> str:
         for place, least in enumerate(narrow):
             sizes[place], wanted = min(sizes[place], least + spare), sizes[place]
             spare -= min(spare, wanted - least)
-    for chosen in _packs(sizes, width):
+    for chosen in _packs(sizes, [column.head == "Δ" for column in table.columns], width):
         drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
         for place in chosen:
             column = table.columns[place]
@@ -140,11 +140,16 @@ def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[in
     return min(size, max(width // 2, longest + _AROUND)), longest + _AROUND
 
 
-def _packs(sizes: Sequence[int], width: int | None) -> Iterator[list[int]]:
-    """Places of columns that fit into the width together, each with the first column."""
+def _packs(sizes: Sequence[int], joined: Sequence[bool], width: int | None) -> Iterator[list[int]]:
+    """Places of columns that fit into the width together, each with the first column.
+
+    Those that are `joined` stay with the column before them.
+    """
     pack = [0]
     for place in range(1, len(sizes)):
         used = 1 + sum(sizes[i] for i in pack)
+        if place + 1 < len(sizes) and joined[place + 1]:
+            used += sizes[place + 1]
         if width is not None and used + sizes[place] > width and len(pack) > 1:
             yield pack
             pack = [0]

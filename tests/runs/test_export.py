@@ -320,7 +320,7 @@ def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
     assert {one.metric_type for one in card.data.eval_results} == {measure}
     assert card.data.pipeline_tag == run.task.pipeline
     lines = [line.split(" | ") for line in card.text.splitlines() if line.startswith("| test")]
-    score, interval = float(lines[0][1]), lines[0][2].strip(" |").split(" to ")
+    score, interval = float(lines[0][3]), lines[0][4].split(" to ")
     assert float(interval[0]) <= score <= float(interval[1])
     words = {word for row in run.predictions("test").words for word in row}
     assert not {word for word in words if len(word) > 6} & {*card.text.replace("|", " ").split()}
