@@ -125,21 +125,18 @@ def _rows_by_kind(report: CorpusReport) -> list[Row]:
 
 
 def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
-    splits = [(split, report.against_train.get(name)) for name, split in report.splits.items()]
-
-    def row(name: str, cell: Callable[[SplitReport, HeldOutReport], str]) -> Row:
-        return name, ["" if found is None else cell(split, found) for split, found in splits]
-
-    unseen = row("words not seen in train", lambda s, a: share(a.unseen_words, s.words))
+    found = [(s, report.against_train.get(name)) for name, s in report.splits.items()]
+    cells: dict[str, Callable[[SplitReport, HeldOutReport], str]] = {
+        f"{item}s also in train": lambda s, a: share(a.repeated_sentences, s.sentences)
+    }
     if report.targets == "entities":
-        forms = "entities not seen in train"
-        unseen = row(forms, lambda _, a: share(a.unseen_forms, a.entity_forms))
-    in_train = f"{item}s also in train"
-    rows = [row(in_train, lambda s, a: share(a.repeated_sentences, s.sentences)), unseen]
+        cells["entities not seen in train"] = lambda _, a: share(a.unseen_forms, a.entity_forms)
+    else:
+        cells["words not seen in train"] = lambda s, a: share(a.unseen_words, s.words)
     if report.targets not in ("scores", "choices"):
         lacks = f"{_KINDS.get(report.targets or '', 'labels')} missing from train"
-        rows.append(row(lacks, lambda _, a: listed(a.new_types) or "none"))
-    return rows
+        cells[lacks] = lambda _, a: listed(a.new_types) or "none"
+    return [(n, ["" if a is None else of(s, a) for s, a in found]) for n, of in cells.items()]
 
 
 def share(n: int, total: int) -> str:

@@ -94,20 +94,15 @@ def load_corpus(
         targets: one of `tags.TARGETS`, or how to read others; None reads words or texts alone.
         language: BCP 47 code; by default that of a folder or a dataset's configuration named
             like one (wikiann/de), which then also names the corpus ("wikiann-de").
-        encoding: text encoding of all files.
-        token_column, tag_column: a key, a name in the header or of CoNLL-U ("upos"), or a number
-            from 1; by default those with usual names (`rows`, `tags`), else the first and the last.
-        delimiter: what separates columns, such as ";"; by default tabs or spaces, in .csv commas.
+        token_column, tag_column, text, pair, target: keys, names in the header or of CoNLL-U
+            ("upos"), or numbers from 1; by default those with usual names (`rows`, `tags`,
+            `examples`), of words else the first and the last.
         label_names: names of tags or classes that are numbers, "O,B-PER,I-PER"; by default those in
             labels.txt beside the files, one a line.
         scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
-        text, pair, target: columns of examples by name, or by number from 1 (`examples`).
         limit: reads only the first sentences or examples of each split.
-        dev_share: part of train that becomes dev, where there is no dev: whole documents, or
-            examples, always the same ones.
-        folds, fold: test is this one of K equal parts of train, from 1, where there is no test:
-            whole documents, or examples, always the same ones; dev_share is of the others.
-        answerable: leaves out questions without an answer.
+        dev_share, folds, fold: a share of train that becomes dev, and the fold of K (from 1) that
+            becomes test before: whole documents, or examples, always the same ones.
 
     The name of a corpus that is not read whole says so: "NAME-answerable", "NAME-first-100",
     "NAME-fold-1-of-5".

@@ -103,28 +103,21 @@ def _use(run: Run, folder: str, form: str) -> list[str]:
 
 def _notes(run: Run, form: str) -> list[str]:
     """What a user of transformers has to do so that its answers are the run's."""
-    r, s = run.record, run.record.signature
-    notes = [
+    over = run.record.threshold
+    always = (
         "featbert reads texts of any length in windows, and gives the answers that were scored."
-    ]
-    if form == "featbert":
-        return notes
-    notes.append(
-        "transformers reads one window: longer texts are cut where truncation is asked for."
     )
-    if not run.task.of_texts:
-        notes.append(
-            "Answers are those of each word's first piece (aggregation_strategy='first'), of words "
-            "between spaces."
-        )
-    if s.context == "document":
-        notes.append("It was trained on whole documents: give documents, not sentences.")
-    if r.threshold is not None:
-        notes.append(
-            f"A question has an answer where the best span's score exceeds that of no answer, at "
-            f"the first piece, by more than {r.threshold:.4f}."
-        )
-    return notes
+    notes = {
+        "transformers reads one window: longer texts are cut where truncation is asked for.": True,
+        "Answers are those of each word's first piece (aggregation_strategy='first'), of words "
+        "between spaces.": not run.task.of_texts,
+        "It was trained on whole documents: give documents, not sentences.": (
+            run.record.signature.context == "document"
+        ),
+        "A question has an answer where the best span's score exceeds that of no answer, at the "
+        f"first piece, by more than {over or 0:.4f}.": over is not None,
+    }
+    return [always, *(note for note, holds in notes.items() if holds and form != "featbert")]
 
 
 def _splits(run: Run) -> str:

@@ -125,8 +125,6 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
         ({"context": "a", "endings": ["b", 3], "label": 0}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": 2}, "0 to 1"),
         ({"context": "a", "endings": ["b", "c"], "label": 0.5}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"], "label": "B"}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"], "label": -1}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": 10**400}, "line 2"),
         ({"context": "a", "endings": ["b", "c"]}, "--target"),
         ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
@@ -162,15 +160,3 @@ def test_hellaswag_is_read(shared_data):
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     corpus = load_corpus(path, targets="choices")
     assert examples(corpus, "dev") == [(r["context"], r["endings"], r["label"]) for r in rows]
-
-
-def test_the_sample_has_names_and_things_of_its_own_in_each_split():
-    corpus = load_corpus("sample:choice", targets="choices")
-    assert (corpus.name, corpus.source, corpus.language) == ("sample-choice", "sample:choice", "en")
-    assert {n: len(examples(corpus, n)) for n in corpus.splits} == {
-        "train": 320,
-        "dev": 80,
-        "test": 80,
-    }
-    words = {n: {w for s in split for w in s.words} for n, split in corpus.splits.items()}
-    assert [len(words[n] - words["train"]) >= 20 for n in ("dev", "test")] == [True, True]

@@ -81,16 +81,13 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
     [
         ('{"tokens": ["a"', "tokens"),
         ("[" * 100_000, r"\["),
-        ("9" * 5000, "9"),
         ("[1]", "1"),
         ({}, "tokens"),
         ({"tokens": ["a"]}, "'tags'"),
         ({"tokens": ["a"], "tags": [-3]}, "'-3' in 'tags'"),
-        ({"tokens": "a", "tags": "O"}, "'tokens'"),
         ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),
         ({"tokens": ["a"], "tags": ["O", "O"]}, "1 token .*2 tags"),
         ({"tokens": [""], "tags": ["O"]}, "''"),
-        ({"tokens": ["a\nb"], "tags": ["O"]}, r"'a\\nb'"),
         ('{"tokens": ["\\ud800"], "tags": ["O"]}', "ud800"),
         ({"tokens": ["a"], "tags": ["B-a\tb"]}, r"'B-a\\tb'"),
         ({**GOOD, "document": 1.5}, "'1.5'"),
@@ -102,8 +99,3 @@ def test_errors_name_file_line_and_value(read, line, value):
         read(GOOD, line)
     assert re.search(r"line 2 of .*dev\.jsonl", str(error.value))
     assert len(str(error.value)) < 600
-
-
-def test_only_blank_lines(read):
-    with pytest.raises(InputError, match=r"dev\.jsonl"):
-        read(" ", "")
