@@ -40,12 +40,12 @@ def with_budgets(comparison: Comparison) -> Comparison:
 
     Searches are those of the experiments in the runs directories of its runs.
     """
-    found = [(row, trials) for row, trials in _searched(comparison) if len(trials) >= FEWEST_TRIALS]
+    found = [one for one in _searched(comparison) if len(one[1]) >= FEWEST_TRIALS]
     drawn = {
         row.name: _resampled([trial.dev or 0.0 for trial in trials], seed)
-        for seed, (row, trials) in enumerate(found)
+        for seed, (row, trials, _) in enumerate(found)
     }
-    curves = {row.name: _curve(row, trials, drawn[row.name]) for row, trials in found}
+    curves = {row.name: _curve(row, trials, ended, drawn[row.name]) for row, trials, ended in found}
     currencies = [
         "operations",
         "trials",
@@ -53,7 +53,7 @@ def with_budgets(comparison: Comparison) -> Comparison:
     ]
     pairs = [
         (a.name, b.name)
-        for (a, _), (b, _) in itertools.product(found, found)
+        for (a, *_), (b, *_) in itertools.product(found, found)
         if a.frozen and not b.frozen and same_task(a, b)
     ]
     leads = [
@@ -80,13 +80,9 @@ def expected_best(scores: Sequence[float]) -> Floats:
     return subset_weights(len(scores)) @ np.sort(np.asarray(scores, np.float64))
 
 
-def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings]]]:
-    """Rows that a random search found, and its finished trials."""
-    rows = [
-        row
-        for row in comparison.rows
-        if row.trained_on == ("train",) and row.runs[0].record.configurations_tried > 1
-    ]
+def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings], int]]:
+    """Rows that a random search found, its finished trials, and how many were pruned or failed."""
+    rows = [row for row in comparison.rows if row.trained_on == ("train",)]
     searches: list[SearchRecord] = []
     for folder in sorted({run.folder.parent for row in rows for run in row.runs}):
         for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -95,12 +91,14 @@ def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings]
     for row in rows:
         names = {run.name for run in row.runs}
         of_row = [
-            [trial for trial in search.tried if trial.dev is not None]
+            [trial for trial in search.tried if trial.state != "waiting"]
             for search in searches
             if search.sampler == "random" and names & {*search.rows}
         ]
         if of_row:
-            yield row, max(of_row, key=len)
+            ended = max(of_row, key=len)
+            finished = [trial for trial in ended if trial.dev is not None]
+            yield row, finished, len(ended) - len(finished)
 
 
 def _resampled(scores: Sequence[float], seed: int) -> Floats:
@@ -111,7 +109,7 @@ def _resampled(scores: Sequence[float], seed: int) -> Floats:
     return found
 
 
-def _curve(row: Row, trials: Sequence[TriedSettings], drawn: Floats) -> BudgetCurve:
+def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floats) -> BudgetCurve:
     n = len(trials)
     dev = [trial.dev or 0.0 for trial in trials]
     tests = [trial.test for trial in trials if trial.test is not None]
@@ -133,7 +131,8 @@ def _curve(row: Row, trials: Sequence[TriedSettings], drawn: Floats) -> BudgetCu
         "high": high,
     }
     curves = {name: tuple(one.tolist()) for name, one in arrays.items()}
-    return BudgetCurve(row.name, **curves, test=None if test is None else tuple(test.tolist()))
+    chosen = None if test is None else tuple(test.tolist())
+    return BudgetCurve(row.name, **curves, test=chosen, left_out=left_out)
 
 
 def _spans(

@@ -83,6 +83,7 @@ class BudgetCurve:
         operations, seconds: that k trials cost, with extraction once.
         dev: expected best score, in [0, 1]; `low` and `high` are its bootstrap band.
         test: expected test score of the trial that dev chooses; None without test scores.
+        left_out: trials that were pruned or failed, which n does not count.
     """
 
     row: str
@@ -93,6 +94,7 @@ class BudgetCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     test: tuple[float, ...] | None
+    left_out: int
 
 
 @dataclass(frozen=True)

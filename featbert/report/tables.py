@@ -400,7 +400,7 @@ def _budget_table(comparison: Comparison) -> Table:
     """A line for each row and for 1, 2, 4, ... and all of its trials."""
     lines, sections = [], []
     for curve in comparison.budgets:
-        columns_of = {n: v for n, v in vars(curve).items() if n not in ("row", "test")}
+        columns_of = {n: v for n, v in vars(curve).items() if n not in ("row", "test", "left_out")}
         columns_of["test"] = curve.test or [None] * len(curve.trials)
         n = len(curve.trials)
         for k in sorted({n, *(2**power for power in range(n.bit_length()))}):
@@ -429,6 +429,12 @@ def _budget_table(comparison: Comparison) -> Table:
             "operations, time: of that number of average trials, and extraction once",
             "ahead: the 99% bootstrap interval of the difference excludes 0, with at most half of "
             "a row's trials",
+            *(
+                f"{curve.row}: {counted(curve.left_out, 'trial was', 'trials were')} pruned or "
+                "failed and not counted; the curve is that of the others, and too high"
+                for curve in comparison.budgets
+                if curve.left_out
+            ),
         ],
     )
 

@@ -223,7 +223,8 @@ class RunRecord:
         epochs_from: name of the run on train alone whose best epoch is the number of epochs,
             where train and dev were trained on together.
         configurations_tried: settings that the experiment it was trained for tried on dev, itself
-            included; 1 where nothing was searched.
+            included; 1 where nothing was searched. Where seconds or operations end a search, those
+            that were known when the run was planned.
         weights: SHA-256 of the weights file, in hex; "" where the record was kept without it.
         predictions: SHA-256 of the predictions file by split.
         train_sentences, train_words: how much was learned from; sentences, or other examples.

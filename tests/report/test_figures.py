@@ -123,7 +123,9 @@ def searched(comparison):
     numbers = range(1, 25)
     scores = [0.6 - 0.3 / k for k in numbers]
     curves = [
-        BudgetCurve(name, (*numbers,), *2 * [tuple(cost * k for k in numbers)], *3 * [scores], test)
+        BudgetCurve(
+            name, (*numbers,), *2 * [tuple(cost * k for k in numbers)], *3 * [scores], test, 0
+        )
         for name, cost, test in (("last", 1.1e13, scores), ("fine-tuning", 1.2e14, None))
     ]
     return dataclasses.replace(comparison, budgets=tuple(curves))
