@@ -81,8 +81,8 @@ def check_known(noun: str, names: Iterable[str], known: Collection[str]) -> None
     """Raises InputError for the first of `names` that is not known; `noun` is what they name."""
     for name in names:
         if name not in known:
-            near, use = nearest(name, known), ", ".join(known)
-            raise InputError(f"unknown {noun} {name!r}{near}; use {use}")
+            use = f"use {', '.join(known)}" if known else "there are none"
+            raise InputError(f"unknown {noun} {name!r}{nearest(name, known)}; {use}")
 
 
 def with_options(text: str, names: Collection[str]) -> str:

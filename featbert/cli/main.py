@@ -132,6 +132,16 @@ class Commands(Group):
             raise typer.Exit(1) from None
 
 
+# Wrong usage in the words of typer, and in ours.
+_PLAIN = {
+    r"^Invalid value for '([^']+)': Input should": r"\1 should",
+    r"^Missing (?:argument|option|parameter) '?([\w-]+).*": r"\1 is missing",
+    r"^Got unexpected extra arguments?\S* \((.*)\)": r"unexpected '\1'",
+    r"^Option '([^']+)' requires .*": r"\1 has no value",
+    r"^Option '([^']+)' does not take a value": r"\1 takes no value",
+}
+
+
 def _show_usage_error(error: Any, command: str) -> None:
     """One line; bare `featbert` shows its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -140,7 +150,8 @@ def _show_usage_error(error: Any, command: str) -> None:
     message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
     message = message.replace("Value error, ", "")
     message = message.partition(", unable to parse")[0]
-    message = re.sub(r"^Invalid value for '([^']+)': Input should", r"\1 should", message)
+    for said, plain in _PLAIN.items():
+        message = re.sub(said, plain, message)
     if hasattr(error, "possibilities"):
         known = [option for one in error.ctx.command.params for option in one.opts]
         message = f"unknown option {error.option_name}{nearest(error.option_name, known)}"

@@ -127,7 +127,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
     from featbert.analysis.rows import grouped, job_labels
     from featbert.report.tables import search_line
-    from featbert.runs.estimate import Estimates
+    from featbert.runs.estimate import SHORT, Estimates
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
@@ -158,5 +158,6 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         about += f"; not known: {counted(unknown, 'run or store', 'runs or stores')}"
     runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
     head = [f"{plan.experiment.name}: {runs}{_later(plan)}", about]
-    table = grid(["row", "seeds", "to train", "time", "measured by"], rows)
-    return "\n".join([*map(printable, [*head, *lines]), "", table.rstrip("\n")])
+    table = grid(["row", "seeds", "to train", "time", "measured by"], rows).rstrip("\n")
+    legend = [SHORT] if estimates.short and measure else []
+    return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

@@ -1,7 +1,8 @@
 """How long planned runs take here and what they keep: from finished runs like them, or short ones.
 
 Runs are alike that make the same operations for a word on the same device: their time follows from
-the words that they read.
+the words that they read. A first epoch is slower than those after it, so it counts only where it is
+the only one.
 """
 
 import contextlib
@@ -28,8 +29,11 @@ from featbert.runs.run import find_runs
 from featbert.runs.train import train_planned
 from featbert.text import counted
 
-# Words that a short run learns from, and seconds after which no further one begins.
+# Words that a short run learns from in each of two epochs, and seconds after which no further one
+# begins.
 WORDS, PATIENCE = 1000, 45.0
+# What people read of it.
+SHORT = f"a short run: two epochs on {WORDS:,} words, of which the second is timed"
 # Settings besides rates and shares that change nothing in what a word costs.
 _FREE = {"epochs", "patience", "schedule", "train_on", "bias_correction", "longest_answer"}
 
@@ -62,11 +66,15 @@ class Estimates:
         kind = _kind_of(job)
         if not (like := self.known.get(kind)):
             return None
-        did = sum(_work(r.signature, len(r.history), r.train_words) for r in like)
-        took = sum(r.cost.training_seconds + r.cost.prediction_seconds for r in like)
+        timed = [(r, row.seconds) for r in like for row in r.history[1:] or r.history]
+        did = sum(_work(r.signature, r.train_words) for r, _ in timed)
         settings, splits = job.run.options.settings, job.run.signature.splits
         words = settings.train_share * sum(splits[name].words for name in settings.trained_splits)
-        seconds = _work(job.run.signature, settings.epochs, words) * took / did
+        done = settings.epochs * _work(job.run.signature, words)
+        seconds = done * sum(took for _, took in timed) / did
+        costs = [r.cost for r in like]
+        each = sum(c.prediction_seconds for c in costs) / sum(c.prediction_words for c in costs)
+        seconds += each * sum(split.words for name, split in splits.items() if name != "train")
         source = "a short run" if kind in self.short else counted(len(like), "finished run")
         return seconds, like[-1].cost.run_bytes, source
 
@@ -96,21 +104,20 @@ def _kind_of(job: Job) -> str:
     return _kind(run.signature, run.options.settings.tuning, run.layers, run.settings)
 
 
-def _work(signature: Signature, epochs: int, train_words: float) -> float:
-    """Words that are read: three times where they are learned from, backward as forward."""
-    held_out = {n: s.words for n, s in signature.splits.items() if n != "train"}
-    return epochs * (3 * train_words + held_out.get("dev", 0)) + sum(held_out.values())
+def _work(signature: Signature, train_words: float) -> float:
+    """Words of an epoch: those that are learned from count three times, backward as forward."""
+    return 3 * train_words + (signature.splits["dev"].words if "dev" in signature.splits else 0)
 
 
 def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
-    """An epoch of the run on a part of its text, which is dev and test as well."""
+    """Two epochs of the run on a part of its text, which is dev and test as well."""
     configuration, corpus = job.configuration, resources.corpus(job.configuration)
     source, train = resources.encoder(configuration.model), corpus["train"]
     part = drawn_part(train, min(1.0, WORDS / train.n_words), seed=1)
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
-    once = job.run.options.settings.but(epochs=1, train_on="train", train_share=1.0)
-    options = dataclasses.replace(job.run.options, settings=once, runs_dir=folder)
+    twice = job.run.options.settings.but(epochs=2, train_on="train", train_share=1.0)
+    options = dataclasses.replace(job.run.options, settings=twice, runs_dir=folder)
     if job.extraction is None:
         run = plan_tuned_run(source, text, options, configuration.for_encoder())
         return train_planned(run, source, text).record
