@@ -48,9 +48,8 @@ TABLES = ("features", "finetune")
 # The tables of searches.
 SEARCHES = ("grid", "search")
 # Keys of a configuration, and the name in `vary` that allows a comparison across them.
-FREED_BY = {"data": "corpus", "language": "corpus", "adapt": "model"} | {
-    name: name for name in VARYABLE
-}
+FREED_BY = dict.fromkeys({*Data.model_fields} - {"task", "tag_scheme"}, "corpus")
+FREED_BY |= {"adapt": "model"} | {name: name for name in VARYABLE}
 MOST_COMBINATIONS = 10_000
 # Trials that may fail in a search that seconds or operations would end.
 MOST_FAILED = 10

@@ -168,6 +168,8 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
     assert (one.vary, one.names) == ((), ("",))
     two = '[corpora]\nall = "squad"\nsome = { data = "squad", answerable = true }\n[finetune]\n'
     assert read_experiment(written(tmp_path, two)).vary == ("corpus",)  # one folder, two readings
+    folds = "folds = 2\n[variants]\nfold = [1, 2]\n[finetune]\n"
+    assert read_experiment(written(tmp_path, folds)).vary == ("corpus",)
 
 
 def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
