@@ -55,8 +55,8 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
     n_units = int(units.max()) + 1
     if not 0 < fold <= folds <= n_units or folds == 1:
         raise InputError(
-            f"there is no fold {fold} of {folds}; train can have 2 to {n_units} folds, as many as "
-            "documents, or sentences without them, which count from 1"
+            f"fold is {fold}; folds is {folds}; give both, folds from 2 to {n_units} (documents of "
+            "train, or sentences without them) and fold from 1 to folds"
         )
     order = np.random.default_rng([0, folds]).permutation(n_units)
     drawn = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
