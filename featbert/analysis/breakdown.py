@@ -1,4 +1,4 @@
-"""Where rows win: scores by what an example is like, and by several scorers.
+"""Scores by facet, and by several scorers.
 
 Whether something was seen in training is known only where the training text, with the fingerprint
 in the run's record, can be read again. Where a run learned from a part of it, that is drawn again.

@@ -1,4 +1,4 @@
-"""What rows cost, from which run on features are cheaper, and which rows are worth it.
+"""What rows cost, when features become cheaper, and the Pareto front of quality and cost.
 
 n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). Where a row learned
 from a part of train, extraction is counted for the words that it read: that part, dev and test.

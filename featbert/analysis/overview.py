@@ -56,15 +56,9 @@ def _contest(comparison: Comparison, rows: tuple[Row, ...]) -> Contest:
         return Contest(comparison, rows, features, tuned)
     split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
     seeds = over_seeds(paired_runs(tuned, features), split)
-    test = test_of(comparison, features, tuned, split)
-    return Contest(comparison, rows, features, tuned, split, seeds, test)
-
-
-def test_of(comparison: Comparison, row: Row, baseline: Row, split: str) -> Difference | None:
-    """The test of a row against a baseline, where there is one."""
-    wanted = (row.name, baseline.name, split)
+    wanted = (features.name, tuned.name, split)
     found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
-    return next(found, None)
+    return Contest(comparison, rows, features, tuned, split, seeds, next(found, None))
 
 
 def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:

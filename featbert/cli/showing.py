@@ -74,8 +74,6 @@ class Outputs:
         runs = [run for one in comparisons for row in one.rows for run in row.runs]
         transfer = asked is not None and asked.transfer
         matrices = transfer_matrices(runs) if transfer or self.figures or self.report else []
-        if not transfer:  # what was scored on other data is in the report and drawn, not printed
-            matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
         if asked is not None:
             published, show = [*asked.published, *published], show or asked.show
             notes = [*notes, *map(search_line, asked.searches)]

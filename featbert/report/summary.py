@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.cost import CURRENCIES
-from featbert.analysis.curves import lead_lines
-from featbert.analysis.overview import Contest, contests, test_of
+from featbert.analysis.overview import Contest, contests
 from featbert.analysis.resampling import FEWEST, Interval, PairedTest
 from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev
 from featbert.encoders.tunings import get_tuning
@@ -54,13 +53,10 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         yield "Trade-offs", _trade_offs(contest, leader)
     features, tuned, split = contest.features, contest.tuned, contest.split
     if features is None or tuned is None or split is None:
-        only = features or tuned
-        if only is not None:
-            among = " is the best row by dev and" if len(rows) > 1 else ""
-            split = only.splits[-1]
-            said = f"{_called(contest, only)}{among} reaches {_score(only, split)}."
-            nothing = "" if _learned(only, split) else " It learned nothing."
-            yield "Quality", said + nothing + _floor(only, split)
+        if leader is not None and len(rows) == 1:
+            split = leader.splits[-1]
+            said = f"{_called(contest, leader)} reaches {_score(leader, split)} on {split}."
+            yield "Quality", said + _floor(leader, split)
         missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {missing} here to compare with."
     else:
@@ -68,18 +64,6 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
         yield "Cost", _cost(comparison, features, tuned)
         for breakdown in comparison.breakdowns[:1]:
             yield "Where", _where(contest, breakdown.facet, features, tuned, split)
-    for line in lead_lines([row for row in comparison.rows if row.cell == rows[0].cell]):
-        yield "Data", f"{line[0].upper()}{line[1:]}. These are means."
-    alike = [row for row in rows if row.frozen and features and row.reading == features.reading]
-    scored = sorted((row.mean(_DEV), _called(contest, row)) for row in alike if _DEV in row.splits)
-    if len(scored) > 1:
-        low, high = scored[0], scored[-1]
-        yield (
-            "Layers",
-            f"The {len(scored)} rows on features differ by up to {_points(high[0] - low[0])} on "
-            f"{_DEV}, from {low[1]} ({units.percent(low[0])}) to {high[1]} "
-            f"({units.percent(high[0])}).",
-        )
 
 
 def _called(contest: Contest, row: Row) -> str:
@@ -130,8 +114,14 @@ def _verdict(contest: Contest, leader: Row) -> str:
     if behind := len(leads) - len(near):
         parts.append(f"Clearly below it: {counted(behind, 'row')}")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
-        parts.append(f"{counted(most, 'seed says', 'seeds say')} nothing about further seeds")
+        parts.append(few_seeds(most))
     return f"{'. '.join(parts)}."
+
+
+def few_seeds(n: int) -> str:
+    """What fewer than `FEWEST` seeds leave open."""
+    says = counted(n, "seed says", "seeds say")
+    return f"{says} nothing about further seeds, which needs at least {FEWEST}"
 
 
 def _stands(lead: Difference) -> str:
@@ -201,7 +191,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
         return f"{said}: neither learned anything.{floor}"
     equal = units.points(difference) == units.points(0.0)
     said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
-    test, dev = contest.over_text, test_of(contest.comparison, features, tuned, _DEV)
+    test = contest.over_text
     if test is None:
         how = "not tested, which needs predictions of both rows with a common seed"
         return f"{said} ({how}).{floor}"
@@ -214,10 +204,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
         f"adjusted {_p(test.adjusted)})."
     )
     if test.over_seeds is None:
-        says = counted(len(test.seeds), "seed says", "seeds say")
-        said += f" {says} nothing about further seeds, for which at least {FEWEST} are needed."
-    if split != _DEV and dev is not None:
-        said += f" On {_DEV} it is {_above(dev.mean)}, adjusted {_p(dev.adjusted)}."
+        said += f" {few_seeds(len(test.seeds))}."
     return said + floor
 
 
@@ -249,8 +236,6 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     words = {math.inf: "never become cheaper", 1: "are cheaper from the first run on"}
     runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
     time, operations = (words.get(run, f"are cheaper from run {run} on") for run in runs)
-    if time == operations:
-        return f"{said} Features {time}, in time and in operations."
     return f"{said} Features {time} in time and {operations} in operations."
 
 

@@ -25,7 +25,6 @@ from featbert.analysis.compare import (
 from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
-from featbert.analysis.resampling import FEWEST
 from featbert.analysis.rows import (
     base_name,
     best_of,
@@ -42,7 +41,7 @@ from featbert.data.corpus import Corpus
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.report import units
-from featbert.report.summary import verdicts
+from featbert.report.summary import few_seeds, verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
 from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
 from featbert.runs.published import PublishedTable
@@ -277,12 +276,11 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):
-        several = sum(row.is_baseline for row in rows) > 1
-        its = "its baseline, which learned and was scored on the same text"
-        yield f"Δ: difference from the mean of {its if several else 'the baseline'}, in points"
+        own = "; a row's baseline has the same text" * (sum(row.is_baseline for row in rows) > 1)
+        yield f"Δ: difference from the baseline's mean, in points{own}"
     yield (
-        "trained: trained parameters; operations, training: of one seed, extraction not included; "
-        "operations are estimated from shapes, times are wall time"
+        "trained: trained parameters; operations (estimated from shapes), training (wall time): of "
+        "one seed, without extraction"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
         yield "extraction, store: time and disk, needed once for all rows and seeds"
@@ -308,8 +306,6 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
         ]
     base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
-    says = counted(few, "seed says", "seeds say")
-    note = f"{says} nothing about further seeds; an interval over seeds needs {FEWEST}"
     return Table(
         f"Differences of {comparison.task.measure.name} from the baseline",
         frame,
@@ -317,7 +313,7 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
         " · ".join([comparison.corpus, *base]),
         _sections(frame),
         [*verdicts(comparison), *_trust_legend(comparison)],
-        [note] if few else [],
+        [few_seeds(few)] if few else [],
     )
 
 

@@ -39,7 +39,7 @@ def draw_cells(
     """Cells with their numbers in percent, row 0 above; `–` on grey for None.
 
     `framed`, `bold` and `shades` are (rows, columns); `shades`, on `scale`, replace the numbers'.
-    `pale` columns are drawn weakly.
+    `pale` columns have pale colours.
     """
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN

@@ -15,7 +15,7 @@ from featbert.report.figures.values import num_layers
     needs="three single layers next to each other; train with --layers layer:1, layer:2, ...",
 )
 def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Drawn where three layers are next to each other: a line across gaps would claim too much."""
+    """Needs three neighbouring layers, since a line across gaps would mislead."""
     rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
     rows = [row for row in rows if row.score(split)]
     known = {_layer(row) for row in rows}

@@ -1,4 +1,4 @@
-"""Quality against cost, with the front of the rows that are worth their price."""
+"""Quality against cost, with the Pareto front."""
 
 import bisect
 import itertools

@@ -1,4 +1,4 @@
-"""The figures that there are: by name, with what a reader and the report need to know of each.
+"""All figures by name, with what readers and the report need to know of each.
 
 A figure is a function in a module of this folder which has the figure's name
 (`docs/how-to/add-a-figure.md`). Nothing is imported before a figure is drawn.
@@ -44,14 +44,13 @@ _KINDS: dict[str, Kind] = {}
 
 @dataclass(kw_only=True)
 class Kind:
-    """A kind of figure; it decorates the function that draws it and has the same name.
+    """A kind of figure: decorates the function that draws it, and has its name.
 
     Attributes:
-        needs: what a comparison must have for it.
+        needs: what a comparison must have.
         of: what it is drawn of: one comparison, all comparisons together, or transfer matrices.
-        splits: whether there is one for each evaluated split, one for the last of them, or one
-            that has nothing to do with splits.
-
+        splits: one figure for each evaluated split, one for the last split, or one that is of no
+            split.
         draw: given what it is drawn of, a split, and a width in inches or None, it returns the
             figure, several by name, or None for nothing to show.
     """

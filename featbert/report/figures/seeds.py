@@ -1,4 +1,4 @@
-"""Every seed's score, a line a row: how far rows are apart, and how far their seeds are."""
+"""The score of every seed, one line per row."""
 
 import itertools
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ _TALL = 4.5  # inches of axes whose numbers are above them too
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Seeds as dots, their mean as a tick, its uncertainty as a bar; a row's baseline dashed.
 
-    A bar is the t interval of the mean where every row of several seeds has three or more, else
-    ± 1 standard deviation in all rows, since bars of two kinds would not compare.
+    Bars are t intervals of the mean if all rows of several seeds have three or more, else ± 1
+    standard deviation.
     """
     rows = comparison.rows
     scored = {i: found for i, row in enumerate(rows) if (found := row.score(split))}

@@ -96,7 +96,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def looks() -> Iterator[Look]:
-    """Colours and markers without end; as the one are 8 and the other 7, the first 56 differ."""
+    """Endless pairs of 8 colours and 7 markers; the first 56 differ."""
     return map(Look, itertools.cycle(COLORS), itertools.cycle(MARKERS))
 
 

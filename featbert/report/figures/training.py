@@ -1,4 +1,4 @@
-"""Training epoch by epoch: the dev score above, training loss beneath, a panel a row."""
+"""Dev score and training loss by epoch, one panel per row."""
 
 import math
 from collections.abc import Sequence

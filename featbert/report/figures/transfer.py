@@ -22,8 +22,8 @@ _CELL = 0.46  # inches of a cell's width, at least
     splits="none",
 )
 def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -> Figure | None:
-    """A panel for each matrix that has a score."""
-    grids = [g for g in grids if any(mean is not None for row in g.means for mean in row)]
+    """A panel for each matrix with scores on other data."""
+    grids = [g for g in grids if any(row.average is not None for row in g.rows)]
     if not grids:
         return None
     width = width or FULL_WIDTH

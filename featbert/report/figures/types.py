@@ -1,4 +1,4 @@
-"""Scores by what an entity or its sentence is like: heat maps of rows by buckets."""
+"""Scores by facet: heat maps of rows by buckets."""
 
 import math
 
@@ -25,9 +25,9 @@ _FEW = 20  # in gold: one more that is right is five points or more
     needs="predictions of its rows; see the notes of the comparison",
 )
 def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
-    """One by each facet that scores were parted by, or else by the task's first one.
+    """One for each facet of the breakdowns, or else for the task's first facet.
 
-    Rows of several texts have one each. All splits and texts have one scale of colours.
+    Rows of several texts have one each. All splits and texts share one colour scale.
     """
     parts = comparison.breakdowns
     if not parts:

@@ -85,11 +85,11 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> dict[str, Any]:
     wrong = [i for i, right in enumerate(gold) if any(found[i] != right for found in by_row)]
     seeds = sorted({run.record.seed for run in runs})
     about = (
-        f"{len(wrong):,} of {counted(len(gold), rows[0].task.unit)} have a mistake of some row; "
+        f"some row is wrong in {len(wrong):,} of {counted(len(gold), rows[0].task.unit)}; "
         f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
     if most < len(wrong):
-        about += f"; the first {most:,} of these are here"
+        about += f"; the first {most:,} of them are listed"
     return {
         "rows": [
             {"name": visible(row.name), "run": visible(run.name), "seed": run.record.seed}
