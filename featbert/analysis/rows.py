@@ -367,15 +367,14 @@ def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[
     return rows
 
 
-def told_apart(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -> list[str]:
-    """Names of (group, tuning, layers, settings): the settings in which those of a group differ."""
-    alike = grouped((way[:3], way[3]) for way in ways)
-    names = [_names_in_label(way[3], alike[way[:3]]) for way in ways]
-    shown = [
-        {n: setting_text(way[3], n) for n in of_way if n in {*way[3], *PARTS}}
-        for way, of_way in zip(ways, names, strict=True)
-    ]
-    return [with_settings(base_name(*w[1:3]), told) for w, told in zip(ways, shown, strict=True)]
+def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -> list[str]:
+    """Names of (group, tuning, layers, settings), with the settings that differ in a group."""
+    alike, labels = grouped((way[:3], way[3]) for way in ways), []
+    for group, tuning, layers, settings in ways:
+        names = _names_in_label(settings, alike[group, tuning, layers])
+        shown = {n: setting_text(settings, n) for n in names if n in {*settings, *PARTS}}
+        labels.append(with_settings(base_name(tuning, layers), shown))
+    return labels
 
 
 def run_labels(
@@ -392,7 +391,7 @@ def run_labels(
         of_run = {name: getattr(s, name) for name in conditions} | {**settings}
         ways.append(((task, s.corpus, s.model), tuning, layers, of_run))
     apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
-    labels = zip(ways, told_apart(ways), strict=True)
+    labels = zip(ways, way_labels(ways), strict=True)
     return [", ".join([*(way[0][i] for i in apart), label]) for way, label in labels]
 
 

@@ -33,7 +33,7 @@ from featbert.analysis.rows import (
     run_title,
     setting_text,
     signature_line,
-    told_apart,
+    way_labels,
 )
 from featbert.analysis.transfer import TransferMatrix
 from featbert.data.check import check_corpus
@@ -584,7 +584,7 @@ def run_lines(
         (tuple(line[name] for name in _OF_RUNS), line["tuning"], line["layers"], line["settings"])
         for line in named
     ]
-    for line, row in zip(named, told_apart(ways), strict=True):
+    for line, row in zip(named, way_labels(ways), strict=True):
         line["row"] = row
 
     def value(line: Mapping[str, Any]) -> Any:
