@@ -233,10 +233,10 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     )
     if priced.get("tuned_row") != tuned.name:
         return said
-    words = {math.inf: "never become cheaper", 1: "are cheaper from the first run on"}
+    words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
-    time, operations = (words.get(run, f"are cheaper from run {run} on") for run in runs)
-    return f"{said} Features {time} in time and {operations} in operations."
+    time, operations = (words.get(run, f"from run {run} on") for run in runs)
+    return f"{said} Features take less time {time}, and fewer operations {operations}."
 
 
 def _where(contest: Contest, facet: str, features: Row, tuned: Row, split: str) -> str:

@@ -276,8 +276,8 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):
-        own = "; a row's baseline has the same text" * (sum(row.is_baseline for row in rows) > 1)
-        yield f"Δ: difference from the baseline's mean, in points{own}"
+        own = " of the same text" * (sum(row.is_baseline for row in rows) > 1)
+        yield f"Δ: difference from the mean of the baseline{own}, in points"
     yield (
         "trained: trained parameters; operations (estimated from shapes), training (wall time): of "
         "one seed, without extraction"
