@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.frame import statistic
-from featbert.analysis.resampling import Interval
+from featbert.analysis.resampling import Interval, t_interval
 from featbert.analysis.rows import BASELINE, Row, best_by_dev, rivals
-from featbert.analysis.significance import over_seeds, paired_runs
+from featbert.analysis.significance import paired_runs, seed_differences
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +55,7 @@ def _contest(comparison: Comparison, rows: tuple[Row, ...]) -> Contest:
     if features is None or tuned is None:
         return Contest(comparison, rows, features, tuned)
     split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
-    seeds = over_seeds(paired_runs(tuned, features), split)
+    seeds = t_interval(seed_differences(paired_runs(tuned, features), split))
     wanted = (features.name, tuned.name, split)
     found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
     return Contest(comparison, rows, features, tuned, split, seeds, next(found, None))

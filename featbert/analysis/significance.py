@@ -18,7 +18,6 @@ from featbert.analysis.compare import Comparison, Difference
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
-    Interval,
     PairedTest,
     bootstrap_interval,
     holm,
@@ -79,14 +78,14 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    marked = any(pairs[0][0].predictions(split).documents)
+    marked, apart = any(pairs[0][0].predictions(split).documents), seed_differences(pairs, split)
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
         seeds=tuple(run.record.seed for _, run in pairs),
-        mean=statistics.fmean(_apart(pairs, split)),
-        over_seeds=over_seeds(pairs, split),
+        mean=statistics.fmean(apart),
+        over_seeds=t_interval(apart),
         pooled=_pooled(pairs, split, resamples),
         units=f"{row.task.group if marked else row.task.unit}s",
         adjusted=1.0,
@@ -99,12 +98,8 @@ def paired_runs(base: Row, row: Row) -> list[tuple[Run, Run]]:
     return [(known[run.record.seed], run) for run in row.runs if run.record.seed in known]
 
 
-def over_seeds(pairs: Sequence[tuple[Run, Run]], split: str) -> Interval | None:
-    """The t interval of the mean difference, second less first; None for fewer than three."""
-    return t_interval(_apart(pairs, split))
-
-
-def _apart(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:
+def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:
+    """The score of each pair's second run less that of its first."""
     scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
     return [second - first for first, second in scores]
 

@@ -29,7 +29,7 @@ from featbert.runs.evaluate import (
     remarks_on,
 )
 from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
-from featbert.runs.record import RunRecord, Signature, SplitIdentity
+from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.text import natural
 
@@ -124,10 +124,16 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
 
     Reads every evaluation of every run, on any split.
     """
-    tables = grouped((tuple(_shared_key(run.record).items()), run) for run in once(runs)).values()
-    comparisons = [compare_runs(table, vary=["corpus"]) for table in tables]
-    comparisons.sort(key=lambda one: (natural(one.model), natural(one.context)))
-    found = (matrix for one in comparisons for matrix in _matrices(one, split))
+    parts = [(run, comparable_key(run.record).items()) for run in once(runs)]
+    keys = ((tuple(part for part in own if part[0] not in _CORPUS), run) for run, own in parts)
+    comparisons = [compare_runs(table, vary=["corpus"]) for table in grouped(keys).values()]
+    found = []
+    for one in sorted(comparisons, key=lambda one: (natural(one.model), natural(one.context))):
+        scored = {run.folder: _read(run, split) for row in one.rows for run in row.runs}
+        data = _all_data([*scored.values()])
+        for rows in grouped((_way(row), row) for row in one.rows).values():
+            named = [(row, [scored[run.folder] for run in row.runs]) for row in rows]
+            found.append(_matrix(one, named, data, split))
     return [matrix for matrix in found if len(matrix.columns) > 1]
 
 
@@ -164,18 +170,6 @@ def _read(run: Run, split: str) -> _Scored:
 def _is_sample(one: str, other: str) -> bool:
     """Whether one of two corpora is the beginning of the other (`--limit`): that is no transfer."""
     return one != other and _FIRST.sub("", one) == _FIRST.sub("", other)
-
-
-def _shared_key(record: RunRecord) -> dict[str, str]:
-    return {part: v for part, v in comparable_key(record).items() if part not in _CORPUS}
-
-
-def _matrices(comparison: Comparison, split: str) -> Iterator[TransferMatrix]:
-    scored = {run.folder: _read(run, split) for row in comparison.rows for run in row.runs}
-    data = _all_data([*scored.values()])
-    for rows in grouped((_way(row), row) for row in comparison.rows).values():
-        named = [(row, [scored[run.folder] for run in row.runs]) for row in rows]
-        yield _matrix(comparison, named, data, split)
 
 
 def _way(row: Row) -> str:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from featbert.analysis.compare import Comparison, Difference
+from featbert.analysis.compare import Breakdown, Comparison, Difference
 from featbert.analysis.cost import CURRENCIES
 from featbert.analysis.overview import Contest, contests
 from featbert.analysis.resampling import FEWEST, Interval, PairedTest
@@ -62,8 +62,10 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
     else:
         yield "Quality", _quality(contest, features, tuned, split)
         yield "Cost", _cost(comparison, features, tuned)
-        for breakdown in comparison.breakdowns[:1]:
-            yield "Where", _where(contest, breakdown.facet, features, tuned, split)
+        both = {features.name, tuned.name}
+        parted = [b for b in comparison.breakdowns if b.split == split and len(b.gold) > 1]
+        for found in [one for one in parted if both <= one.rows.keys()][:1]:
+            yield "Where", _where(contest, found, features, tuned)
 
 
 def _called(contest: Contest, row: Row) -> str:
@@ -239,15 +241,8 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     return f"{said} Features take less time {time}, and fewer operations {operations}."
 
 
-def _where(contest: Contest, facet: str, features: Row, tuned: Row, split: str) -> str:
+def _where(contest: Contest, found: Breakdown, features: Row, tuned: Row) -> str:
     """The buckets of a facet at which each is ahead most."""
-    both = [
-        b for b in contest.comparison.breakdowns if {features.name, tuned.name} <= b.rows.keys()
-    ]
-    of_split = (b for b in both if (b.facet, b.split) == (facet, split) and len(b.gold) > 1)
-    found = next(of_split, None)
-    if found is None:
-        return f"No scores of both rows by {facet}."
     ours, theirs = found.rows[features.name], found.rows[tuned.name]
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
@@ -258,7 +253,7 @@ def _where(contest: Contest, facet: str, features: Row, tuned: Row, split: str) 
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    return f"By {found.meaning} on {split}, the widest leads are {' and '.join(said) or 'none'}."
+    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(said) or 'none'}."
 
 
 def _score(row: Row, split: str) -> str:
