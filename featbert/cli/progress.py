@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 1.0
 # Seconds before the first plain line where there is no terminal, and between two of them.
 PLAIN_AFTER, PLAIN_EVERY = 30.0, 60.0
-# Columns of a terminal from which on rates have room besides the last epoch, and bars.
-ROOMY, NARROW = 120, 100
+# Columns of a terminal from which on bars and rates have room besides the last epoch.
+ROOMY = 120
 
 
 @contextmanager
@@ -123,15 +123,15 @@ def _display() -> Progress:
     from rich.text import Text
 
     console = Console(stderr=True)
-    roomy, wide = console.width >= ROOMY, console.width >= NARROW
-    bar = TextColumn("{task.description}", markup=False), BarColumn(24 if roomy else 8)
+    roomy = console.width >= ROOMY
+    bar = TextColumn("{task.description}", markup=False), BarColumn(24)
 
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
             total = None if task.total is None else int(task.total)
             known = task.fields["unit"], int(task.completed), total, task.speed
             text = _numbers(*known, task.elapsed or 0.0, rate=roomy) + task.fields["note"]
-            text = text if wide else f"{task.description}  {text}"
+            text = text if roomy else f"{task.description}  {text}"
             return Text(text, no_wrap=True, overflow="crop")
 
     class Display(Progress):
@@ -140,7 +140,7 @@ def _display() -> Progress:
                 yield self.make_tasks_table(long)
 
     return Display(
-        *(bar if wide else ()),
+        *(bar if roomy else ()),
         Numbers(),
         console=console,
         refresh_per_second=8,

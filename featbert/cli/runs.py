@@ -123,12 +123,11 @@ def note(
 
 def _notes(folder: Path, **changes: Any) -> Any:
     """The notes of a run, with changes that are kept."""
-    from featbert.runs.notes import NAME, read_notes
-    from featbert.runs.record import write_json
+    from featbert.runs.record import NOTES, read_notes, write_json
 
     found = replace(read_notes(folder), **changes)
     if changes:
-        write_json(folder / NAME, found)
+        write_json(folder / NOTES, found)
     return found
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from featbert.errors import FeatbertError, InputError
 from featbert.io import explaining, owning, replace_folder, replacing
-from featbert.runs.notes import NAME as NOTES
-from featbert.runs.record import EXPORTED, RECORD_NAME
+from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -25,6 +26,7 @@ from featbert.training.history import Epoch
 RECORD_NAME = "record.json"
 # The same of a run that was exported, in a folder of any name.
 EXPORTED = "featbert.json"
+NOTES = "notes.json"
 SUFFIX = ".experiment.json"
 Kept = TypeVar("Kept")
 
@@ -274,6 +276,20 @@ class PrunedRun:
     epochs: int
     operations: float
     seconds: float
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class Notes:
+    """What people say of a run, next to its record; nothing that its numbers depend on."""
+
+    tags: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+def read_notes(folder: Path) -> Notes:
+    """The notes of a run's folder; InputError where they cannot be read."""
+    path = folder / NOTES
+    return read_json(path, Notes, "") if path.is_file() else Notes()
 
 
 def read_record(folder: Path) -> RunRecord:

@@ -26,8 +26,15 @@ from featbert.errors import (
 from featbert.io import file_hash
 from featbert.progress import track
 from featbert.runs.folder import PRUNED, WEIGHTS
-from featbert.runs.notes import Notes, read_notes
-from featbert.runs.record import EXPORTED, RECORD_NAME, RunRecord, read_json, read_record
+from featbert.runs.record import (
+    EXPORTED,
+    RECORD_NAME,
+    Notes,
+    RunRecord,
+    read_json,
+    read_notes,
+    read_record,
+)
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
 

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.runs.folder import move_into_place
-from featbert.runs.notes import Notes
-from featbert.runs.record import RECORD_NAME, SplitIdentity, write_json
+from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_record
 from tests.workspace import error_of, ok
@@ -152,18 +151,12 @@ def test_a_signature_is_a_line_that_names_what_a_score_depends_on(runs_dir):
     assert ok(call(*words)).stdout != line
 
 
-def test_rm_asks_and_no_means_no(runs_dir):
-    done = call("runs", "rm", "concat-1", "last-1", "--runs-dir", runs_dir, input="n\n")
-    assert done.exit_code == 1
-    assert "Remove 2 runs" in done.stdout
-    assert len(find_runs(runs_dir).runs) == 2
-    assert (runs_dir / "last-1" / "config.json").exists()
-
-
-def test_rm_removes_what_was_named_and_nothing_else(runs_dir):
-    done = call("runs", "rm", "concat-1", "last-1", "broken-1", "--runs-dir", runs_dir, input="y\n")
-    assert done.exit_code == 0, done.output
-    assert "removed 3 runs" in done.stdout
+def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
+    words = ("runs", "rm", "concat-1", "last-1", "broken-1", "--runs-dir", runs_dir)
+    before = sorted(runs_dir.rglob("*"))
+    done = call(*words, input="n\n")
+    assert (done.exit_code, sorted(runs_dir.rglob("*"))) == (1, before)
+    assert "removed 3 runs" in ok(call(*words, input="y\n")).stdout
     assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
-    assert call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir).exit_code == 0
+    ok(call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir))
     assert not list(runs_dir.iterdir())
