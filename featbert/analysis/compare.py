@@ -25,11 +25,11 @@ from featbert.analysis.rows import (
     best_by_dev,
     build_rows,
     grouped,
-    job_labels,
     learned,
     left_out,
     row_key,
     row_order,
+    run_labels,
     same_task,
     shared,
 )
@@ -308,7 +308,7 @@ def run_experiment(
 
     plan = ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir))
     with shown(progress):
-        plan = carry_out(plan, jobs=jobs, labels=job_labels)
+        plan = carry_out(plan, jobs=jobs, labels=run_labels)
     if plan.failures:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
         raise FeatbertError(f"{counted(len(plan.failures), 'run')} failed: {reasons}")

@@ -16,14 +16,14 @@ from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
-from featbert.runs.record import RunRecord, Signature
+from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
 
 if TYPE_CHECKING:
-    from featbert.runs.experiment import ExperimentPlan
+    from featbert.runs.planned import PlannedRun
 
 # What is said of runs that are not `learned`.
 NOTHING = "learned nothing that dev shows; try a higher learning rate or more epochs"
@@ -377,32 +377,21 @@ def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -
     return labels
 
 
-def run_labels(
-    runs: Iterable[tuple[str, Signature, str, str | None, Mapping[str, Any]]],
-) -> list[str]:
-    """What runs of (task, signature, tuning, layers, settings) are called among each other.
+def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
+    """What runs are called among each other, without their seeds, by name.
 
     Task, corpus and encoder where these differ, the layers or the tuning, and in brackets the
     settings and conditions in which runs that share all of these differ.
     """
+    runs, ways = [*runs], []
     conditions = ("context", "casing", "pooling", "packing", "encoder_precision", "tag_scheme")
-    ways = []
-    for task, s, tuning, layers, settings in runs:
-        of_run = {name: getattr(s, name) for name in conditions} | {**settings}
-        ways.append(((task, s.corpus, s.model), tuning, layers, of_run))
+    for run in runs:
+        told = {name: getattr(run.signature, name) for name in conditions} | run.settings
+        place = (run.task, run.signature.corpus, run.signature.model)
+        ways.append((place, run.tuning, run.layers, told))
     apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
-    labels = zip(ways, way_labels(ways), strict=True)
-    return [", ".join([*(way[0][i] for i in apart), label]) for way, label in labels]
-
-
-def job_labels(plan: ExperimentPlan) -> dict[str, str]:
-    """What the runs of an experiment are called, by name; see `run_labels`."""
-    planned = [job.run for job in plan.jobs.values()]
-    labels = run_labels(
-        (p.options.task, p.signature, p.options.settings.tuning, p.layers, p.settings)
-        for p in planned
-    )
-    return {p.name: label for p, label in zip(planned, labels, strict=True)}
+    named = zip(runs, ways, way_labels(ways), strict=True)
+    return {run.name: ", ".join([*(way[0][i] for i in apart), la]) for run, way, la in named}
 
 
 def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:

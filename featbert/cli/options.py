@@ -203,9 +203,9 @@ def find_run_called(name: str, runs_dir: Path, best: bool) -> Run:
     comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
     if len(found) == 1 or (best and comparable):
         return max(found, key=lambda run: run.record.score("dev") or 0.0)
-    labels = run_labels((r.task, r.signature, r.tuning, r.layers, r.settings) for r in records)
-    told = zip(found, labels, records, strict=True)
-    runs = listed((f"{run.id} ({label}, seed {r.seed})" for run, label, r in told), 10, width=255)
+    labels = run_labels(records)
+    told = (f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in found)
+    runs = listed(told, 10, width=255)
     more = f"more of a name, such as {found[0].name.rpartition('--seed')[0]}"
     where, how = ("", "--best") if comparable else (" of several corpora or tasks", more)
     raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one, or {how}")

@@ -95,7 +95,7 @@ def run(
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
-    from featbert.analysis.rows import job_labels
+    from featbert.analysis.rows import run_labels
     from featbert.runs.schedule import carry_out
 
     plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
@@ -105,7 +105,7 @@ def run(
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
     with engine as (each, at_a_time):
-        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=job_labels)
+        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=run_labels)
     if plan.runs:
         outputs.show(compare_tasks(plan.runs, vary=plan.record.vary), plan.record)
     if plan.failures:
@@ -125,7 +125,7 @@ def _later(plan: ExperimentPlan) -> str:
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
-    from featbert.analysis.rows import grouped, job_labels
+    from featbert.analysis.rows import grouped, run_labels
     from featbert.report.tables import search_line
     from featbert.runs.estimate import SHORT, Estimates
 
@@ -142,7 +142,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
-    rows, labels = [], job_labels(plan)
+    rows, labels = [], run_labels(job.run for job in jobs)
     for label, alike in grouped((labels[job.name], job) for job in jobs).items():
         found = [estimates.run(job) for job in alike if job in plan.missing]
         known = [one for one in found if one is not None]

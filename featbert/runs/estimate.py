@@ -101,7 +101,7 @@ def _kind(s: Signature, tuning: str, layers: str | None, settings: Mapping[str, 
 
 def _kind_of(job: Job) -> str:
     run = job.run
-    return _kind(run.signature, run.options.settings.tuning, run.layers, run.settings)
+    return _kind(run.signature, run.tuning, run.layers, run.settings)
 
 
 def _work(signature: Signature, train_words: float) -> float:

@@ -60,11 +60,6 @@ def _canonical(layers: str) -> str:
     return EACH if layers == EACH else parse_layers(layers).name
 
 
-def _range(values: Any) -> Any:
-    ends_of(values)  # ValueError for what is neither a list nor a range
-    return values
-
-
 def _lists(table: dict[str, Any]) -> dict[str, Any]:
     """A table with lists at its ends; ValueError for others, or where there are too many."""
     ends = dict(flattened(table))
@@ -80,7 +75,8 @@ Seeds = Annotated[list[Seed], BeforeValidator(parse_seeds), Distinct]
 Layers = Annotated[
     list[Annotated[str, AfterValidator(_canonical)]], BeforeValidator(split_specs), Distinct
 ]
-Ranges = dict[str, Annotated[Any, AfterValidator(_range)]]
+# Values are lists or ranges: ValueError for others.
+Ranges = dict[str, Annotated[Any, AfterValidator(lambda values: ends_of(values) and values)]]
 
 
 class FeaturesTable(RowsTable):

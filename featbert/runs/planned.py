@@ -91,6 +91,14 @@ class PlannedRun:
         return self.folder.name
 
     @property
+    def task(self) -> str:
+        return self.options.task
+
+    @property
+    def tuning(self) -> str:
+        return self.options.settings.tuning
+
+    @property
     def layers(self) -> str | None:
         return None if self.combination is None else self.combination.name
 

@@ -30,6 +30,7 @@ from featbert.progress import Advance, Relay, forwarded, labelled, notice, repor
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
+from featbert.runs.planned import PlannedRun
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
@@ -50,7 +51,7 @@ def carry_out(
     jobs: int = 1,
     log_dir: Path | None = None,
     each: Each | None = None,
-    labels: Callable[[ExperimentPlan], Mapping[str, str]] = lambda plan: {},
+    labels: Callable[[Iterable[PlannedRun]], Mapping[str, str]] = lambda runs: {},
 ) -> ExperimentPlan:
     """The last plan of an experiment: its runs are finished or have failed, and its record is kept.
 
@@ -62,8 +63,9 @@ def carry_out(
     work, engine, kept = _Work(), each or here, experiment_path(plan.runs_dir, name)
     while True:
         plan = plan.renewed(failures=work.failures, at_a_time=jobs, keep=True)
-        seeds = {name: job.run.options.seed for name, job in plan.jobs.items()}
-        work.titles = {name: f"{label}, seed {seeds[name]}" for name, label in labels(plan).items()}
+        runs = {name: job.run for name, job in plan.jobs.items()}
+        titles = labels(runs.values()).items()
+        work.titles = {name: f"{label}, seed {runs[name].options.seed}" for name, label in titles}
         write_json(kept, plan.record)
         adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]

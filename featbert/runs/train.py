@@ -188,7 +188,7 @@ class _Training:
         log_dir: Path | None,
     ) -> None:
         self.plan, self.base, self.corpus, self.log_dir = plan, base, corpus, log_dir
-        self.task, self.scheme = get_task(plan.options.task), plan.signature.tag_scheme
+        self.task, self.scheme = get_task(plan.task), plan.signature.tag_scheme
         self.device = plan.options.device
         best_epoch = None if base is None else base.record.best_epoch
         self.settings = plan.options.settings.but(epochs=best_epoch)
