@@ -431,7 +431,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
             lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
         elif wrong["type"] == "value_error":
             text = wrong["msg"].removeprefix("Value error, ")
-            if keys and keys[-1] in (*CHOICES, "seeds"):  # the message names its key
+            if keys and keys[-1] in CHOICES:  # the message names its key
                 at = at.rpartition(".")[0]
             lines[f"{at}: {text}" if at else text] = []
         else:
