@@ -142,15 +142,20 @@ class Difference:
     @property
     def sign(self) -> int:
         """1 where text and seeds both say that the row is ahead, -1 behind, else 0."""
-        seeds = self.over_seeds
-        if self.adjusted >= CLEAR or seeds is None or seeds.low <= 0 <= seeds.high:
+        if self.over_seeds is None or not (self.holds_on_text and self.holds_over_seeds):
             return 0
-        return 1 if seeds.low > 0 else -1
+        return 1 if self.over_seeds.low > 0 else -1
 
     @property
-    def is_of_text_alone(self) -> bool:
-        """Whether the text says that the two differ, and there are too few seeds to say more."""
-        return self.over_seeds is None and self.adjusted < CLEAR
+    def holds_on_text(self) -> bool:
+        """Whether the text says that the two differ."""
+        return self.adjusted < CLEAR
+
+    @property
+    def holds_over_seeds(self) -> bool | None:
+        """Whether the seeds say so; None where there are too few."""
+        seeds = self.over_seeds
+        return None if seeds is None else not seeds.low <= 0 <= seeds.high
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def inspect(
 
 @o.command(f"verify {EXAMPLE}")
 def verify(
-    stores: list[Path] = o.argument("STORE...", "Feature stores (.h5).", completion.stores),
+    stores: list[Path] = o.argument("STORE", "Feature stores (.h5).", completion.stores),
 ) -> None:
     """Compare every block of feature stores with its checksum.
 

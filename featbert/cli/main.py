@@ -57,6 +57,14 @@ class Command(TyperCommand):
     Errors call settings as they were typed.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        one: Any
+        for one in self.params:  # help without types and ranges of Python: RUN <list[str]>, [x>=1]
+            one.min = one.max = None
+            if one.param_type_name == "argument":
+                one.display_type_rich = lambda ctx: ""
+
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet"))):
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -94,8 +95,6 @@ ON = option(
 ADDRESS = option(
     "HOST:PORT",
     "Head of the Ray cluster to join.  [default: RAY_ADDRESS, or a Ray that is started here]",
-    envvar="RAY_ADDRESS",
-    show_envvar=False,
 )
 CPUS = option("INT", "With --on ray: cores of each run or shard.  [default: 1]", min=1)
 GPUS = option(
@@ -148,13 +147,15 @@ def joined(
     InputError for options that do not go together, and where Ray is not installed.
     """
     if on == "here":
-        if cpus is not None or gpus is not None:
-            raise InputError("--cpus-per-run and --gpus-per-run are for --on ray; here use --jobs")
+        own = {"--address": address, "--cpus-per-run": cpus, "--gpus-per-run": gpus}
+        for name in (name for name, value in own.items() if value is not None):
+            raise InputError(f"{name} is for Ray; add --on ray, or leave it out")
         return nullcontext((None, jobs or 1))
     try:
         from featbert.runs import on_ray
     except ImportError:
         raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
+    address = address or os.environ.get("RAY_ADDRESS")
     return on_ray.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
 
 

@@ -79,9 +79,11 @@ def show(
     if signature:
         typer.echo(printable(signature_line([found])))
         return
-    facts = grid(["", ""], [(name, [value]) for name, value in run_facts(found)], justify="left")
+    *known, (_, line) = run_facts(found)
+    facts = grid(["", ""], [(name, [value]) for name, value in known], justify="left")
     typer.echo(f"{printable(str(found.folder))}\n\n{facts}")
     show_tables([run_scores_table(found), epochs_table(found)], "text")
+    typer.echo(f"\nsignature: {line}")  # without breaks, to be copied
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")

@@ -106,18 +106,17 @@ def as_text(table: Table, width: int | None = None) -> str:
             console.print(Text(text, style))
     rows = table.rows()
     columns = zip(table.columns, *rows, strict=True)
-    both = [_sizes(column, cells, width) for column, *cells in columns]
-    sizes, narrow = [size for size, _ in both], [least for _, least in both]
-    if width is not None and (spare := width - 1 - sum(narrow)) >= 0:
-        for place, least in enumerate(narrow):
-            sizes[place], wanted = min(sizes[place], least + spare), sizes[place]
-            spare -= min(spare, wanted - least)
-    for chosen in _packs(sizes, [column.head == "Δ" for column in table.columns], width):
+    sizes = [_sizes(column, cells, width) for column, *cells in columns]
+    narrow, joined = [least for _, least in sizes], [column.joined for column in table.columns]
+    for chosen in _packs(narrow, joined, width):
         drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
+        spare = max(0, (width or 0) - 1 - sum(narrow[i] for i in chosen))
         for place in chosen:
-            column = table.columns[place]
+            column, (size, least) = table.columns[place], sizes[place]
             justify: Literal["left", "right"] = "right" if column.right else "left"
-            drawn.add_column(Text(column.head), justify=justify, width=sizes[place] - _AROUND)
+            wider = min(spare, size - least)
+            spare -= wider
+            drawn.add_column(Text(column.head), justify=justify, width=least + wider - _AROUND)
         for section, row in zip(table.sections, rows, strict=True):
             if section:
                 drawn.add_section()
@@ -129,28 +128,36 @@ def as_text(table: Table, width: int | None = None) -> str:
 
 
 def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:
-    """Long names wrap at their words, so that half is left to numbers; as narrow as they can be."""
+    """As wide as a column is, and as narrow as it may be.
+
+    Names and heads wrap at their words, so that there is room for numbers, which do not.
+    """
     from rich.cells import cell_len
 
     texts = [column.head, *(cell.text for cell in cells)]
     size = max(map(cell_len, texts)) + _AROUND
-    if width is None or column.right:
+    if width is None:
         return size, size
-    longest = max(cell_len(word) for text in texts for word in [*text.split(), ""])
-    return min(size, max(width // 2, longest + _AROUND)), longest + _AROUND
+    words = [column.head, *([] if column.right else texts)]
+    parts = [*(word for text in words for word in text.split()), *(texts[1:] * column.right), ""]
+    least = max(map(cell_len, parts)) + _AROUND
+    if column.right:
+        return size, least
+    return min(size, max(width // 2, least)), min(size, max(width // 4, least))
 
 
 def _packs(sizes: Sequence[int], joined: Sequence[bool], width: int | None) -> Iterator[list[int]]:
     """Places of columns that fit into the width together, each with the first column.
 
-    Those that are `joined` stay with the column before them.
+    Those that are `joined` stay with the column before them, where all of these have room.
     """
-    pack = [0]
-    for place in range(1, len(sizes)):
-        used = 1 + sum(sizes[i] for i in pack)
-        if place + 1 < len(sizes) and joined[place + 1]:
-            used += sizes[place + 1]
-        if width is not None and used + sizes[place] > width and len(pack) > 1:
+    pack, n = [0], len(sizes)
+    for place in range(1, n):
+        end = next((i for i in range(place + 1, n) if not joined[i]), n)
+        used, need = 1 + sum(sizes[i] for i in pack), sum(sizes[place:end])
+        if width is not None and 1 + sizes[0] + need > width:
+            need = sizes[place]
+        if width is not None and used + need > width and len(pack) > 1:
             yield pack
             pack = [0]
         pack.append(place)

@@ -23,6 +23,13 @@ _DEV = EVALUATED[0]
 # Rows that a verdict names at most, and the costs of which the summary names the least.
 _NAMED = 3
 _BOUGHT = ("operations", "kept", "one_by_one", "batched")
+# What is said of a difference that text, and seeds where there are enough, say is there or not.
+_HOLDS = {
+    (True, True): ", clearly",
+    (True, None): " on this text",
+    (True, False): " on this text, but perhaps not with other seeds",
+    (False, True): " with other seeds, too, but perhaps not on other text",
+}
 # Times within this factor say little.
 _AS_QUICK = 1.1
 
@@ -130,9 +137,14 @@ def _stands(lead: Difference) -> str:
     """How a row stands to the leader, which is not clearly ahead of it."""
     if lead.sign:
         return "Clearly above it"
-    if not lead.is_of_text_alone:
+    if not (lead.holds_on_text or lead.holds_over_seeds):
         return "Not significantly different from it"
-    return f"{'Above' if lead.mean > 0 else 'Below'} it on this text"
+    return f"{'Above' if lead.mean > 0 else 'Below'} it{_holds(lead)}"
+
+
+def _holds(lead: Difference) -> str:
+    """For what a difference holds, behind its size."""
+    return _HOLDS.get((lead.holds_on_text, lead.holds_over_seeds), ", not significantly")
 
 
 def _apart(lead: Difference) -> str:
@@ -173,9 +185,8 @@ def _trade_offs(contest: Contest, leader: Row) -> str:
             found.setdefault(_called(contest, row), []).append(f"{currency.least} ({show(cost)})")
     for label, lead in leads.items():
         if label in found:
-            where = f"on this {split} text" if lead.is_of_text_alone else f"on {split}"
-            clear = "" if lead.sign or lead.is_of_text_alone else ", not significantly"
-            found[label].append(f"{_above(lead.mean)} {best} {where}{clear}")
+            holds = "" if lead.sign else f" ({_holds(lead).lstrip(', ')})"
+            found[label].append(f"{_above(lead.mean)} {best} on {split}{holds}")
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
@@ -198,8 +209,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
         how = "not tested, which needs predictions of both rows with a common seed"
         return f"{said} ({how}).{floor}"
     if not equal:
-        clear = ", clearly" if contest.ahead else ", not significantly"
-        said += " on this text" if test.is_of_text_alone else clear
+        said += _holds(test)
     over = "" if test.over_seeds is None else f"over seeds: {_from_to(test.over_seeds)}; "
     said += (
         f" ({100 * test.pooled.level:.0f}% interval {over}over text: {_from_to(test.pooled)}; "

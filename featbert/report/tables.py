@@ -79,6 +79,7 @@ class Column:
         joint: what is between the two values.
         best: places of the lines whose value is marked.
         missing: texts of lines without a value.
+        joined: whether it means nothing without the column before it.
     """
 
     head: str
@@ -89,6 +90,7 @@ class Column:
     best: Iterable[int] = ()
     right: bool = True
     missing: Mapping[int, str] = field(default_factory=dict)
+    joined: bool = False
 
     def cells(self, frame: pandas.DataFrame) -> list[Cell]:
         """The frame's values as people read them."""
@@ -297,12 +299,18 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
         columns.append(_names("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in comparison.differences):
         clear, over = frame[f"{split}_p_adjusted"] < CLEAR, f"{split}_over"
+        ends = ((of, f"{over}_{of}_low", f"{over}_{of}_high") for of in ("text", "seeds"))
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
-            Column("over text", f"{over}_text_low", points, f"{over}_text_high", " to "),
-            Column("over seeds", f"{over}_seeds_low", points, f"{over}_seeds_high", " to "),
-            Column("p", f"{split}_p", p_value),
-            Column("p (Holm)", f"{split}_p_adjusted", p_value, best=np.flatnonzero(clear)),
+            *(Column(f"over {of}", a, points, b, " to ", joined=True) for of, a, b in ends),
+            Column("p", f"{split}_p", p_value, joined=True),
+            Column(
+                "p (Holm)",
+                f"{split}_p_adjusted",
+                p_value,
+                best=np.flatnonzero(clear),
+                joined=True,
+            ),
         ]
     base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
@@ -338,8 +346,8 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         for key, name in comparison.task.scorers.items():
             best = best_of(comparison.rows, split, key)
             columns.append(Column(f"{split} {name}", f"{split}_{key}_mean", percent, best=best))
-            columns.append(Column("Δ", f"{split}_{key}_difference", points))
-        columns.append(Column("winner", f"{split}_winner"))
+            columns.append(Column("Δ", f"{split}_{key}_difference", points, joined=True))
+        columns.append(Column("winner", f"{split}_winner", joined=True))
     return Table(
         "Scores by scorer",
         frame,
@@ -359,11 +367,11 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         Column("trained", "trained_parameters", units.parameters),
         Column("to keep", "run_bytes", units.size),
         Column("operations once", "flops_once", units.operations),
-        Column("a run", "flops_run", units.operations),
-        Column("cheaper from", "flops_cheaper_from", _from_run),
+        Column("a run", "flops_run", units.operations, joined=True),
+        Column("cheaper from", "flops_cheaper_from", _from_run, joined=True),
         Column("time once", "seconds_once", units.duration),
-        Column("a run", "seconds_run", units.duration),
-        Column("cheaper from", "seconds_cheaper_from", _from_run),
+        Column("a run", "seconds_run", units.duration, joined=True),
+        Column("cheaper from", "seconds_cheaper_from", _from_run, joined=True),
         Column("memory", "peak_memory_bytes", units.size),
     ]
     legend = [
@@ -480,7 +488,7 @@ def _published_table(found: PublishedFigures) -> Table:
         columns.append(Column(f"{split} published", name, percent, f"{name}_sd"))
         columns.append(_scores(f"{split} here", f"{split}_here"))
         if frame[f"{split}_difference"].notna().any():
-            columns.append(Column("Δ", f"{split}_difference", points))
+            columns.append(Column("Δ", f"{split}_difference", points, joined=True))
     return Table(
         f"Published: {table.title}",
         frame,
@@ -630,7 +638,7 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def run_facts(run: Run) -> list[tuple[str, str]]:
-    """Names and values: what was trained on what, with what, and what it cost."""
+    """Names and values: what was trained on what, with what, what it cost; the signature last."""
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
     whole = units.parameters(c.total_parameters)
