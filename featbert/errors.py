@@ -14,7 +14,7 @@ _MEANT = """lr=learning_rate rate=learning_rate batch=batch_size bs=batch_size c
 hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd=weight_decay
 num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
 output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=evaluate fit=train
-ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
+columns=show ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
 truecase=casing baseline=against"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 
@@ -117,7 +117,7 @@ def _closest(name: str, known: Iterable[str]) -> str | None:
     if (meant := SYNONYMS.get(wanted)) in spellings:
         return spellings[meant]
     begun = [s for s in spellings if len(wanted) > 3 and s.startswith(wanted)]
-    near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, n=1)
+    near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, 1, 0.65)
     return spellings[near[0]] if near else None
 
 

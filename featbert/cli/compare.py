@@ -52,7 +52,7 @@ def compare(
     stats: bool = o.flag(
         "--stats", "Test each row's difference to its baseline, over seeds and text."
     ),
-    cost: bool = o.flag("--cost", "What rows cost, and from which run on features are cheaper."),
+    cost: bool = o.flag("--cost", "What rows cost, and after how many runs features are cheaper."),
     budget: bool = o.flag(
         "--budget", "What random searches reach by trials, operations and time, and who is ahead."
     ),

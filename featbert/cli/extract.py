@@ -16,7 +16,7 @@ from featbert.config import Compute, Data, Encoding
 from featbert.io import slug
 from featbert.progress import notice, report
 from featbert.report.units import size
-from featbert.text import printable, unusual
+from featbert.text import counted, printable, unusual
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus
@@ -147,7 +147,8 @@ def find_or_extract(
 
 def _shape(plan: ExtractionPlan) -> str:
     m = plan.manifest
-    shape = f"{m.words:,} words x {len(m.layers)} layers x {m.hidden_size}, {m.dtype}"
+    sizes = f"{counted(m.words, 'word')} x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
+    shape = f"{sizes}, {m.dtype}"
     return f"{shape}: {size(m.data_bytes)}"
 
 

@@ -13,7 +13,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli.progress import shown
-from featbert.errors import FeatbertError, nearest, reason, with_options
+from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_options
 from featbert.text import printable
 
 # Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
@@ -82,6 +82,8 @@ class Group(TyperGroup):
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-"):
             near = nearest(args[0], [*known, "--version", "--help"])
+            if SYNONYMS.get(args[0]) == ctx.info_name:
+                near = f"; {ctx.command_path} alone lists them"
             ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(known)}")
         return super().resolve_command(ctx, args)
 

@@ -172,7 +172,7 @@ def check_folder(path: Path, option: str) -> None:
     """Raises InputError where a folder to write into is a file, or is in one."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not place.is_dir():
-        raise InputError(f"a folder expected for {option}, {place} is a file; name another")
+        raise InputError(f"{option}: {place} is a file; name a folder")
 
 
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:

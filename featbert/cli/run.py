@@ -151,13 +151,16 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         took = duration(sum(s for s, *_ in known)) if known else "?" if found else ""
         seeds = ", ".join(str(job.run.options.seed) for job in alike)
         rows.append((label, [seeds, str(len(found)), took, known[0][2] if known else ""]))
-    unknown = seconds.count(None)
-    about = f"{'more than' if unknown else 'about'} {duration(sum(filter(None, seconds)))}"
-    about = f"{about} here, a run at a time, and {size(kept)} of disk"
-    if unknown:
-        about += f"; not known: {counted(unknown, 'run or store', 'runs or stores')}"
+    unknown, expected = seconds.count(None), sum(filter(None, seconds))
     runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
-    head = [f"{plan.experiment.name}: {runs}{_later(plan)}", about]
+    head = [f"{plan.experiment.name}: {runs}{_later(plan)}"]
+    if expected or not unknown:
+        about = f"{'more than' if unknown else 'about'} {duration(expected)}"
+        head.append(f"{about} here, a run at a time")
+    if unknown:
+        told = "" if measure else "; without --no-measure it is measured"
+        head.append(f"time not known of {counted(unknown, 'run or store', 'runs or stores')}{told}")
+    head.append(f"{size(kept)} of disk")
     table = grid(["row", "seeds", "to train", "time", "measured by"], rows).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []
     return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

@@ -127,6 +127,8 @@ def doubts(corpus: Corpus) -> list[str]:
     found = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
+    if "train" not in corpus:
+        found.append("no train part, which training needs; name a file or split train")
     return found
 
 

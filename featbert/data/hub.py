@@ -128,7 +128,7 @@ def _load(where: HubName) -> Mapping[str, Any]:
             raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
         found: Any = datasets.load_from_disk(where.name)
         single = isinstance(found, datasets.Dataset)
-        return {str(found.split or "test"): found} if single else dict(found)
+        return {str(found.split or "train"): found} if single else dict(found)
     # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
     path = where.name if where.is_folder else f"hf://datasets/{where.name}"
     loaded: Mapping[str, Any]

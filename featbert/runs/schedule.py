@@ -131,7 +131,7 @@ class _Work:
                 report(f"{titles[name]}: {made}")
             elif isinstance(made, Exception):
                 self.failures |= dict.fromkeys(names, reason(made, SMALLER))
-                report(f"{titles[name]}: failed: {reason(made, SMALLER)}")
+                report(f"{titles[name]}: failed; reasons are at the end")
 
 
 def _stores(

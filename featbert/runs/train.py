@@ -204,7 +204,7 @@ class _Training:
             found = self.task.classes_in(self.task.gold(split))
             if new := {*found} - {*self.task.taught(self.classes)}:
                 names = ", ".join(sorted(new)[:12])
-                notice(f"{split.name} has {names}, which train lacks: all of them count as missed")
+                notice(f"{split.name} has {names}, not in train: all of them count as missed")
         self.states = training_states(plan, material, self.settings, corpus)
 
     def run(self) -> Run:

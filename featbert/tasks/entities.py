@@ -4,8 +4,8 @@
 
 and 0 where the denominator is 0. An entity is correct when its type, first and last word all
 agree. seqeval says what an entity is: its default mode follows the conlleval script, in which an
-I- tag that continues nothing begins an entity; its strict mode (IOB2) ignores such a tag. All
-values follow from counts. The only module that imports seqeval, and only when it scores.
+I- tag begins an entity where none of its type is before it; its strict mode (IOB2) ignores such a
+tag. All values follow from counts. The only module that imports seqeval, and only when it scores.
 
 Source: Tjong Kim Sang and De Meulder 2003, `conlleval`; Nakayama 2018, seqeval.
 """

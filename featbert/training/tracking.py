@@ -5,7 +5,8 @@ dev/f1  dev/precision  dev/recall                  in percent; none where dev is
 learning_rate/<group>                              highest of the epoch
 
 csv has a file a run, with a line an epoch; tensorboard a folder. wandb and mlflow have a run of the
-same name in the project `featbert`; their own variables may name a server.
+same name in the project `featbert`, another one where it is trained again; their own variables may
+name a server. They are not tested, but tried by hand: wandb 0.31.0 offline, mlflow 3.17.2 on SQLite.
 """
 
 import csv

@@ -40,7 +40,7 @@ MISUSED = {
     "compare --format tex": "'latex'",
     "version": "'--version'",
     "runs delete": "'rm'",
-    "runs ls": "show",
+    "runs ls": "; featbert runs ",
 }
 
 

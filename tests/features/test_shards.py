@@ -8,7 +8,7 @@ import pytest
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
-from featbert.errors import FeatbertError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features import shards
 from featbert.features.extraction import extract, run_extraction
 from featbert.features.plan import plan_extraction
@@ -85,6 +85,8 @@ def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
     before, lost = datasets(found.path), found.shards[1].path
     kept = {s.path: s.path.stat().st_mtime_ns for s in found.shards if s.path != lost}
     lost.unlink()
+    with pytest.raises(InputError, match=f"{lost.name}.*--shards 3"):  # HDF5 itself reads zeros
+        [found.read(split) for split in found.splits]
     with pytest.raises(MissingError, match=lost.name):
         FeatureStore(found.path)
     with pytest.raises(MissingError, match="--shards 3"):
