@@ -11,9 +11,7 @@ import logging
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from featbert.data.share import drawn_part
 from featbert.encoders.layers import parse_layers
@@ -23,7 +21,7 @@ from featbert.features.plan import plan_extraction
 from featbert.io import json_hash
 from featbert.progress import track
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
-from featbert.runs.planned import plan_stored_run, plan_tuned_run
+from featbert.runs.planned import PlannedRun, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RunRecord, Signature
 from featbert.runs.run import find_runs
 from featbert.runs.train import train_planned
@@ -47,9 +45,8 @@ class Estimates:
     def __init__(self, plan: ExperimentPlan, *, measure: bool) -> None:
         self.known: dict[str, list[RunRecord]] = defaultdict(list)
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
-            r = run.record
-            self.known[_kind(r.signature, r.tuning, r.layers, r.settings)].append(r)
-        missing = {_kind_of(job): job for job in plan.missing}
+            self.known[_kind(run.record)].append(run.record)
+        missing = {_kind(job.run): job for job in plan.missing}
         self.short = {kind: job for kind, job in missing.items() if kind not in self.known}
         began = time.monotonic()
         logging.disable(logging.WARNING)  # what a short run says is not about the experiment
@@ -63,7 +60,7 @@ class Estimates:
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and by what they were measured; None where by nothing."""
-        kind = _kind_of(job)
+        kind = _kind(job.run)
         if not (like := self.known.get(kind)):
             return None
         timed = [(r, row.seconds) for r in like for row in r.history[1:] or r.history]
@@ -80,33 +77,29 @@ class Estimates:
 
     def extraction(self, job: Job, words: int) -> float | None:
         """Seconds of extracting the words of the store that a run reads."""
-        for cost in (record.cost for record in self.known.get(_kind_of(job), ())):
+        for cost in (record.cost for record in self.known.get(_kind(job.run), ())):
             if cost.extraction_seconds and cost.extraction_words:
                 return words * cost.extraction_seconds / cost.extraction_words
         return None
 
 
-def _kind(s: Signature, tuning: str, layers: str | None, settings: Mapping[str, Any]) -> str:
-    combination = layers and parse_layers(layers, s.encoder_layers)
+def _kind(run: RunRecord | PlannedRun) -> str:
+    s = run.signature
+    combination = run.layers and parse_layers(run.layers, s.encoder_layers)
     shape = combination and (combination.mode, len(combination.indices))
     same = {
         name: value
-        for name, value in settings.items()
+        for name, value in run.settings.items()
         if value is not None and not isinstance(value, float) and name not in _FREE
     }
     where = (s.device_name, s.threads, s.training_precision, s.encoder_precision)
     encoder = (s.encoder_layers, s.encoder_hidden_size, s.context, s.packing)
-    return json_hash([*where, *encoder, tuning, shape, same])
-
-
-def _kind_of(job: Job) -> str:
-    run = job.run
-    return _kind(run.signature, run.tuning, run.layers, run.settings)
+    return json_hash([*where, *encoder, run.tuning, shape, same])
 
 
 def _work(signature: Signature, train_words: float) -> float:
     """Words of an epoch: those that are learned from count three times, backward as forward."""
-    return 3 * train_words + (signature.splits["dev"].words if "dev" in signature.splits else 0)
+    return 3 * train_words + signature.splits["dev"].words
 
 
 def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
