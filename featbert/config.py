@@ -316,14 +316,28 @@ class Settings(Training, Tuning, Head):
             del flat["head_learning_rate"]
         return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
 
+    def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
+        """Which of the settings that were given have no effect beside these."""
+        used = self.used(weighted=weighted).keys()
+        return {*given} & {*Settings.model_fields} - {"tuning", *used}
 
-# Settings that belong to one body, output or tuning, or to scalar mixes.
-_OPTIONAL = {"mix_learning_rate"} | {
-    name
-    for registry in (BODIES, OUTPUTS, TUNINGS)
-    for part in registry.values()
-    for name in part.settings
-}
+    def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
+        """Raises InputError for given settings that are `idle`, with what would read them."""
+        idle = {n: _OPTIONAL.get(n, ["another value"]) for n in self.idle(given, weighted=weighted)}
+        if idle:
+            lines = [
+                f"{name}: no effect without {' or '.join(idle[name])}" for name in sorted(idle)
+            ]
+            raise InputError("; ".join([*lines, "leave out what has none"]))
+
+
+# Settings that belong to some bodies, outputs or tunings, or to scalar mixes, and these.
+_OPTIONAL = {"mix_learning_rate": ["--layers such as weighted_all"]}
+_REGISTRIES = {"body": BODIES, "output": OUTPUTS, "tuning": TUNINGS}
+for _kind, _parts in _REGISTRIES.items():
+    for _part, _about in _parts.items():
+        for _name in _about.settings:
+            _OPTIONAL.setdefault(_name, []).append(f"--{_kind} {_part}")
 
 
 class Adapt(Section):

@@ -45,6 +45,11 @@ def test_settings_that_play_no_part_are_left_out():
     assert {"unfreeze", "freeze_to", "discriminative"} <= tuned.used().keys()
     assert {"unfreeze", "freeze_to", "discriminative"}.isdisjoint(stored.used())
     assert {"lstm_size"} <= tuned.but(body="bilstm").used().keys()
+    for settings, name in ((tuned, "rank"), (tuned, "lstm_size"), (stored, "mix_learning_rate")):
+        with pytest.raises(InputError, match=name):
+            settings.check_given([name, "epochs", "model"])
+    defaults("lora").check_given(["rank", "tuning"])
+    stored.check_given(["mix_learning_rate", "lstm_size"], weighted=True)
 
 
 @given(st.floats(1e-6, 1), st.integers(1, 50))

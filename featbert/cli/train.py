@@ -66,7 +66,7 @@ def train(
     from featbert.runs.planned import check_trainable
 
     specs = [one for spec in layers or ["concat_last4"] for one in split_specs(spec)]
-    wanted = [parse_layers(spec).name for spec in specs]  # before anything is read
+    wanted = [parse_layers(spec) for spec in specs]  # before anything is read
     numbers = parse_seeds(seeds)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = None
@@ -75,6 +75,8 @@ def train(
         given = {"data": store.manifest.source, **store.manifest.reading, **given}
     text = o.chosen(Data, given)
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)
+    weighted = any(combination.mode == "weighted" for combination in wanted)
+    settings.check_given(given, weighted=weighted)
     corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, settings)
     store = store or find_or_extract(corpus, text, given, specs, cache_dir)
@@ -101,7 +103,8 @@ def train(
         **text.model_dump(include={"task", "tag_scheme"}),
         **compute.where,
     )
-    _make({f"{name}, seed {n}": partial(one, name, seed=n) for name in wanted for n in numbers})
+    names = [combination.name for combination in wanted]
+    _make({f"{name}, seed {n}": partial(one, name, seed=n) for name in names for n in numbers})
 
 
 @o.command(
@@ -136,6 +139,7 @@ def finetune(
     tuning = get_tuning(settings.tuning)
     if tuning.frozen:
         raise InputError(f"--tuning {tuning.name} reads stored features; use featbert train")
+    settings.check_given(given)
     tuning.check(settings, source.num_layers or 0)
     if settings.learning_rate > 0.1:
         notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")

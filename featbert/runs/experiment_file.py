@@ -201,8 +201,7 @@ class Configuration(Data, Encoding, Compute):
     def idle(self, table: str) -> set[str]:
         """Settings of a table that have no effect on its rows."""
         rows: RowsTable = getattr(self, table)
-        given = set(rows.model_dump(exclude_unset=True)) & set(Settings.model_fields)
-        return given - self.settings(table).used(weighted=True).keys() - {"tuning"}
+        return self.settings(table).idle(rows.model_fields_set, weighted=True)
 
 
 class TrainSizes(Section):
@@ -362,12 +361,15 @@ class _Reader:
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
+        called = {"language": "corpus"} if file.corpora else {}
         freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
         return Experiment(
             keys=file,
             configurations=tuple(configurations),
             names=tuple(
-                ", ".join(f"{k}={end[k]}" for k in varied if k in end and k != "data")
+                ", ".join(
+                    f"{called.get(k, k)}={end[k]}" for k in varied if k in end and k != "data"
+                )
                 for end in ends
             ),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),

@@ -79,6 +79,7 @@ REFUSED = {
     "finetune --model {uncased} --data {corpus} --casing truecased": "uncased",
     "finetune --model {damaged} --data {corpus}": "{damaged}",
     "finetune --model {model} --data {corpus} --freeze-to 9": "9",
+    "finetune --model {model} --data {corpus} --tuning top:1 --freeze-to 1": "--freeze-to",
     "finetune --model {model} --data {corpus} --log-with tensorbord": "'tensorboard'",
     "compare --runs-dir {runs} --figure layers": "--figures",
     "compare --runs-dir {runs} --figures {folder}/notes.txt": "{folder}/notes.txt",

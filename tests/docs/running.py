@@ -28,7 +28,7 @@ MOST = 2
 ON_RAY = {"--on", "--gpus-per-run"}
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
-    "train": ["--epochs", "1", "--lstm-size", "8"],
+    "train": ["--epochs", "1"],
     "finetune": ["--epochs", "1"],
     "adapt": ["--epochs", "1", "--max-length", "32"],
 }
@@ -132,6 +132,8 @@ def cheap(words: list[str]) -> list[str]:
     pairs = zip(words, ["", *words], strict=False)
     words = [word for word, before in pairs if not {word, before} & ON_RAY]
     added, most = CHEAP.get(words[0], []), MOST
+    if words[0] == "train" and not {"linear", "classification", "choice"} & {*words}:
+        added = [*added, "--lstm-size", "8"]
     if words[0] == "run":
         added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
         most = MOST_SEEDS

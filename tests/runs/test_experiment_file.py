@@ -268,6 +268,7 @@ def test_a_variant_is_for_the_corpora_that_it_names(tmp_path):
         ("b", "labels", False),
         ("b", "labels", True),
     ]
+    assert [name.partition(",")[0] for name in found.names] == ["corpus=a", "corpus=b", "corpus=b"]
     with pytest.raises(InputError):
         read_experiment(written(tmp_path, text.replace('["b"]', '["c"]')))
 
