@@ -124,18 +124,24 @@ def _splits(run: Run) -> str:
     """A table: sizes and hashes of each split, its score, and what it may be on other such text."""
     import pandas
 
-    r, lines = run.record, []
+    r, task, lines = run.record, run.task, []
+    several = task.groups(()) is not None
+    unit = "sequences" if several else f"{task.unit}s"
     for name, split in r.signature.splits.items():
-        score, interval = NONE, NONE
+        score, interval, floor = NONE, NONE, None
         if name in r.scores:
+            floor = r.scores[name].floor
             score = percent(r.score(name))
             with suppress(FeatbertError):  # the run was kept without predictions
                 interval = " to ".join(map(percent, score_interval(run, name)))
-        line = {"split": name, f"{run.task.unit}s": f"{split.sentences:,}"}
-        line |= {"words": f"{split.words:,}", run.task.measure.name: score}
-        line |= {f"{LEVEL:.0%} interval": interval, "SHA-256 of the text": split.text[:12]}
-        lines.append(line | {"of the answers": split.tags[:12]})
+        line = {"split": name, unit: f"{split.sentences:,}", "words": f"{split.words:,}"}
+        line |= {task.measure.name: score, f"{LEVEL:.0%} interval": interval}
+        line |= {task.floor: NONE if floor is None else percent(floor)} if task.floor else {}
+        line |= {"SHA-256 of the text": split.text[:12], "of the answers": split.tags[:12]}
+        lines.append(line)
     columns = [tables.Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
-    how = f"bootstrap over {run.task.group}s, or {run.task.unit}s where there are none; one seed"
-    legend = [f"trained on {enumerated(r.trained_on)}; intervals: {how}"]
+    how = " or, where there are none, ".join(dict.fromkeys((f"{task.group}s", f"{task.unit}s")))
+    legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {how}; one seed"]
+    if several:
+        legend.append("sequences: those of an example are answered together")
     return as_markdown(tables.Table("", pandas.DataFrame(lines), columns, legend=legend))

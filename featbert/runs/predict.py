@@ -168,8 +168,8 @@ def answered(run: LoadedRun, given: Sequence[Any]) -> list[dict[str, Any]]:
         pieces = (piece_of(one, number) for number, one in enumerate(given))
         return [row for _, row in predict_stream(run, pieces)]
     form = targets_of(run.task.targets).form or Examples
-    lines = (_object_line(one, form.names_of_texts) for one in given)
     pairs = run.record.signature.packing is not None
+    lines = (_object_line(one, form.names_of_texts[: 1 + pairs]) for one in given)
     read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
     return [row for _, row in predict_texts(run, read)]
 
@@ -178,8 +178,11 @@ def _object_line(given: Any, names: Sequence[str]) -> str:
     """A line of JSONL for the texts of an example."""
     if isinstance(given, str):
         given = (given,)
-    if isinstance(given, tuple) and len(given) <= len(names):
-        given = dict(zip(names, given, strict=False))
+    if isinstance(given, tuple):
+        if len(given) != len(names):
+            wanted = f"({', '.join(names)})" if len(names) > 1 else "a text"
+            raise InputError(f"{given!r:.60} is not what this run answers; give {wanted}")
+        given = dict(zip(names, given, strict=True))
     try:
         return json.dumps(given)
     except (TypeError, ValueError) as error:

@@ -30,6 +30,7 @@ from tests.workspace import error_of, ok
 
 CORPORA = {
     "entities": finished_runs.write_corpus,
+    "labels": finished_runs.write_corpus,
     "classification": lambda folder: test_examples.write_corpus(folder, pairs=False),
     "regression": lambda folder: test_examples.write_corpus(folder, pairs=True),
     "choice": test_choices.write_corpus,
@@ -95,6 +96,8 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
         return found
     if run.task.name == "spans":
         return [[best_span(made, tokenizer, *pair)] for pair in given]
+    if run.task.name == "labels":
+        return [labels_of(made, tokenizer, row) for row in given]
     if run.task.name == "entities":
         words = transformers.pipeline(
             "token-classification", made, tokenizer=tokenizer, aggregation_strategy="first"
@@ -112,6 +115,14 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
         given = [{"text": first, "text_pair": second} for first, second in given]
     key = "label" if run.task.name == "classification" else "score"
     return [[row[key]] for row in pipe(given)]
+
+
+def labels_of(made, tokenizer, words) -> list[str]:
+    """The label of each word's first piece."""
+    encoded = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")
+    best = made(**encoded).logits[0].argmax(dim=1).tolist()
+    owners = encoded.word_ids()
+    return [made.config.id2label[best[owners.index(i)]] for i in range(len(words))]
 
 
 def best_span(made, tokenizer, question, passage) -> str:
@@ -235,8 +246,9 @@ def test_a_run_on_features_answers_by_itself(both, tmp_path, with_encoder):
     ],
 )
 def test_what_is_no_text_of_the_task_is_refused(tuned, task, given):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         featbert.load(tuned(task), device="cpu").predict(given)
+    assert "--" not in str(caught.value) or isinstance(given, list)
 
 
 def test_dicts_are_read_as_files_are(tuned):
@@ -309,7 +321,7 @@ def test_only_an_export_is_replaced_and_only_if_asked(tuned, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "out"]
 
 
-@pytest.mark.parametrize("task", ["entities", "regression"])
+@pytest.mark.parametrize("task", ["entities", "regression", "choice"])
 def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
     run = tuned(task)
     card = ModelCard.load(exported(run, tmp_path / "out") / "README.md")
@@ -322,6 +334,8 @@ def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
     lines = [line.split(" | ") for line in card.text.splitlines() if line.startswith("| test")]
     score, interval = float(lines[0][3]), lines[0][4].split(" to ")
     assert float(interval[0]) <= score <= float(interval[1])
+    floor = run.record.scores["test"].floor
+    assert floor is None or lines[0][5] == f"{100 * floor:.2f}"
     words = {word for row in run.predictions("test").words for word in row}
     assert not {word for word in words if len(word) > 6} & {*card.text.replace("|", " ").split()}
     assert run.record.signature.encoder_weights[:12] in card.text
