@@ -34,20 +34,20 @@ StoreWriter.write = write
 EXPERIMENT = """
 precision = "fp32"
 [corpora]
-questions = {{ data = "{folder}/questions", task = "spans", packing = "apart" }}
 choices = {{ data = "{folder}/choices", task = "choice" }}
-[features]
-layers = ["last"]
-epochs = 16
-body = "bilstm"
-lstm_size = 8
+questions = {{ data = "{folder}/questions", task = "spans", packing = "apart" }}
+[[variant]]
+corpora = ["choices"]
+finetune.epochs = 8
+[[variant]]
+features = {{ layers = ["last"], epochs = 16, body = "bilstm", lstm_size = 8 }}
 """
 # Options, where it writes, a file of its work in the middle, and from which size on it is killed.
 COMMANDS = {
     "extract": ((), "--cache-dir", "*.journal", 500),
     "adapt": (("--epochs", 10), "--models-dir", f".*.partial/checkpoint-*/{COMPUTATION}", 0),
-    "finetune": (("--epochs", 16), "--runs-dir", "*/checkpoint.pt", 0),
-    "run": (("--jobs", 2), "--runs-dir", "*/checkpoint.pt", 0),
+    "finetune": (("--epochs", 8), "--runs-dir", "*/checkpoint.pt", 0),
+    "run": (("--jobs", 3), "--runs-dir", "*--full--*/checkpoint.pt", 0),
 }
 # What the clock and a process's memory decide, and the checksum of a record that has it.
 TIMED = (
@@ -62,8 +62,10 @@ def test_a_killed_command_makes_what_an_undisturbed_one_has_made(workspace, monk
     options, where, unfinished, least = COMMANDS[command]
     given = ("--model", workspace.model, "--data", workspace.corpus, "--precision", "fp32")
     words = [command, *given, "--device", "cpu", *options, "--quiet"]
+    write_questions(workspace.folder / "questions")
+    if command == "finetune":
+        words += ["--data", workspace.folder / "questions", "--task", "spans"]
     if command == "run":
-        write_questions(workspace.folder / "questions")
         write_choices(workspace.folder / "choices")
         file = workspace.experiment(EXPERIMENT.format(folder=workspace.folder))
         words = ["run", file, "--cache-dir", workspace.cache, "--quiet"]

@@ -1,6 +1,7 @@
 """Spans end to end: frozen and tuned rows, windows, the threshold, loaded runs."""
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from featbert import compare, find_runs
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import TokenBudget
@@ -21,8 +22,10 @@ from featbert.encoders.device import find_device
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
+from featbert.features import extraction
 from featbert.features.extraction import extract
 from featbert.models.model import tuned_model
+from featbert.report.figures.confusion import confusion
 from featbert.report.html.browser import judged_texts
 from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
 from featbert.runs.load import load
@@ -168,6 +171,7 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     assert run.record.threshold is None
     assert all(answer for (answer,) in run.predictions("test").predicted)
     assert {"no_answer"}.isdisjoint(run.record.scores["test"].values)
+    assert confusion(compare([run])[0], "test", None) is None
     record = evaluate(run, made["corpus"], "test", cache_dir=tmp_path, device="cpu")
     assert record.unseen_types == ["unanswerable"]
     assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}
@@ -213,29 +217,51 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
                 assert " ".join(words[first:stop]) == text
             if found is None:
                 assert text in [tag.partition(":")[2] for tag in sentence.tags]
-    assert judged["about"].startswith(f"{len(judged['sentences'])} of ")
+    assert f" {len(judged['sentences'])} of " in judged["about"]
     assert judged["sentences"]
+
+
+def long_question(made) -> Sentence:
+    """A question on a passage of 20,000 words."""
+    question = made["corpus"]["dev"].sentences[0]
+    passage = question.words[question.pair :]
+    words = (*question.words[: question.pair], *(passage * (20_000 // len(passage))))
+    return Sentence(words, pair=question.pair)
+
+
+def watched(source, largest: list[int], **how):
+    """An encoder that notes how many pieces each of its batches has."""
+    encoder = load_encoder(source, **how)
+    encoder.model.register_forward_pre_hook(
+        lambda module, args, named: largest.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    return encoder
+
+
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_a_passage_of_any_length_is_extracted_in_parts(made, tmp_path, monkeypatch, packing):
+    largest = []
+    load_watched = functools.partial(watched, largest=largest)
+    monkeypatch.setattr(extraction, "load_encoder", load_watched)
+    question = long_question(made)
+    corpus = Corpus("long", {"train": Split("train", (question,))}, source="long")
+    options = {"token_budget": 2048, "layers": [1], "packing": packing} | FP32
+    store = extract(corpus, made["source"], cache_dir=tmp_path, **options)
+    assert store.read("train").shape[1] == len(question.words)
+    assert max(largest) <= 2048
+    assert len(largest) > 10
 
 
 def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     """One softmax over 20,000 words, whose windows are computed a few at a time."""
-    encoder = load_encoder(made["source"])
-    question = made["corpus"]["dev"].sentences[0]
-    passage = question.words[question.pair :]
-    words = (*question.words[: question.pair], *(passage * (20_000 // len(passage))))
-    alignment = align(
-        [Sentence(words, pair=question.pair)],
-        encoder.wordpieces,
-        positions=encoder.positions,
-        packing="joint",
-    )
+    largest = []
+    encoder = watched(made["source"], largest)
+    question = long_question(made)
+    words = question.words
+    alignment = align([question], encoder.wordpieces, positions=encoder.positions, packing="joint")
     settings = settings_of("full", "spans")
     model = tuned_model(encoder, ("answerable", "unanswerable"), settings).eval()
     inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
-    largest = []
-    encoder.model.register_forward_pre_hook(
-        lambda module, args, named: largest.append(named["input_ids"].numel()), with_kwargs=True
-    )
     budget = TokenBudget(2048)
     compute = Compute(find_device("cpu"))
     ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget)[0].tolist()
@@ -264,7 +290,7 @@ def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_pat
     asked = [part for row in rows[:2] for part in ("--question", row["question"])]
     result = ok(CliRunner().invoke(app, [*given, *asked, "--passage", str(passage)]))
     lines = [line.split("\t") for line in result.stdout.splitlines()]
-    assert lines == [[row["question"], row["answer"]] for row in rows[:2]]
+    assert lines == [[row["question"], row["answer"] or "(no answer)"] for row in rows[:2]]
     for words in (
         asked,
         ["--passage", str(passage)],
