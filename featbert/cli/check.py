@@ -85,7 +85,7 @@ def _text(report: CorpusReport, task: Task) -> str:
         documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
         rows.append((f"{task.group}s", documents))
     if of_texts:
-        rows.append(counts("with an answer", "answers"))
+        rows.append(counts("labelled", "answers"))
     rows += [counts("words", "words"), *_rows_by_kind(report)]
     rows.append(counts(f"longest {item}, words", "longest_sentence"))
     if report.targets == "entities":

@@ -118,13 +118,15 @@ def compare(
         comparisons = [compare_runs(found, vary=freed, against=against)]
     else:
         comparisons = compare_all(found, against=against)
-    for comparison in comparisons:
-        check_known("score", show or (), comparison.task.columns)
-        check_known("facet", by or (), comparison.task.facets)
+    tasks = [comparison.task for comparison in comparisons]  # those that know a name show it
+    check_known("score", show or (), {key: 0 for task in tasks for key in task.columns})
+    check_known("facet", by or (), {key: 0 for task in tasks for key in task.facets})
     if stats:
         from featbert.analysis.significance import with_significance
 
         comparisons = [with_significance(comparison) for comparison in comparisons]
+        if not any(one.differences or one.leads for one in comparisons):
+            notice("nothing is tested: no two rows learned from as much of the same text")
     if cost:
         comparisons = [with_costs(comparison) for comparison in comparisons]
     if budget:
@@ -138,5 +140,7 @@ def compare(
             notice(f"{task.title} have one scorer, {task.scorer}: there is nothing to compare")
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
-        comparisons = [with_breakdowns(comparison, by) for comparison in comparisons]
+        comparisons = [
+            with_breakdowns(c, [f for f in by if f in c.task.facets]) for c in comparisons
+        ]
     outputs.show(comparisons, asked, published=published or (), show=show or (), notes=notes)

@@ -392,6 +392,6 @@ def find_splits(folder: Path) -> dict[str, Path]:
         seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
         raise InputError(
             f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
-            "train, dev, test, with an extension such as .conll, .txt, .tsv or .jsonl, or none"
+            "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json or .jsonl"
         )
     return found

@@ -8,7 +8,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -162,9 +162,11 @@ def comparison_tables(
     """
     check_known("score", show, comparison.task.columns)
     frame = comparison.frame()
+    # Without a baseline, the best row by dev is what the others are tested against.
+    tested = replace(comparison, differences=comparison.differences or comparison.leads)
     return {
         "scores": [_scores_table(comparison, frame, show)],
-        "trust": [_significance_table(comparison, frame)] if comparison.differences else [],
+        "trust": [_significance_table(tested)] if tested.differences else [],
         "scorers": [_scorers_table(comparison, frame)] if comparison.scorers else [],
         "cost": [
             *([_cost_table(comparison, frame)] if comparison.costs else []),
@@ -177,7 +179,10 @@ def comparison_tables(
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
-    parts = [comparison_tables(one, show=show).values() for one in comparisons]
+    check_known("score", show, {k: 0 for c in comparisons for k in c.task.columns})
+    own = [[key for key in show if key in one.task.columns] for one in comparisons]
+    pairs = zip(comparisons, own, strict=True)
+    parts = [comparison_tables(one, show=keys).values() for one, keys in pairs]
     return _numbered([[*itertools.chain(*part)] for part in parts])
 
 
@@ -291,7 +296,8 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
+def _significance_table(comparison: Comparison) -> Table:
+    frame = comparison.frame()
     frame = frame[frame["baseline_row"].notna()]
     baselines = frame["baseline_row"].unique()
     columns = [_names("row")]
@@ -313,6 +319,8 @@ def _significance_table(comparison: Comparison, frame: pandas.DataFrame) -> Tabl
             ),
         ]
     base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
+    if comparison.differences == comparison.leads:
+        base.append("no fully tuned row: the best row by dev is the baseline")
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
     return Table(
         f"Differences of {comparison.task.measure.name} from the baseline",
@@ -474,9 +482,7 @@ def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakd
         frame,
         columns,
         f"{comparison.corpus} · in the gold data: {sizes}",
-        legend=[
-            "in percent; predictions are grouped by their own type or length, not by that of gold"
-        ],
+        legend=["; ".join(filter(None, ("in percent", comparison.task.breakdown)))],
     )
 
 
@@ -745,6 +751,7 @@ def evaluations_tables(
     tables = []
     for pairs in grouped((run.record.task, (run.record, one)) for run, one in found).values():
         task, scores = get_task(pairs[0][0].task), pairs[0][1].scores
+        keys = [key for key in task.columns if key in scores.values][:3]
         lines = [
             {
                 "row": run_title(r.tuning, r.layers, r.settings, r.task),
@@ -758,7 +765,7 @@ def evaluations_tables(
             for r, one in pairs
         ]
         columns = [_names("row"), Column("seed", "seed"), _names("id"), _names("scored on", "on")]
-        columns += [Column(task.columns[key], key, percent) for key in [*scores.values][:3]]
+        columns += [Column(task.columns[key], key, percent) for key in keys]
         if scores.floor is not None:
             columns.append(Column(task.floor, "floor", percent))
         columns += [

@@ -133,6 +133,7 @@ class Task(Protocol):
         unit: what the sequences of a text are called, in the singular.
         floor: what is shown of a system without skill, such as "chance"; "" for nothing.
         group: what those with one document number have in common, in the singular.
+        breakdown: what a reader of scores by a facet should know; "" for nothing.
         pipeline: what the Hub and transformers call it.
         auto_model: transformers' class of models with such answers.
     """
@@ -149,6 +150,7 @@ class Task(Protocol):
     unit: str
     floor: str = ""
     group: str = "document"
+    breakdown: str = ""
     pipeline: str
     auto_model: str
 

@@ -19,6 +19,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -71,11 +72,9 @@ class Spans(ExampleTask):
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)
         self.scorer = f"evaluate-v2.0, {self.measure.name}"
-        self.columns = self.columns | {
-            "has_answer_f1": "HasAns F1",
-            "has_answer_exact": "HasAns exact match",
-            "no_answer": "NoAns accuracy",
-        }
+        has = [(f"has_answer_{key}", f"HasAns {name}") for key, name in self.columns.items()]
+        own, *others = zip(self.columns.items(), has, strict=True)
+        self.columns = dict([*own, ("no_answer", "NoAns accuracy"), *chain(*others)])
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """A BiLSTM on frozen states, start and end vectors alone on tuned ones.

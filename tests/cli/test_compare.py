@@ -1,13 +1,17 @@
 """featbert compare: analyses are shown when they are asked for."""
 
+from dataclasses import replace
+
 import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.runs.record import RECORD_NAME, write_json
+from featbert.tasks.base import Scores
 from tests.analysis.evaluation_records import transfer_runs
-from tests.analysis.test_significance import both
-from tests.workspace import ok
+from tests.analysis.records import make_run
+from tests.analysis.test_significance import both, make
+from tests.workspace import error_of, ok
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,25 @@ def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
     assert shown not in compared()
     assert not (tmp_path / ".statistics").exists()
     assert shown in compared(*asked)
+
+
+def test_without_a_tuned_row_the_best_one_is_the_baseline_and_tasks_have_names_of_their_own(
+    tmp_path,
+):
+    runs = [*both(tmp_path)[3:], *(make(tmp_path, "last", s, 0.2, layers="last") for s in (1, 2))]
+    score = Scores({"accuracy": 0.5}, {}, 150, 3201)
+    runs.append(make_run("texts", task="classification"))
+    runs[-1] = replace(
+        runs[-1], folder=tmp_path / "texts", record=replace(runs[-1].record, scores={"dev": score})
+    )
+    for run in runs:
+        run.folder.mkdir(exist_ok=True)
+        write_json(run.folder / RECORD_NAME, run.record)
+    words = ["compare", "--runs-dir", str(tmp_path), "--stats", "--by", "type", "--show"]
+    shown = ok(CliRunner().invoke(app, [*words, "precision"])).stdout
+    assert "baseline: last" in shown
+    assert "PER" in shown
+    assert "no such" in error_of(CliRunner().invoke(app, [*words, "no such"]))
 
 
 def test_transfer_that_was_not_asked_for_is_in_the_report_alone(tmp_path):

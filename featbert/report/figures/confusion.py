@@ -28,7 +28,7 @@ _NONE = "none"
     needs="predictions of a row",
 )
 def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Drawn where the best row has predictions."""
+    """Drawn where the best row has predictions of two classes or more."""
     first = comparison.splits[0]
     scored = [row for row in comparison.rows if row.score(first) and row.score(split)]
     if not scored:
@@ -39,6 +39,8 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     except MissingError:
         return None
     names = sorted({*chain(*pairs)}, key=lambda name: (name == _NONE, name))
+    if len(names) < 2:
+        return None
     counts = np.array([[pairs[line, name] for name in names] for line in names])
     gold = counts.sum(axis=1)
     cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
