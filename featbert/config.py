@@ -333,9 +333,8 @@ class Settings(Training, Tuning, Head):
 
 # Settings that belong to some bodies, outputs or tunings, or to scalar mixes, and these.
 _OPTIONAL = {"mix_learning_rate": ["--layers such as weighted_all"]}
-_REGISTRIES = {"body": BODIES, "output": OUTPUTS, "tuning": TUNINGS}
-for _kind, _parts in _REGISTRIES.items():
-    for _part, _about in _parts.items():
+for _kind in ("body", "output", "tuning"):
+    for _part, _about in CHOICES[_kind].items():
         for _name in _about.settings:
             _OPTIONAL.setdefault(_name, []).append(f"--{_kind} {_part}")
 
