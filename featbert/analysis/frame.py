@@ -35,7 +35,7 @@ _KINDS: Mapping[str, str] = {
 def comparison_frame(
     comparison: Comparison, *, per: Literal["row", "run", "score"] = "row"
 ) -> pandas.DataFrame:
-    """A comparison's names, scores, differences to the baseline, and costs.
+    """A comparison's scores, differences to the baseline, costs and names.
 
     Settings in which rows differ are columns called `setting_...`.
 
@@ -55,15 +55,17 @@ def comparison_frame(
     lines = []
     for row in rows:
         named = _names(row) | {f"setting_{n}": row.settings.get(n) for n in settings}
+        first = {"row": row.name, "label": row.label}
         if per == "row":
-            lines.append(named | _of_row(row) | analysed[row.name])
+            lines.append(first | _of_row(row) | analysed[row.name] | named)
         elif per == "run":
-            lines += [named | _of_run(run, row) for run in row.runs]
+            lines += [first | _of_run(run, row) | named for run in row.runs]
         else:
             lines += [
-                named
+                first
                 | {"seed": run.record.seed, "run": run.name}
                 | {"split": split, "score": key, "value": value}
+                | named
                 for run in row.runs
                 for split, scores in run.record.scores.items()
                 for key, value in scores.values.items()
@@ -91,8 +93,6 @@ def _names(row: Row) -> dict[str, Any]:
     signature = vars(row.runs[0].record.signature)
     of_row = {"corpus": row.corpus, "model": row.model, "context": row.context, **row.varied}
     return {
-        "row": row.name,
-        "label": row.label,
         "tuning": row.tuning,
         "layers": row.layers,
         **{name: of_row.get(name, signature[name]) for name in VARIED},

@@ -16,7 +16,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
 from featbert.features.writer import partial_path
-from featbert.io import explaining
+from featbert.io import explaining, slug
 
 # Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
 # matrix rate.
@@ -104,6 +104,9 @@ def plan_extraction(
         keep=encoding.keep,
     )
     path = Path(cache_dir) / manifest.file_name
+    if not path.is_file():  # the same text under another name
+        ending = path.name.removeprefix(slug(corpus.name))
+        path = min(path.parent.glob(f"*{ending}"), default=path)
     hit = store = None
     if path.is_file():
         try:

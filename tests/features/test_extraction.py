@@ -184,6 +184,8 @@ def test_fewer_layers_are_a_hit_and_more_are_added(corpus, folder, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(extraction, "load_encoder", no_model)
         assert run(corpus, folder, tmp_path, layers=[3]).layers == (1, 3)
+        copied = dataclasses.replace(corpus, name="copied")
+        assert run(copied, folder, tmp_path, layers=[3]).path == some.path
         with pytest.raises(AssertionError, match="a model was loaded"):
             run(corpus, folder, tmp_path, layers=[0, 3])
     held = some.read("train", [1, 3])

@@ -1,6 +1,7 @@
 """Runs and extractions on a cluster of this machine, whose nodes are killed: the results of one."""
 
 import contextlib
+import errno
 import logging
 import os
 import sys
@@ -27,11 +28,12 @@ from featbert.runs import on_ray
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
-from tests.runs.experiments import Lab
+from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
 KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 16, "lstm_size": 8}}
+SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 
 class Nodes:
@@ -47,10 +49,10 @@ class Nodes:
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.added = 0
 
-    def add(self) -> Any:
+    def add(self, **more: int) -> Any:
         self.added += 1
         place = f"127.0.0.{2 + self.added}"
-        return self.cluster.add_node(num_cpus=1, node_ip_address=place, **self.small)
+        return self.cluster.add_node(node_ip_address=place, **{"num_cpus": 1} | self.small | more)
 
     def workers(self, node: Any) -> dict[int, psutil.Process]:
         raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
@@ -131,6 +133,24 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
             outcome = lab.carry_out(each=each, jobs=room, **KEYS)
         calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
         done = dict(each(load_corpus, calls))
+        full = dict(each(Path.write_text, {"full": (Path("/dev/full"), "x")}))["full"]
+        nodes.add(num_cpus=2, num_gpus=1)
+        lab.where["runs_dir"] = tmp_path / "searched"
+        (searched,) = lab.carry_out(each=each, jobs=3, **SEARCH).searches
+        waiting = each(time.sleep, {"long": (600,), "short": (0,)})
+        assert next(waiting) == ("short", None)
+        waiting.close()
+        until = time.monotonic() + 60
+        while on_ray.ray.available_resources().get("CPU", 0) < 3:  # until its task is ended
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    with on_ray.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
+        shares = dict(each(os.getenv, {"GPU": ("CUDA_VISIBLE_DEVICES",)}))
+    assert (room, shares) == (2, {"GPU": "0"})
+    assert (type(full), full.errno) == (OSError, errno.ENOSPC)
+    lab.where["runs_dir"] = tmp_path / "searched here"
+    (here,) = lab.carry_out(**SEARCH).searches
+    assert [(t.runs, t.dev) for t in searched.tried] == [(t.runs, t.dev) for t in here.tried]
     assert datasets(store.path) == datasets(whole.path)
     assert outcome.failures == {}
     assert sum("another one has taken it up" in line for line in said) == 2
@@ -150,11 +170,11 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     file = space.experiment("[finetune]\nepochs = 1\n")
     on = ("--on", "ray", "--address", nodes.cluster.address)
     assert "4 GPUs" in error_of(space.carry_out(file, *on, "--gpus-per-run", 4, "--quiet"))
-    here = os.open(tmp_path, os.O_RDONLY)  # a folder that no other process sees
-    elsewhere = ("--cache-dir", space.cache, "--runs-dir", f"/proc/self/fd/{here}/more")
+    own = os.open(tmp_path, os.O_RDONLY)  # a folder that no other process sees
+    elsewhere = ("--cache-dir", space.cache, "--runs-dir", f"/proc/self/fd/{own}/more")
     message = error_of(space.call("run", file, *on, *elsewhere, "--quiet"))
     assert "127.0.0." in message
-    assert f"fd/{here}/more" in message
+    assert f"fd/{own}/more" in message
     assert files(space.runs) == found
     assert not [*space.cache.glob(".*")]
 

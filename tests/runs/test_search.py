@@ -104,7 +104,7 @@ def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
         lab.plan(**keys)
 
 
-def test_operations_end_a_search(lab):
+def test_operations_or_seconds_end_a_search(lab):
     """Where several are tried at a time, what is beyond the budget does not count."""
     (one,) = lab.carry_out(**search(trials=1)).searches
     keys = search(operations=1.5 * one.tried[0].operations)
@@ -113,8 +113,12 @@ def test_operations_end_a_search(lab):
     (found,) = lab.carry_out(**keys).searches
     assert [t.state for t in found.tried] == ["finished", "finished"]
     assert found.tried[0] == one.tried[0]
-    lab.carry_out(**search(trials=4))
+    (four,) = lab.carry_out(**search(trials=4)).searches
     assert lab.plan(**keys).searches[0].tried == found.tried
+    took = [t.seconds for t in four.tried]
+    for n in (1, 3):  # one that begins within the budget is finished
+        spent = search(seconds=sum(took[:n]) - took[n - 1] / 2)
+        assert lab.plan(**spent).searches[0].tried == four.tried[:n]
 
 
 def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
