@@ -87,13 +87,6 @@ def test_hidden_labels(tmp_path, hidden):
     assert [s.tags for s in corpus["test"]] == [None] * 5
 
 
-def test_texts_are_the_same_with_and_without_labels(tmp_path):
-    tagged = read(tmp_path, lines(COPA))["train"]
-    bare = load_corpus(tmp_path, targets=None)["train"]
-    assert bare.text_fingerprint == tagged.text_fingerprint
-    assert bare.tag_fingerprint != tagged.tag_fingerprint
-
-
 def test_which_choices_belong_together_is_of_the_labels(tmp_path):
     rows = [
         {"ctx": "a", "endings": e, "label": n} for e, n in ((["b", "c", "d"], 0), (["e", "f"], 0))
