@@ -155,11 +155,11 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
     head = [f"{plan.experiment.name}: {runs}{_later(plan)}"]
     if expected or not unknown:
-        about = f"{'more than' if unknown else 'about'} {duration(expected)}"
-        head.append(f"{about} here, a run at a time")
+        about = "more than" if unknown else "about"
+        head.append(f"{about} {duration(expected)} here, a run at a time")
     if unknown:
-        told = "" if measure else "; without --no-measure it is measured"
-        head.append(f"time not known of {counted(unknown, 'run or store', 'runs or stores')}{told}")
+        told = "" if measure else "; leave out --no-measure"
+        head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{told}")
     head.append(f"{size(kept)} of disk")
     table = grid(["row", "seeds", "to train", "time", "measured by"], rows).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []

@@ -209,11 +209,10 @@ class FeatureStore:
     A set of shards is one, too: `shards` are the stores whose vectors its virtual datasets show.
     """
 
-    shards: tuple[FeatureStore, ...]
-
     def __init__(self, path: str | Path) -> None:
         """Opens the store, checks manifest, offsets and sizes, and closes it again."""
-        self.path, self.shards = Path(path), ()
+        self.path = Path(path)
+        self.shards: tuple[FeatureStore, ...] = ()
         if not self.path.is_file():
             near = nearest_path(self.path, "*.h5")
             what = "is a folder" if self.path.is_dir() else f"does not exist{near}"
@@ -473,10 +472,9 @@ class FeatureStore:
                     raise self._damaged(f"{dataset.name} reaches beyond the file's end")
 
     def _damaged(self, reason: str) -> InputError:
-        again = "delete it and extract again"
-        if self.shards:
-            again = "delete the shards that featbert verify names, and run featbert extract "
-            again += f"--shards {len(self.shards)} with the same options"
+        again, n = "delete it and extract again", len(self.shards)
+        if n:
+            again = f"delete what featbert verify names; extract --shards {n} makes it again"
         return InputError(f"{self.path} is damaged: {reason}; {again}")
 
 

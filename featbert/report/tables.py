@@ -304,19 +304,13 @@ def _significance_table(comparison: Comparison) -> Table:
     if len(baselines) > 1:
         columns.append(_names("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in comparison.differences):
-        clear, over = frame[f"{split}_p_adjusted"] < CLEAR, f"{split}_over"
-        ends = ((of, f"{over}_{of}_low", f"{over}_{of}_high") for of in ("text", "seeds"))
+        clear = np.flatnonzero(frame[f"{split}_p_adjusted"] < CLEAR)
+        ends = ((f"over {of}", f"{split}_over_{of}") for of in ("text", "seeds"))
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
-            *(Column(f"over {of}", a, points, b, " to ", joined=True) for of, a, b in ends),
+            *(Column(o, f"{n}_low", points, f"{n}_high", " to ", joined=True) for o, n in ends),
             Column("p", f"{split}_p", p_value, joined=True),
-            Column(
-                "p (Holm)",
-                f"{split}_p_adjusted",
-                p_value,
-                best=np.flatnonzero(clear),
-                joined=True,
-            ),
+            Column("p (Holm)", f"{split}_p_adjusted", p_value, best=clear, joined=True),
         ]
     base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
     if comparison.differences == comparison.leads:

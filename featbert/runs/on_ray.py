@@ -219,10 +219,7 @@ def _room(cpus: int, gpus: float) -> int:
     room = sum(_slots(node, cpus, gpus) for node in nodes)
     if not room:
         has = sorted({tuple(node["Resources"].get(k, 0) for k in ("CPU", "GPU")) for node in nodes})
-        known = ", ".join(
-            f"{counted(int(cores), 'core')} and {counted(int(devices), 'GPU')}"
-            for cores, devices in has
-        )
+        known = ", ".join(f"{counted(int(c), 'core')} and {counted(int(g), 'GPU')}" for c, g in has)
         raise InputError(
             f"no node has {counted(cpus, 'core')} and {gpus:g} GPUs for a run, only {known}; lower "
             "--cpus-per-run or --gpus-per-run"

